@@ -1,0 +1,63 @@
+package policy
+
+import "net/netip"
+
+// Verdict is what a door must do. The zero Verdict is Deny.
+type Verdict uint8
+
+const (
+	Deny      Verdict = iota // refuse, in the door's own words
+	Allow                    // go on
+	Intercept                // terminate TLS and judge each request inside by method and path
+)
+
+// Wire is what a client has been seen to speak on a flow. The zero Wire means
+// "not seen yet"; it is never a wildcard.
+type Wire uint8
+
+const (
+	WireUnseen Wire = iota
+	WireTLS         // a well-formed ClientHello; Request.Server is its SNI, zero when absent
+	WireHTTP        // an HTTP/1 request; Request.Server is its Host
+	WireOther       // bytes that are neither
+	WireBad         // TLS or HTTP whose name cannot be read (malformed, an odd spelling); denied everywhere
+)
+
+// Request is one question: may this flow go there? Doors fill in what they
+// know and ask again as they learn more; a later look may deny what an earlier
+// one allowed, never the reverse. Request has no field for the door, so doors
+// cannot disagree.
+type Request struct {
+	Host Host   // the judged destination: a name or a literal address
+	Port uint16 // 0 only when a DNS question is judged: "is any port of this host reachable?"
+
+	Addr netip.Addr // second look: the address about to be dialled for Host; zero before resolution
+
+	Wire       Wire   // third look: what the client speaks
+	Server     Host   // the SNI (WireTLS) or Host (WireHTTP) the client named; zero when absent
+	ServerPort uint16 // the port in an HTTP Host; 0 when not stated
+
+	Method string // fourth look, when the request itself can be seen; "" before
+	Path   string // origin-form path as sent, percent-encoding untouched, without the query
+}
+
+// Decision answers a Request. The zero Decision denies.
+type Decision struct {
+	Verdict Verdict
+	Reason  Reason
+	Rule    *Rule // the rule that decided; nil when none did. Never modify it
+
+	// Needs is the fact the door must still bring (as Request.Wire with
+	// Request.Server) and have allowed before it relays a byte upstream:
+	// WireTLS (port 443), WireHTTP (port 80: every request), WireOther ("look
+	// at the first bytes; where they are TLS, its SNI must match": other
+	// ports), or WireUnseen (raw: rules: nothing).
+	Needs Wire
+
+	// Audit marks a flow that is allowed only because the policy audits;
+	// Reason then says why it would have been denied.
+	Audit bool
+}
+
+// Allowed reports whether the flow may go on (Allow or Intercept).
+func (d Decision) Allowed() bool { return d.Verdict == Allow || d.Verdict == Intercept }

@@ -1,0 +1,52 @@
+// Package sandbox says what to run and what a backend is.
+package sandbox
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// Spec is one run. Exactly one of Argv and Script is set.
+type Spec struct {
+	Argv   []string // program and arguments; the program is looked up in the Env's PATH
+	Script string   // shell script
+	Shell  string   // sh (default) or bash; only with Script
+
+	Dir string   // working directory; "" is the caller's
+	Env []string // the whole environment, KEY=VALUE; backends add what their tier needs
+
+	Stdin, Stdout, Stderr *os.File // handed through as they are: a terminal stays a terminal. Nil is /dev/null
+
+	Timeout time.Duration // zero: none. Then SIGTERM, Grace, SIGKILL of the whole tree; exit 124
+	Grace   time.Duration // zero: 5 s
+}
+
+// Result is how a run ended.
+type Result struct {
+	ExitCode int // as in a shell: the program's own; 124 timeout, 126, 127, 128+signal
+	TimedOut bool
+	Started  time.Time
+	Ended    time.Time
+}
+
+// Backend runs specs in one isolation tier.
+type Backend interface {
+	Isolation() string        // netns, advisory, hermetic, ...: copied into every event
+	Supports(spec Spec) error // *CapabilityError when this tier can't run spec; nothing has run then
+	Run(ctx context.Context, spec Spec) (Result, error)
+}
+
+// CapabilityError says what the tier or the machine can't do and what to change.
+type CapabilityError struct {
+	Isolation string
+	What      string // what can't be done and why
+	Fix       string // what to type or change; "" when nothing helps
+}
+
+func (e *CapabilityError) Error() string {
+	if e.Fix == "" {
+		return e.Isolation + ": " + e.What
+	}
+	return e.Isolation + ": " + e.What + "\n  fix: " + e.Fix
+}
