@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"sync/atomic"
 
 	"egressd/event"
 	"egressd/policy"
@@ -44,6 +45,8 @@ type Server struct {
 	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
 
 	Own []netip.AddrPort // the gate's own listeners outside: never dialled, whatever a rule says
+
+	flows atomic.Uint64 // the last flow number given out
 }
 
 // Serve runs the explicit doors (CONNECT, absolute-form HTTP, SOCKS4, 4a and 5)
