@@ -1,0 +1,89 @@
+// Package process runs a harness in Linux namespaces whose only way out is the
+// gate: a network namespace without a route, captured by rules that the
+// harness cannot change, with the proxy and DNS doors served from outside.
+//
+// A run is three processes: the supervisor (this process, outside), the init
+// (this program again, pid 1 inside, see [Stage]) and the harness. The init
+// sets the walls up, hands its listeners to the supervisor over a socketpair,
+// throws every privilege away and starts the harness.
+package process
+
+import (
+	"context"
+	"crypto/x509"
+	"log/slog"
+	"net/netip"
+
+	"egressd/dnsfilter"
+	"egressd/event"
+	"egressd/policy"
+)
+
+// isolationNetns names this tier in events and errors.
+const isolationNetns = "netns"
+
+// Backend is the netns tier. Set the fields before the first Run; the zero
+// Backend runs harnesses that can reach nothing. Runs may be concurrent, but
+// only one of them should own the terminal.
+type Backend struct {
+	Policy   *policy.Current     // nil denies everything
+	Resolver *dnsfilter.Resolver // real look-ups, after the verdict; nil: no name resolves
+	Events   event.Sink          // nil denies every flow: what cannot be recorded does not pass
+	Log      *slog.Logger        // nil discards
+	Session  string              // copied into every event
+
+	// Ask is consulted when no rule covers a flow; nil: the denial stands.
+	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
+
+	Publish   []Publish  // servers inside that the host's loopback may reach
+	HostPorts []HostPort // ports of the host's loopback that the inside may reach
+
+	// Protect lists files that nobody inside may write, rename or replace,
+	// such as the policy and the event log. They must exist.
+	Protect []string
+
+	// SecretValue reports what the variable env holds inside (placeholder) and
+	// what the proxy puts in its place (value). Nil: no secrets.
+	SecretValue func(env string) (placeholder, value string, ok bool)
+
+	RootCAs *x509.CertPool // whom intercepted origins must be verified by; nil: the system's
+
+	// CaptureMode chooses how traffic is captured: "" is automatic, "nft" and
+	// "anyip" are for tests.
+	CaptureMode string
+
+	// RunAs is the user the harness runs as when the launcher is root (the
+	// user behind sudo). Nil: the launcher's own user.
+	RunAs *Cred
+
+	hooks testHooks
+}
+
+// Publish makes a server inside reachable from the host's loopback.
+type Publish struct {
+	Host   netip.Addr // loopback address to listen on; zero: 127.0.0.1
+	Port   uint16     // port on the host
+	Inside uint16     // port inside; zero: Port
+}
+
+// HostPort lets the inside reach one port of the host's loopback, as
+// host.internal. The policy must list it.
+type HostPort struct {
+	Port      uint16
+	Localhost bool // also as localhost:Port inside
+}
+
+// Cred is a user to run as.
+type Cred struct {
+	UID, GID uint32
+	Groups   []uint32 // supplementary groups
+}
+
+// Isolation reports "netns".
+func (b *Backend) Isolation() string { return isolationNetns }
+
+// testHooks leaves single walls out, so that a test can show what each one
+// stops. Only tests set it.
+type testHooks struct {
+	skip map[string]bool
+}
