@@ -1,0 +1,274 @@
+package fence
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "egressd"
+
+// room says what one package (or, with a trailing "/...", a tree) may import.
+type room struct {
+	path    string   // below the module
+	ours    []string // rooms of ours it may import; a trailing "/..." is a tree
+	outside []string // modules from outside that it may import, by import path prefix; x/sys is free
+	std     []string // standard packages it may NOT import
+	reason  string
+}
+
+// rooms is DESIGN's table of rooms as a test. A package that no row covers is
+// an error: name the room before building in it.
+var rooms = []room{
+	{
+		path:    "policy",
+		outside: []string{"golang.org/x/net/idna", "golang.org/x/net/publicsuffix", "go.yaml.in/yaml/v3"},
+		std:     []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "math/rand", "math/rand/v2", "crypto/rand", "syscall"},
+		reason:  "the one decision is pure: no clock, no network, no logging, so that it gives one answer for one question",
+	},
+	{
+		path:   "policy/presets",
+		std:    []string{"net", "net/http", "time", "os", "log", "log/slog"},
+		reason: "data files",
+	},
+	{
+		path:   "event",
+		ours:   []string{"policy"},
+		std:    []string{"net/http", "os/exec"},
+		reason: "a leaf: every door writes it, it knows none of them",
+	},
+	{
+		path:    "proxy",
+		ours:    []string{"policy", "event", "internal/..."},
+		outside: []string{"github.com/elazarl/goproxy", "golang.org/x/net", "golang.org/x/crypto/cryptobyte", "golang.org/x/sync"},
+		std:     []string{"os/exec"},
+		reason:  "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
+	},
+	{
+		path:    "dnsfilter",
+		ours:    []string{"policy", "event", "internal/..."},
+		outside: []string{"github.com/miekg/dns", "golang.org/x/sync"},
+		std:     []string{"net/http", "os/exec"},
+		reason:  "never imports proxy, nor proxy it: main joins them",
+	},
+	{
+		path:    "netns",
+		outside: []string{"github.com/google/nftables", "github.com/vishvananda/netns", "github.com/mdlayher/netlink"},
+		std:     []string{"net/http", "os/exec"},
+		reason:  "plumbing that knows no policy; no helper binary either, so no os/exec",
+	},
+	{
+		path:   "sandbox",
+		ours:   []string{"policy", "event"},
+		std:    []string{"net", "net/http"},
+		reason: "what to run and what a backend is; how is each backend's business",
+	},
+	{
+		path:    "sandbox/process/...",
+		ours:    []string{"policy", "event", "sandbox", "proxy", "dnsfilter", "netns", "internal/..."},
+		outside: []string{"golang.org/x/term", "golang.org/x/sync"},
+		std:     []string{"net/http"},
+		reason:  "the one tier that joins engine and namespace",
+	},
+	{
+		path:    "cmd/launch",
+		ours:    []string{"..."},
+		outside: []string{"golang.org/x/term", "golang.org/x/sync"},
+		std:     []string{"math/rand", "math/rand/v2"},
+		reason:  "flags to config to run; anything that needs more is a room",
+	},
+	{
+		path:    "internal/e2e/...",
+		outside: []string{"github.com/miekg/dns", "github.com/mdlayher/netlink", "golang.org/x/net"},
+		reason:  "black box: it drives the real binary and shares no code with it, not even a constant",
+	},
+	{
+		path:   "internal/fence",
+		reason: "reads the tree from outside; to import a room would be to be inside",
+	},
+	{
+		path:    "internal/...",
+		ours:    []string{"policy", "event", "internal/..."},
+		outside: []string{"golang.org/x"},
+		std:     []string{"net/http/pprof"},
+		reason:  "one mechanism each: a mechanism that knows a door or a sandbox belongs there",
+	},
+	{
+		path:   "bench/...",
+		ours:   []string{"policy"},
+		reason: "drives real binaries over sockets; measuring inside the process measures something else",
+	},
+}
+
+// onlyIn says which third-party trees belong to one place.
+var onlyIn = []struct{ tree, place, reason string }{
+	{"github.com/elazarl/goproxy", "proxy", "its hooks must stay behind our own framing and Decide"},
+	{"github.com/google/nftables", "netns", "one room writes kernel rules"},
+	{"github.com/vishvananda/netns", "netns", "a tainted thread must never be reused; netns wraps that once"},
+	{"go.yaml.in/yaml/v3", "policy", "one parser of operator text, strict, with positions"},
+	{"github.com/miekg/dns", "dnsfilter", "one reader of DNS wire format (and the fake upstream of internal/e2e)"},
+}
+
+// onlyInAlso are the test-side exceptions to onlyIn.
+var onlyInAlso = map[string][]string{"github.com/miekg/dns": {"internal/e2e"}}
+
+type pkg struct {
+	ImportPath   string
+	Dir          string
+	Name         string
+	GoFiles      []string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func (p pkg) rel() string { return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/") }
+
+// listPackages asks the go command once for Linux, where every file is built.
+func listPackages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Name,GoFiles,Imports,TestImports,XTestImports", "./...")
+	cmd.Dir = root(t)
+	cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var pkgs []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+	if len(pkgs) < 5 {
+		t.Fatalf("go list found only %d packages", len(pkgs))
+	}
+	return pkgs
+}
+
+func covers(pattern, p string) bool {
+	if pattern == "..." {
+		return true
+	}
+	if tree, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return p == tree || strings.HasPrefix(p, tree+"/")
+	}
+	return p == pattern
+}
+
+// roomOf finds the most particular row for p: rows are in order, the first that covers wins.
+func roomOf(p string) *room {
+	for i := range rooms {
+		if covers(rooms[i].path, p) {
+			return &rooms[i]
+		}
+	}
+	return nil
+}
+
+func isStd(imp string) bool {
+	first, _, _ := strings.Cut(imp, "/")
+	return !strings.Contains(first, ".") && first != module
+}
+
+// objection reports why r must not import imp, or "".
+func (r *room) objection(self, imp string) string {
+	switch {
+	case isStd(imp):
+		if slices.Contains(r.std, imp) {
+			return "standard package banned here"
+		}
+	case imp == module || strings.HasPrefix(imp, module+"/"):
+		rel := strings.TrimPrefix(imp, module+"/")
+		if rel == self || covers(r.path, rel) {
+			return ""
+		}
+		if !slices.ContainsFunc(r.ours, func(o string) bool { return covers(o, rel) }) {
+			return "not an edge of this room"
+		}
+	case strings.HasPrefix(imp, "golang.org/x/sys/"):
+	default:
+		if !slices.ContainsFunc(r.outside, func(o string) bool { return imp == o || strings.HasPrefix(imp, o+"/") }) {
+			return "third-party package not named for this room"
+		}
+	}
+	return ""
+}
+
+func TestImportEdges(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range listPackages(t) {
+		rel := p.rel()
+		r := roomOf(rel)
+		if r == nil {
+			t.Errorf("%s: no room covers this package; add a row to rooms with what it may import and why", rel)
+			continue
+		}
+		seen[r.path] = true
+		for _, imp := range p.Imports {
+			if why := r.objection(rel, imp); why != "" {
+				t.Errorf("%s imports %s: %s (%s)", rel, imp, why, r.reason)
+			}
+		}
+		for _, only := range onlyIn {
+			for _, imp := range p.Imports {
+				in := rel == only.place || slices.ContainsFunc(onlyInAlso[only.tree], func(also string) bool { return covers(also+"/...", rel) })
+				if (imp == only.tree || strings.HasPrefix(imp, only.tree+"/")) && !in {
+					t.Errorf("%s imports %s, which belongs to %s: %s", rel, imp, only.place, only.reason)
+				}
+			}
+		}
+		if path.Dir(rel) == "internal" && slices.Contains([]string{"util", "utils", "common", "types", "helpers", "misc"}, path.Base(rel)) {
+			t.Errorf("%s: a package is named after its one mechanism", rel)
+		}
+	}
+	for _, r := range rooms {
+		if !seen[r.path] && r.path != "policy/presets" {
+			t.Errorf("rooms names %s, which no longer exists: drop or correct the row", r.path)
+		}
+	}
+}
+
+// Tests may lean on more than code may, but not across the one line that keeps
+// the doors honest.
+func TestTestImportEdges(t *testing.T) {
+	for _, p := range listPackages(t) {
+		rel := p.rel()
+		for _, imp := range slices.Concat(p.TestImports, p.XTestImports) {
+			other, ours := strings.CutPrefix(imp, module+"/")
+			switch {
+			case !ours:
+			case rel == "policy" && other != "policy" && !strings.HasPrefix(other, "policy/"):
+				t.Errorf("the tests of policy import %s: even they need nothing but policy", other)
+			case strings.HasPrefix(rel, "internal/e2e") && !strings.HasPrefix(other, "internal/e2e"):
+				t.Errorf("internal/e2e imports %s: it is a black box and shares no code with what it drives", other)
+			}
+		}
+	}
+}
+
+func TestOnlyInPathsExist(t *testing.T) {
+	have := map[string]bool{}
+	for _, p := range listPackages(t) {
+		for _, imp := range p.Imports {
+			have[imp] = true
+		}
+	}
+	for _, only := range onlyIn {
+		if !have[only.tree] && only.tree != "github.com/miekg/dns" {
+			t.Errorf("onlyIn names %s, which nothing imports any more: drop the row", only.tree)
+		}
+	}
+}
