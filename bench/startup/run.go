@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+)
+
+const (
+	goal       = 2.5 // launch's median over bwrap's
+	runTimeout = 10 * time.Second
+	warmUps    = 3
+)
+
+// contestant is one command that is measured.
+type contestant struct {
+	What string
+	argv []string
+	runs []time.Duration
+}
+
+type config struct {
+	n      int
+	raw    bool
+	launch string
+	bwrap  string
+}
+
+// run is main without the process: it reports the exit code, 0 when the goal is
+// met, 1 when it is missed or nothing could be measured, 2 for a wrong flag.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var c config
+	flags := flag.NewFlagSet("startup", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&c.n, "n", 40, "runs of each, in turns")
+	flags.BoolVar(&c.raw, "raw", false, "print every run too")
+	flags.StringVar(&c.launch, "launch", "", "the launch binary (default: build it from this tree)")
+	flags.StringVar(&c.bwrap, "bwrap", "bwrap", "the bwrap binary")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if c.n < 1 || c.n > 10000 {
+		fmt.Fprintln(stderr, "startup: -n must be 1 to 10000")
+		return 2
+	}
+	met, err := measure(ctx, c, stdout, stderr)
+	if err != nil {
+		fmt.Fprintln(stderr, "startup:", err)
+		return 1
+	}
+	if !met {
+		return 1
+	}
+	return 0
+}
+
+// measure runs every contestant and reports whether the goal was met.
+func measure(ctx context.Context, c config, stdout, stderr io.Writer) (bool, error) {
+	if c.launch == "" {
+		dir, err := os.MkdirTemp("", "egressd-bench-")
+		if err != nil {
+			return false, err
+		}
+		defer os.RemoveAll(dir)
+		if c.launch, err = build(ctx, dir); err != nil {
+			return false, err
+		}
+	}
+	floor := &contestant{What: "true", argv: []string{"/bin/true"}}
+	ours := &contestant{What: "launch", argv: []string{c.launch, "--", "/bin/true"}}
+	theirs := &contestant{What: "bwrap", argv: []string{c.bwrap, "--unshare-all", "--dev-bind", "/", "/", "/bin/true"}}
+	all := []*contestant{floor, theirs, ours}
+	for i := range c.n + warmUps {
+		for _, who := range all {
+			d, err := once(ctx, who.argv)
+			if err != nil {
+				return false, fmt.Errorf("%s: %w", who.What, err)
+			}
+			if i >= warmUps {
+				who.runs = append(who.runs, d)
+			}
+		}
+	}
+	return report(c, all, stdout, stderr)
+}
+
+func build(ctx context.Context, dir string) (string, error) {
+	out := filepath.Join(dir, "launch")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", out, "egressd/cmd/launch")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build launch: %w: %s", err, text)
+	}
+	return out, nil
+}
+
+// once reports the wall time of one run from fork to exit.
+func once(ctx context.Context, argv []string) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	start := time.Now()
+	err := cmd.Run()
+	took := time.Since(start)
+	if err != nil {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
+			return 0, fmt.Errorf("%w: %s", err, exit.Stderr)
+		}
+		return 0, err
+	}
+	return took, nil
+}
+
+// row is one line of output. Units are in the names.
+type row struct {
+	What     string  `json:"what"`
+	Runs     int     `json:"runs"`
+	MedianUS int64   `json:"median_us"`
+	P95US    int64   `json:"p95_us"`
+	MinUS    int64   `json:"min_us"`
+	RunsUS   []int64 `json:"runs_us,omitempty"`
+}
+
+func (c *contestant) row(raw bool) row {
+	sorted := slices.Sorted(slices.Values(c.runs))
+	r := row{
+		What: c.What, Runs: len(sorted),
+		MedianUS: sorted[len(sorted)/2].Microseconds(),
+		P95US:    sorted[(len(sorted)-1)*95/100].Microseconds(),
+		MinUS:    sorted[0].Microseconds(),
+	}
+	if raw {
+		for _, d := range c.runs {
+			r.RunsUS = append(r.RunsUS, d.Microseconds())
+		}
+	}
+	return r
+}
+
+// report writes JSON rows to stdout and one sentence to stderr.
+func report(c config, all []*contestant, stdout, stderr io.Writer) (bool, error) {
+	enc := json.NewEncoder(stdout)
+	user := "ordinary"
+	if os.Geteuid() == 0 {
+		user = "root"
+	}
+	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		kernel = []byte("unknown\n")
+	}
+	if err := enc.Encode(map[string]any{"what": "machine", "cpus": runtime.NumCPU(), "kernel": string(kernel[:len(kernel)-1]), "user": user, "go": runtime.Version()}); err != nil {
+		return false, err
+	}
+	rows := map[string]row{}
+	for _, who := range all {
+		r := who.row(c.raw)
+		rows[who.What] = r
+		if err := enc.Encode(r); err != nil {
+			return false, err
+		}
+	}
+	ours, theirs := rows["launch"], rows["bwrap"]
+	median := float64(ours.MedianUS) / float64(theirs.MedianUS)
+	p95 := float64(ours.P95US) / float64(theirs.P95US)
+	err = enc.Encode(map[string]any{"what": "ratio", "median_ratio": median, "p95_ratio": p95, "goal": goal, "met": median <= goal})
+	fmt.Fprintf(stderr, "launch %.1f ms, bwrap %.1f ms (medians of %d, as %s): %.2f times, goal %.1f\n",
+		float64(ours.MedianUS)/1000, float64(theirs.MedianUS)/1000, c.n, user, median, goal)
+	return median <= goal, err
+}
