@@ -1,5 +1,9 @@
 // Package event holds the one record that every door writes, and the sinks
-// that take it.
+// that take it: an audit writer that never drops, and a fan-out.
+//
+// One event is one line of JSON, in plain ASCII, whatever bytes a client put
+// into it. docs/event.schema.json describes the lines; docs/events.md explains
+// them.
 package event
 
 import "time"
@@ -15,6 +19,7 @@ type Sink interface {
 // Type names what happened.
 type Type string
 
+// The types of event.
 const (
 	NetworkConnected Type = "network.connected" // one decision about one flow or one HTTP request
 	NetworkClosed    Type = "network.closed"    // the end of an allowed flow: bytes and duration
@@ -27,22 +32,29 @@ const (
 // Door names the way in.
 type Door string
 
+// The doors.
 const (
-	DoorConnect     Door = "connect"     // HTTP CONNECT
-	DoorHTTP        Door = "http"        // absolute-form HTTP
+	DoorConnect     Door = "connect" // HTTP CONNECT
+	DoorHTTP        Door = "http"    // absolute-form HTTP
 	DoorSOCKS5      Door = "socks5"
 	DoorSOCKS4      Door = "socks4"      // SOCKS4 and 4a
 	DoorTransparent Door = "transparent" // captured TCP
 	DoorIntercept   Door = "intercept"   // a request inside intercepted TLS
 	DoorDNS         Door = "dns"
-	DoorKernel      Door = "kernel"      // refused by the capture rules: UDP, ICMP, other protocols
+	DoorKernel      Door = "kernel" // refused by the capture rules: UDP, ICMP, other protocols
+)
+
+// Decision words.
+const (
+	Allowed = "allowed"
+	Blocked = "blocked"
 )
 
 // Event is one line of the audit trail. Strings may hold anything a client
 // sent; encoding makes them safe. Zero fields are left out.
 type Event struct {
-	Time      time.Time `json:"time"`
-	Seq       uint64    `json:"seq"` // set by the writer; gaps mean loss
+	Time      time.Time `json:"time"` // the writer fills in a zero time
+	Seq       uint64    `json:"seq"`  // set by the writer; gaps mean loss
 	Type      Type      `json:"type"`
 	Session   string    `json:"session,omitempty"`
 	Isolation string    `json:"isolation,omitempty"` // netns, advisory, ...
@@ -76,9 +88,3 @@ type Event struct {
 	ArgvHash string `json:"argv_hash,omitempty"` // SHA-256, hex
 	ExitCode *int   `json:"exit_code,omitempty"`
 }
-
-// Decision words.
-const (
-	Allowed = "allowed"
-	Blocked = "blocked"
-)

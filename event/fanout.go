@@ -1,0 +1,35 @@
+package event
+
+// Fanout hands every event to each sink, in order. Put the sink whose word
+// counts (the audit writer) first.
+//
+// When a sink fails, Emit reports its error. The caller then denies the flow,
+// so the sinks behind it don't hear of an allowed flow that never was; a
+// blocked one stays blocked and is told to all of them. The zero Fanout records
+// nothing and reports no error.
+type Fanout []Sink
+
+// Emit implements [Sink].
+func (f Fanout) Emit(e Event) error {
+	var first error
+	for _, s := range f {
+		err := s.Emit(e)
+		if err == nil {
+			continue
+		}
+		if first == nil {
+			first = err
+		}
+		if e.Decision != Blocked {
+			return first
+		}
+	}
+	return first
+}
+
+// DiscardForTest records nothing and never fails. A gate with this sink keeps
+// no audit trail.
+type DiscardForTest struct{}
+
+// Emit implements [Sink].
+func (DiscardForTest) Emit(Event) error { return nil }
