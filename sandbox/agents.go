@@ -1,0 +1,40 @@
+package sandbox
+
+import "slices"
+
+// agent is what one coding agent needs from the host's environment: its own
+// settings and its own key, nobody else's.
+type agent struct {
+	names []string // base names of the program
+	vars  []string // variables; "X_*" is a prefix
+}
+
+// agents is data: to add one, add a line. Each list is the variables that the
+// agent's own documentation names; cloud credentials (AWS_*, GOOGLE_*) are in
+// none of them and are released by name with --env.
+var agents = []agent{
+	{[]string{"claude", "claude-code"}, []string{"ANTHROPIC_*", "CLAUDE_*", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER", "MAX_THINKING_TOKENS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS"}},
+	{[]string{"codex"}, []string{"OPENAI_*", "CODEX_*", "RUST_LOG"}},
+	{[]string{"gemini", "gemini-cli"}, []string{"GEMINI_*", "GOOGLE_API_KEY"}},
+	{[]string{"qwen", "qwen-code"}, []string{"OPENAI_*", "QWEN_*", "DASHSCOPE_API_KEY"}},
+	{[]string{"opencode"}, []string{"OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}},
+	{[]string{"aider"}, []string{"AIDER_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_API_BASE", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY"}},
+	{[]string{"goose"}, []string{"GOOSE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "OPENROUTER_API_KEY"}},
+	{[]string{"amp"}, []string{"AMP_*"}},
+	{[]string{"cursor-agent"}, []string{"CURSOR_*"}},
+	{[]string{"copilot"}, []string{"COPILOT_*"}},
+	{[]string{"crush"}, []string{"CRUSH_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}},
+	{[]string{"droid"}, []string{"FACTORY_*"}},
+}
+
+// AgentVars reports the variables ("X_*" is a prefix) that pass because of the
+// program that argv runs; nil when it is no agent we know.
+func AgentVars(argv []string) []string {
+	name := programName(argv)
+	for _, a := range agents {
+		if slices.Contains(a.names, name) {
+			return slices.Clone(a.vars)
+		}
+	}
+	return nil
+}
