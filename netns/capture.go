@@ -1,0 +1,77 @@
+package netns
+
+import (
+	"errors"
+	"os"
+)
+
+// Mode says how traffic that would leave a namespace is caught.
+type Mode string
+
+const (
+	// ModeAuto is ModeNFT where the kernel can, else ModeAnyIP.
+	ModeAuto Mode = ""
+	// ModeNFT redirects every TCP connection with nftables and refuses every
+	// other protocol, and can record what it refuses.
+	ModeNFT Mode = "nft"
+	// ModeAnyIP listens on every address at the ports named by
+	// Capture.Ports. Other ports are refused by the kernel, unrecorded.
+	ModeAnyIP Mode = "anyip"
+)
+
+// Capture says what Setup prepares. The zero value is the usual one.
+type Capture struct {
+	Mode Mode
+
+	// Ports are the TCP ports the policy names. Only ModeAnyIP needs them:
+	// each gets a listener on every address. 0 and 53 are skipped.
+	Ports []uint16
+
+	// Reserved are ports inside that the caller needs for something else:
+	// the gate's own listeners keep off them.
+	Reserved []uint16
+}
+
+// Doors is a prepared namespace: the sockets through which it is served. Each
+// file is a plain non-blocking socket, close-on-exec, that may be passed to
+// another process and turned into a listener with net.FileListener, and
+// DNSUDP into a packet connection with PacketConn.
+type Doors struct {
+	Proxy       *os.File   // 127.0.0.1:ProxyPort: CONNECT, HTTP, SOCKS
+	Transparent []*os.File // captured TCP: one listener (nft), or one a port (anyip)
+	DNSTCP      *os.File
+	DNSUDP      *os.File
+	Refusals    *os.File // what the rules refused, for ServeRefusals; nil: not recorded
+
+	Mode      Mode // ModeNFT or ModeAnyIP
+	ProxyPort uint16
+	IPv6      bool // the kernel has IPv6
+	Dummy     bool // an eth0 that is up exists
+
+	// Notes say in plain English what this kernel could not do and what that
+	// means for the run. Empty: everything worked.
+	Notes []string
+}
+
+// Files lists every open file of d.
+func (d *Doors) Files() []*os.File {
+	if d == nil {
+		return nil
+	}
+	var files []*os.File
+	for _, f := range append([]*os.File{d.Proxy, d.DNSTCP, d.DNSUDP, d.Refusals}, d.Transparent...) {
+		if f != nil {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// Close closes every file of d.
+func (d *Doors) Close() error {
+	var errs []error
+	for _, f := range d.Files() {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}
