@@ -1,0 +1,112 @@
+// Package summary keeps the totals of one run and says, at its end, what was
+// allowed, what was blocked, and what to type to allow it.
+package summary
+
+import (
+	"sync"
+
+	"egressd/event"
+)
+
+// maxKeys bounds each table of a Collector; what does not fit is counted
+// together.
+const maxKeys = 4096
+
+// key is one line of the summary.
+type key struct {
+	host   string
+	port   uint16
+	proto  string // "" is TCP
+	reason string // blocked only
+	method string // blocked by method or path only
+	path   string
+}
+
+// total is what happened to one key.
+type total struct {
+	key
+	count   int
+	bytes   int64
+	audited bool
+	suggest string
+	order   int // of first appearance
+}
+
+// Collector is an event sink that adds up. The zero Collector is ready. Safe
+// for concurrent use; memory is bounded.
+type Collector struct {
+	mu       sync.Mutex
+	allowed  map[key]*total
+	blocked  map[key]*total
+	audited  map[key]*total
+	overflow int // events beyond maxKeys
+}
+
+// Emit implements [event.Sink]. It never fails.
+func (c *Collector) Emit(e event.Event) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch e.Type {
+	case event.NetworkConnected:
+		c.connected(e)
+	case event.NetworkClosed:
+		if t := c.allowed[key{host: host(e), port: e.Port}]; t != nil {
+			t.bytes += e.BytesIn + e.BytesOut
+		}
+	case event.DNSQuery:
+		if e.Decision == event.Blocked {
+			c.block(key{host: host(e), reason: e.Reason}, e)
+		}
+	}
+	return nil
+}
+
+func (c *Collector) connected(e event.Event) {
+	k := key{host: host(e), port: e.Port, proto: e.Proto}
+	if e.Decision != event.Allowed {
+		k.reason = e.Reason
+		if e.Method != "" && (e.Reason == "method_not_listed" || e.Reason == "path_not_listed") {
+			k.method, k.path = e.Method, e.Path
+		}
+		c.block(k, e)
+		return
+	}
+	c.add(&c.allowed, k, e)
+	if e.Audit {
+		k.reason = e.Reason
+		if t := c.add(&c.audited, k, e); t != nil && t.suggest == "" {
+			t.suggest = suggest(e)
+		}
+	}
+}
+
+func (c *Collector) block(k key, e event.Event) {
+	if t := c.add(&c.blocked, k, e); t != nil && t.suggest == "" {
+		t.suggest = suggest(e)
+	}
+}
+
+func (c *Collector) add(table *map[key]*total, k key, e event.Event) *total {
+	if *table == nil {
+		*table = make(map[key]*total)
+	}
+	t := (*table)[k]
+	if t == nil {
+		if len(*table) >= maxKeys {
+			c.overflow++
+			return nil
+		}
+		t = &total{key: k, order: len(*table)}
+		(*table)[k] = t
+	}
+	t.count++
+	return t
+}
+
+// host reports what a person would call e's destination.
+func host(e event.Event) string {
+	if e.Host != "" {
+		return e.Host
+	}
+	return e.Addr
+}

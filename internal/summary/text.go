@@ -1,0 +1,200 @@
+package summary
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bounds of the text.
+const (
+	maxAllowedLines = 12
+	maxBlockedLines = 20
+	maxSuggestions  = 40
+	maxWord         = 64
+)
+
+// Write prints the summary on w: nothing when the program used no network, one
+// line when nothing was blocked and little was allowed. Every name is printed
+// so that a terminal shows it and does nothing else.
+func (c *Collector) Write(w io.Writer) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	allowed, blocked, audited := ordered(c.allowed), c.worthSaying(), ordered(c.audited)
+	if len(allowed)+len(blocked) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "launch: %s allowed, %s\n", plural(len(allowed), "destination"), nothing(len(blocked)))
+	table(&b, "allowed", allowed, maxAllowedLines)
+	table(&b, "blocked", blocked, maxBlockedLines)
+	if c.overflow > 0 {
+		fmt.Fprintf(&b, "  (%d events more are in the event log only)\n", c.overflow)
+	}
+	advise(&b, "To allow what was blocked, add:", blocked)
+	if len(audited) > 0 {
+		table(&b, "audited", audited, maxBlockedLines)
+		advise(&b, "Audit mode let those through. To allow them without --audit, add:", audited)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// worthSaying lists what was blocked. A name that DNS refused is left out when
+// a blocked connection to the same name says more.
+func (c *Collector) worthSaying() []*total {
+	all := ordered(c.blocked)
+	connected := make(map[string]bool)
+	for _, t := range all {
+		if t.port != 0 {
+			connected[t.host] = true
+		}
+	}
+	return slices.DeleteFunc(all, func(t *total) bool { return t.port == 0 && t.proto == "" && connected[t.host] })
+}
+
+func ordered(table map[key]*total) []*total {
+	list := make([]*total, 0, len(table))
+	for _, t := range table {
+		list = append(list, t)
+	}
+	slices.SortFunc(list, func(a, b *total) int { return cmp.Compare(a.order, b.order) })
+	return list
+}
+
+func table(b *bytes.Buffer, word string, list []*total, most int) {
+	rest := 0
+	if len(list) > most {
+		rest = len(list) - most
+		list = list[:most]
+	}
+	width := 0
+	for _, t := range list {
+		width = max(width, len(t.place()))
+	}
+	for _, t := range list {
+		line := fmt.Sprintf("  %-8s %-*s  %s", word, width, t.place(), t.amount())
+		fmt.Fprintln(b, strings.TrimRight(line, " "))
+	}
+	if rest > 0 {
+		fmt.Fprintf(b, "  %-8s and %d more\n", word, rest)
+	}
+}
+
+func (t *total) place() string {
+	place := Safe(t.host)
+	if t.port != 0 {
+		if strings.Contains(place, ":") && !strings.HasPrefix(place, "[") {
+			place = "[" + place + "]"
+		}
+		place += ":" + strconv.Itoa(int(t.port))
+	}
+	if t.proto != "" && t.proto != "tcp" {
+		place = strings.TrimSpace(Safe(t.proto) + " " + place)
+	}
+	if t.method != "" {
+		place = Safe(t.method) + " " + place + Safe(t.path)
+	}
+	return place
+}
+
+func (t *total) amount() string {
+	if t.reason == "" {
+		return strings.TrimRight(fmt.Sprintf("%-9s %s", plural(t.count, "flow"), size(t.bytes)), " ")
+	}
+	return fmt.Sprintf("%-9s %s", plural(t.count, "time"), Safe(t.reason))
+}
+
+// advise prints the rules that would allow list as one line, ready to paste.
+func advise(b *bytes.Buffer, title string, list []*total) {
+	var rules []string
+	for _, t := range list {
+		if t.suggest != "" && !slices.Contains(rules, t.suggest) && len(rules) < maxSuggestions {
+			rules = append(rules, t.suggest)
+		}
+	}
+	if len(rules) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s\n  %s\n", title, Flags(rules))
+}
+
+// Flags spells rules as --allow flags for a shell.
+func Flags(rules []string) string {
+	var words []string
+	var plain []string
+	for _, r := range rules {
+		if strings.ContainsAny(r, " ,") || strings.Contains(r, "://") {
+			words = append(words, "--allow "+quote(r))
+		} else {
+			plain = append(plain, r)
+		}
+	}
+	if len(plain) > 0 {
+		words = append([]string{"--allow " + quote(strings.Join(plain, ","))}, words...)
+	}
+	return strings.Join(words, " ")
+}
+
+// quote makes s one word of a POSIX shell.
+func quote(s string) string {
+	safe := func(r rune) bool {
+		return r == '-' || r == '.' || r == '_' || r == ':' || r == ',' || r == '/' ||
+			'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Safe spells s so that a terminal shows it and does nothing else: everything
+// but printable ASCII is escaped, and long words are cut.
+//
+// Threat: a program inside asks for a host made of terminal escapes or line
+// breaks, to forge the text that a person reads -> no such byte is printed.
+func Safe(s string) string {
+	cut := s
+	if len(cut) > maxWord*4 {
+		cut = cut[:maxWord*4]
+	}
+	q := strconv.QuoteToASCII(cut)
+	q = q[1 : len(q)-1]
+	if len(q) > maxWord*4 || len(cut) < len(s) {
+		return q[:min(len(q), maxWord*4)] + "..."
+	}
+	return q
+}
+
+func nothing(n int) string {
+	if n == 0 {
+		return "nothing blocked"
+	}
+	return strconv.Itoa(n) + " blocked"
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return strconv.Itoa(n) + " " + word + "s"
+}
+
+// size spells a number of bytes, in units of 1000.
+func size(n int64) string {
+	switch {
+	case n <= 0:
+		return ""
+	case n < 1000:
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	v, unit := float64(n), 0
+	for ; v >= 999.95 && unit < 4; unit++ {
+		v /= 1000
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64) + " " + [...]string{"B", "kB", "MB", "GB", "TB"}[unit]
+}
