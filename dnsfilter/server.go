@@ -1,25 +1,37 @@
-// Package dnsfilter answers DNS questions by policy: synthetic addresses for
-// captured namespaces, or forwarded look-ups for clients that need real ones.
 package dnsfilter
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
+	"sync"
+	"time"
 
 	"egressd/event"
 	"egressd/policy"
 )
 
-// Server answers DNS over UDP and TCP.
+// Implementation limits of one Serve call.
+const (
+	maxInFlight  = 512              // queries being answered at once over UDP; more get SERVFAIL
+	maxTCPConns  = 128              // TCP connections at once; more are closed unanswered
+	tcpIdle      = 10 * time.Second // between two queries of a connection. RFC 7766 section 6.2.3
+	tcpWrite     = 5 * time.Second  // for one answer
+	tcpPerConn   = 16               // pipelined queries of one connection answered at once
+	maxAcceptErr = 32               // consecutive listener errors before Serve gives up
+)
+
+// Server answers DNS over UDP and TCP. Set the fields before Serve. The zero
+// Server answers nothing but SERVFAIL: it has nowhere to record a query.
 type Server struct {
-	Policy    *policy.Current
-	Resolver  *Resolver // forward mode only
-	Pins      *Pins     // synthetic mode: where addresses come from
-	Events    event.Sink
-	Log       *slog.Logger
-	Session   string
+	Policy    *policy.Current // nil denies every name
+	Resolver  *Resolver       // forward mode only; nil fails look-ups
+	Pins      *Pins           // synthetic mode: where addresses come from; nil fails them
+	Events    event.Sink      // nil: every query fails, since none can be recorded
+	Log       *slog.Logger    // nil discards
+	Session   string          // copied into every event
 	Isolation string
 
 	// AskLater answers a name that no rule lists with a synthetic address all
@@ -28,44 +40,86 @@ type Server struct {
 	AskLater bool
 }
 
-// Serve answers on pc and ln (either may be nil) until ctx ends; closes both;
-// returns after every goroutine it started has exited.
-func (s *Server) Serve(ctx context.Context, pc net.PacketConn, ln net.Listener) error { return nil }
-
-// Pins is the table of synthetic addresses: bounded, safe for concurrent use.
-// It implements proxy.Names.
-type Pins struct{}
-
-// NewPins hands out addresses from prefix (zero: 198.18.0.0/15, RFC 2544).
-func NewPins(prefix netip.Prefix) (*Pins, error) { return &Pins{}, nil }
-
-// Pin reports the synthetic address of name, the same one while it lives.
-func (p *Pins) Pin(name policy.Host) (netip.Addr, error) { return netip.Addr{}, nil }
-
-// NameOf: see proxy.Names.
-func (p *Pins) NameOf(a netip.Addr) (name policy.Host, known, synthetic bool) {
-	return policy.Host{}, false, false
+// running is one Serve call: what it started and what bounds it.
+type running struct {
+	*Server
+	wg     sync.WaitGroup // every goroutine of this call
+	slots  chan struct{}  // UDP queries in flight
+	mu     sync.Mutex
+	conns  map[net.Conn]struct{} // open TCP connections; nil once closing
+	failed chan error            // first listener that failed
 }
 
-// Upstream is one recursive resolver: "1.1.1.1", "udp://h:53", "tcp://h:53",
-// "tls://host@addr:853" and the like.
-type Upstream struct{}
-
-// ParseUpstream reads one --dns-upstream value.
-func ParseUpstream(s string) (Upstream, error) { return Upstream{}, nil }
-
-// SystemUpstreams reads a resolv.conf.
-func SystemUpstreams(resolvConf []byte) ([]Upstream, error) { return nil, nil }
-
-// Resolver is the caching resolver (TTL, negative answers, singleflight,
-// bounded). It implements proxy.Resolver; errors map to policy reasons through
-// ReasonOf. The zero Resolver has no upstreams and fails every look-up.
-type Resolver struct {
-	Upstreams []Upstream
-	Log       *slog.Logger
+// Serve answers on pc and ln (either may be nil) until ctx ends or one of them
+// fails. It closes both, and returns only after every goroutine it started has
+// exited: nil when ctx ended, else what failed. The sockets are the caller's,
+// so a listening socket is readiness. Serve may be called several times at
+// once, with sockets of its own each.
+func (s *Server) Serve(ctx context.Context, pc net.PacketConn, ln net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &running{
+		Server: s,
+		slots:  make(chan struct{}, maxInFlight),
+		conns:  make(map[net.Conn]struct{}),
+		failed: make(chan error, 2),
+	}
+	if pc != nil {
+		r.wg.Go(func() { r.serveUDP(ctx, pc) })
+	}
+	if ln != nil {
+		r.wg.Go(func() { r.serveTCP(ctx, ln) })
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-r.failed:
+	}
+	cancel()
+	if pc != nil {
+		_ = pc.Close()
+	}
+	if ln != nil {
+		_ = ln.Close()
+	}
+	r.closeConns()
+	r.wg.Wait()
+	return err
 }
 
-// Lookup reports the addresses of name.
-func (r *Resolver) Lookup(ctx context.Context, name policy.Host) ([]netip.Addr, error) {
-	return nil, nil
+// fail ends the Serve call because the listener named what is unusable.
+func (r *running) fail(what string, err error) {
+	select {
+	case r.failed <- fmt.Errorf("dns over %s: %w", what, err):
+	default: // somebody else failed first
+	}
+}
+
+// pause waits a little after the nth consecutive listener error (out of
+// descriptors, out of memory). It reports false when the listener should be
+// given up: closed, ctx over, or too many errors.
+func (r *running) pause(ctx context.Context, what string, n int, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	if errors.Is(err, net.ErrClosed) || n > maxAcceptErr {
+		r.fail(what, err)
+		return false
+	}
+	t := time.NewTimer(min(time.Duration(n)*5*time.Millisecond, 200*time.Millisecond))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// log reports where to write; never nil.
+func (s *Server) log() *slog.Logger {
+	if s.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Log
 }

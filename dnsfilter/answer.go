@@ -1,0 +1,182 @@
+package dnsfilter
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"egressd/event"
+	"egressd/policy"
+)
+
+// verdict is what was decided about one query, for its event.
+type verdict struct {
+	host     string // judged, or as asked when it could not be read as a host
+	allowed  bool
+	decision policy.Decision // Reason, Rule and Audit as they go into the event
+	digest   string
+}
+
+// answer judges one message, records it, and reports the bytes to send back;
+// nil means no answer. It holds the only path from a query to a reply.
+func (s *Server) answer(ctx context.Context, wire []byte, client string, tcp bool) []byte {
+	q, code, ok := parseQuery(wire)
+	if !ok {
+		v := malformed(&q)
+		_ = s.record(&q, v, "", client) // dropped either way
+		return nil
+	}
+	var o outcome
+	var v verdict
+	switch {
+	case code != dns.RcodeSuccess:
+		o, v = negative(code), malformed(&q)
+	case q.qclass != dns.ClassINET:
+		o, v = negative(dns.RcodeRefused), malformed(&q)
+	default:
+		o, v = s.judge(ctx, &q)
+	}
+	if err := s.record(&q, v, rcodeName(o.rcode), client); err != nil {
+		s.log().Error("dns query not recorded, so not answered", "err", err)
+		o = negative(dns.RcodeServerFailure)
+	}
+	return q.pack(o, tcp)
+}
+
+// overloaded refuses a query unjudged: too many are in flight.
+func (s *Server) overloaded(wire []byte, client string) []byte {
+	q, _, ok := parseQuery(wire)
+	if !ok {
+		return nil
+	}
+	v := verdict{host: q.spelling(), decision: policy.Decision{Reason: policy.ReasonOverload}}
+	_ = s.record(&q, v, rcodeName(dns.RcodeServerFailure), client) // refused either way
+	return q.bare(dns.RcodeServerFailure)
+}
+
+func malformed(q *query) verdict {
+	return verdict{host: q.spelling(), decision: policy.Decision{Reason: policy.ReasonMalformed}}
+}
+
+// judge decides one question of class IN.
+func (s *Server) judge(ctx context.Context, q *query) (outcome, verdict) {
+	h, ok := q.host()
+	if !ok {
+		v := malformed(q)
+		return denied(policy.Request{}, v.decision), v
+	}
+	p := s.policy()
+	v := verdict{host: h.Name(), digest: p.Digest()}
+	if isLocalhost(h) && len(p.Static(h)) == 0 {
+		v.allowed, v.decision = true, policy.Decision{Verdict: policy.Allow, Reason: policy.ReasonAllowed}
+		return q.addresses(loopback(), syntheticTTL), v
+	}
+	if o, owner := s.reverse(p, q, h); owner.Allowed() {
+		v.allowed, v.decision = true, owner
+		return o, v
+	}
+	req := policy.Request{Host: h}
+	v.decision = p.Decide(req)
+	v.allowed = v.decision.Allowed()
+	forward := p.DNS().Mode == "forward"
+	if !v.allowed && s.AskLater && unlisted(v.decision.Reason) {
+		// Unapproved names never leave the machine, whatever the mode.
+		v.allowed, forward = true, false
+	}
+	if !v.allowed {
+		return denied(req, v.decision), v
+	}
+	switch {
+	case q.qtype == dns.TypeANY:
+		return q.minimalANY(), v
+	case q.qtype != dns.TypeA && q.qtype != dns.TypeAAAA:
+		// Threat: TXT, NULL, MX and the like carry data both ways, HTTPS and
+		// SVCB carry ECH keys that hide the SNI -> they exist and are empty,
+		// and no upstream is asked. Left over: programs that need MX or SRV
+		// records do not find them.
+		return negative(dns.RcodeSuccess), v
+	case forward:
+		return s.forward(ctx, p, q, v)
+	}
+	return s.synthetic(q, h, v)
+}
+
+// synthetic answers an allowed A or AAAA question with an address of ours.
+func (s *Server) synthetic(q *query, h policy.Host, v verdict) (outcome, verdict) {
+	if q.qtype == dns.TypeAAAA {
+		return negative(dns.RcodeSuccess), v // IPv4 only: clients fall back to A
+	}
+	a, err := s.Pins.Pin(h)
+	if err != nil {
+		v.allowed = false
+		v.decision.Reason = policy.ReasonOverload
+		return negative(dns.RcodeServerFailure), v
+	}
+	return q.addresses(oneAddr(a), syntheticTTL), v
+}
+
+// denied is the "no" of DNS: NXDOMAIN, and for clients that speak EDNS the
+// reason and the flag that would allow it (EDE 15 Blocked, RFC 8914 section
+// 4.16). NXDOMAIN rather than REFUSED because stub resolvers take it for an
+// answer, where REFUSED makes them try again elsewhere.
+func denied(r policy.Request, d policy.Decision) outcome {
+	o := outcome{rcode: dns.RcodeNameError, ede: dns.ExtendedErrorCodeBlocked}
+	o.edeText = "blocked by egressd: " + d.Reason.String()
+	if rule := policy.Suggest(r, d); rule != "" {
+		o.edeText += "; to allow it: --allow " + rule
+	}
+	return o
+}
+
+// minimalANY is the small answer to ANY. RFC 8482 section 4.2.
+func (q *query) minimalANY() outcome {
+	h := q.header(syntheticTTL)
+	h.Rrtype = dns.TypeHINFO
+	return outcome{answers: []dns.RR{&dns.HINFO{Hdr: h, Cpu: "RFC8482"}}}
+}
+
+// unlisted reports whether r only says that no rule speaks of the host.
+func unlisted(r policy.Reason) bool {
+	return r == policy.ReasonHostNotListed || r == policy.ReasonPortNotListed
+}
+
+// policy reports the policy in force; nil denies.
+func (s *Server) policy() *policy.Policy {
+	if s.Policy == nil {
+		return nil
+	}
+	return s.Policy.Load()
+}
+
+// record writes the one event of a query. The decision is the policy's word on
+// the name, the code what the client is told ("" when it is told nothing): an
+// allowed name that the upstream does not know is allowed with NXDOMAIN.
+func (s *Server) record(q *query, v verdict, rcode, client string) error {
+	if s.Events == nil {
+		return errNoSink
+	}
+	e := event.Event{
+		Time: time.Now(), Type: event.DNSQuery,
+		Session: s.Session, Isolation: s.Isolation, Door: event.DoorDNS,
+		Decision: event.Blocked, Reason: v.decision.Reason.String(), Audit: v.decision.Audit,
+		Policy: v.digest, Host: strings.TrimSuffix(v.host, "."), Client: client,
+		QType: q.typeName(), RCode: rcode,
+	}
+	if v.allowed {
+		e.Decision = event.Allowed
+	}
+	if r := v.decision.Rule; r != nil {
+		e.Rule, e.RulePos = r.Text, r.Pos.String()
+	}
+	return s.Events.Emit(e)
+}
+
+// rcodeName reports the mnemonic of a response code.
+func rcodeName(code int) string {
+	if code == dns.RcodeBadVers {
+		return "BADVERS" // shares its number with BADSIG
+	}
+	return dns.RcodeToString[code]
+}

@@ -1,0 +1,41 @@
+package dnsfilter
+
+import (
+	"errors"
+	"fmt"
+
+	"egressd/policy"
+)
+
+var (
+	errNoSink      = errors.New("no event sink is set")
+	errNoUpstreams = errors.New("no DNS upstream is set: name one with --dns-upstream ADDRESS")
+	errNoName      = errors.New("not a host name")
+	errBusy        = errors.New("too many look-ups at once")
+	errNoAddress   = errors.New("no such host")
+)
+
+// LookupError says why a name has no addresses.
+type LookupError struct {
+	Name   string
+	Reason policy.Reason // ReasonNotFound, ReasonDNSTimeout, ReasonDNSError or ReasonOverload
+	Err    error
+
+	exists bool // ReasonNotFound: the name exists, but has no addresses
+}
+
+func (e *LookupError) Error() string { return fmt.Sprintf("look up %s: %v", e.Name, e.Err) }
+
+func (e *LookupError) Unwrap() error { return e.Err }
+
+// PolicyReason reports Reason; proxies look for this method.
+func (e *LookupError) PolicyReason() policy.Reason { return e.Reason }
+
+// ReasonOf reports the policy reason of an error of Lookup; ReasonInternal for
+// errors that are not its own, a cancelled context among them.
+func ReasonOf(err error) policy.Reason {
+	if e, ok := errors.AsType[*LookupError](err); ok {
+		return e.Reason
+	}
+	return policy.ReasonInternal
+}

@@ -1,0 +1,124 @@
+package dnsfilter
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+// maxStray bounds the datagrams looked at while waiting for the right one.
+const maxStray = 256
+
+var errMismatch = errors.New("answered another question")
+
+// exchange puts q to u over the network. A cut UDP answer is asked again over
+// TCP; an upstream that does not know EDNS is asked again without (RFC 6891
+// section 6.2.2).
+func (r *Resolver) exchange(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, error) {
+	m, err := r.exchangeOnce(ctx, u, q)
+	if err == nil && q.IsEdns0() != nil && (m.Rcode == dns.RcodeFormatError || m.Rcode == dns.RcodeNotImplemented) {
+		plain := q.Copy()
+		plain.Id, plain.Extra = dns.Id(), nil
+		return r.exchangeOnce(ctx, u, plain)
+	}
+	return m, err
+}
+
+func (r *Resolver) exchangeOnce(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, error) {
+	if u.transport != "udp" {
+		return r.over(ctx, u, u.transport, q)
+	}
+	m, err := r.over(ctx, u, "udp", q)
+	if err == nil && m.Truncated {
+		return r.over(ctx, u, "tcp", q)
+	}
+	return m, err
+}
+
+// over asks once over one transport, on a connection of its own: a new random
+// port for every question.
+func (r *Resolver) over(ctx context.Context, u Upstream, transport string, q *dns.Msg) (*dns.Msg, error) {
+	c, err := r.dial(ctx, u, transport)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	if d, ok := ctx.Deadline(); ok {
+		if err := c.SetDeadline(d); err != nil {
+			return nil, err
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	conn := &dns.Conn{Conn: c, UDPSize: ourUDPBytes}
+	if err := conn.WriteMsg(q); err != nil {
+		return nil, err
+	}
+	return receive(conn, q, transport == "udp")
+}
+
+// receive reads until the answer to q arrives.
+//
+// Threat: somebody off the path sends forged answers -> the socket is connected
+// (the kernel drops other sources), its port and the id are random and new for
+// every question, id and question must match; what does not match is skipped,
+// not taken for failure. Left over: whoever is on the path to a plain upstream
+// can answer anything; tls:// stops that, and every address is judged anyway.
+func receive(conn *dns.Conn, q *dns.Msg, datagrams bool) (*dns.Msg, error) {
+	for range maxStray {
+		m, err := conn.ReadMsg()
+		if err == nil && answers(m, q) {
+			return m, nil
+		}
+		if !datagrams || err != nil && isNetError(err) {
+			if err == nil {
+				err = errMismatch
+			}
+			return nil, err
+		}
+	}
+	return nil, errMismatch
+}
+
+// isNetError tells a broken socket from bytes that are not DNS.
+func isNetError(err error) bool {
+	_, ok := errors.AsType[net.Error](err)
+	return ok
+}
+
+// answers reports whether m is an answer to exactly the question of q.
+func answers(m, q *dns.Msg) bool {
+	if !m.Response || m.Id != q.Id || m.Opcode != dns.OpcodeQuery || len(m.Question) != 1 {
+		return false
+	}
+	a, b := m.Question[0], q.Question[0]
+	return a.Qtype == b.Qtype && a.Qclass == b.Qclass && dns.CanonicalName(a.Name) == dns.CanonicalName(b.Name)
+}
+
+// dial connects to u. tls verifies the certificate for the upstream's name, or
+// for its address where no name was given (RFC 8310 section 8.1).
+func (r *Resolver) dial(ctx context.Context, u Upstream, transport string) (net.Conn, error) {
+	var d net.Dialer
+	if transport != "tls" {
+		return d.DialContext(ctx, transport, u.addr.String())
+	}
+	name := u.name
+	if name == "" {
+		name = u.addr.Addr().WithZone("").String()
+	}
+	td := tls.Dialer{NetDialer: &d, Config: &tls.Config{
+		ServerName: name,
+		RootCAs:    r.RootCAs,
+		MinVersion: tls.VersionTLS12,
+	}}
+	c, err := td.DialContext(ctx, "tcp", u.addr.String())
+	if err != nil {
+		return nil, fmt.Errorf("TLS: %w", err)
+	}
+	return c, nil
+}

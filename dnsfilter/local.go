@@ -1,0 +1,60 @@
+package dnsfilter
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"egressd/policy"
+)
+
+// isLocalhost reports whether h is localhost or below it, which never leaves
+// the machine and means the client's own loopback. RFC 6761 section 6.3. A
+// hosts entry for the name goes first.
+func isLocalhost(h policy.Host) bool {
+	return h.Name() == "localhost" || strings.HasSuffix(h.Name(), ".localhost")
+}
+
+func loopback() []netip.Addr {
+	return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+}
+
+func oneAddr(a netip.Addr) []netip.Addr { return []netip.Addr{a} }
+
+// reverse answers PTR for an address that we handed out, while its name is
+// still allowed. The zero Decision means that this is no such question.
+func (s *Server) reverse(p *policy.Policy, q *query, h policy.Host) (outcome, policy.Decision) {
+	if q.qtype != dns.TypePTR || s.Pins == nil {
+		return outcome{}, policy.Decision{}
+	}
+	a, ok := arpaAddr(h.Name())
+	if !ok {
+		return outcome{}, policy.Decision{}
+	}
+	name, known, _ := s.Pins.NameOf(a)
+	if !known {
+		return outcome{}, policy.Decision{}
+	}
+	d := p.Decide(policy.Request{Host: name})
+	return outcome{answers: []dns.RR{&dns.PTR{Hdr: q.header(syntheticTTL), Ptr: name.Name() + "."}}}, d
+}
+
+// arpaAddr reads d.c.b.a.in-addr.arpa (RFC 1035 section 3.5).
+func arpaAddr(name string) (netip.Addr, bool) {
+	rest, ok := strings.CutSuffix(name, ".in-addr.arpa")
+	parts := strings.Split(rest, ".")
+	if !ok || len(parts) != 4 {
+		return netip.Addr{}, false
+	}
+	var b [4]byte
+	for i, s := range parts {
+		n, err := strconv.ParseUint(s, 10, 8)
+		if err != nil || strconv.FormatUint(n, 10) != s {
+			return netip.Addr{}, false
+		}
+		b[3-i] = byte(n)
+	}
+	return netip.AddrFrom4(b), true
+}

@@ -1,0 +1,216 @@
+package dnsfilter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"egressd/policy"
+)
+
+// maxChain bounds the CNAMEs followed inside one answer.
+const maxChain = 16
+
+// records is what one question of one type brought.
+type records struct {
+	addrs  []netip.Addr
+	keep   time.Duration
+	exists bool // false: NXDOMAIN
+	err    error
+}
+
+// resolve asks for both families side by side and merges them. keep is how
+// long the result may be remembered.
+func (r *Resolver) resolve(ctx context.Context, name policy.Host) (found, time.Duration, error) {
+	var v4, v6 records
+	var wg sync.WaitGroup
+	wg.Go(func() { v4 = r.family(ctx, name, dns.TypeA) })
+	wg.Go(func() { v6 = r.family(ctx, name, dns.TypeAAAA) })
+	wg.Wait()
+
+	addrs := append(v4.addrs, v6.addrs...)
+	switch {
+	case len(addrs) > 0 && (v4.err != nil || v6.err != nil):
+		return found{addrs: addrs}, failureTTL, nil // half an answer; ask again soon
+	case len(addrs) > 0:
+		return found{addrs: addrs}, merge(v4, v6), nil
+	case v4.err != nil || v6.err != nil:
+		err := errors.Join(v4.err, v6.err)
+		return found{}, failureTTL, &LookupError{Name: name.Name(), Reason: failure(err), Err: err}
+	}
+	err := &LookupError{Name: name.Name(), Reason: policy.ReasonNotFound, Err: errNoAddress}
+	err.exists = v4.exists || v6.exists
+	return found{}, min(v4.keep, v6.keep), err
+}
+
+// merge is the lifetime of a merged answer: the shorter of those families that
+// have addresses, and no longer than the other's absence is known.
+func merge(v4, v6 records) time.Duration { return min(v4.keep, v6.keep) }
+
+// failure sorts what went wrong into timeout or error.
+func failure(err error) policy.Reason {
+	var ne net.Error
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) ||
+		errors.As(err, &ne) && ne.Timeout() {
+		return policy.ReasonDNSTimeout
+	}
+	return policy.ReasonDNSError
+}
+
+// family asks the upstreams, healthy ones first, until one answers.
+func (r *Resolver) family(ctx context.Context, name policy.Host, qtype uint16) records {
+	var errs []error
+	for _, u := range r.order() {
+		m, err := r.try(ctx, u, question(name, qtype))
+		if err == nil {
+			rec, rerr := read(m, qtype)
+			if rerr == nil {
+				r.rest(u, false)
+				return rec
+			}
+			err = rerr
+		}
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return records{err: ctx.Err()} // nobody waits; the upstream is not to blame
+		}
+		r.rest(u, true)
+		errs = append(errs, fmt.Errorf("%s: %w", u, err))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return records{err: errors.Join(errs...)}
+}
+
+// try puts one question to one upstream, with its share of the time.
+func (r *Resolver) try(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
+	defer cancel()
+	if r.ask != nil {
+		return r.ask(ctx, u, q)
+	}
+	return r.exchange(ctx, u, q)
+}
+
+// order reports whom to ask: healthy upstreams, resting ones, and everybody
+// once more, because a datagram may get lost.
+func (r *Resolver) order() []Upstream {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	list := make([]Upstream, 0, 2*len(r.Upstreams))
+	var tired []Upstream
+	for _, u := range r.Upstreams {
+		if now.Before(r.resting[u]) {
+			tired = append(tired, u)
+			continue
+		}
+		list = append(list, u)
+	}
+	list = append(list, tired...)
+	return append(list, list...)
+}
+
+// rest notes that u failed, or that it works.
+func (r *Resolver) rest(u Upstream, failed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !failed {
+		delete(r.resting, u)
+		return
+	}
+	if r.resting == nil {
+		r.resting = make(map[Upstream]time.Time, len(r.Upstreams))
+	}
+	r.resting[u] = time.Now().Add(coolDown)
+}
+
+// question builds a query from scratch: the judged name, a type, and nothing
+// that a client sent.
+func question(name policy.Host, qtype uint16) *dns.Msg {
+	m := new(dns.Msg)
+	m.SetQuestion(name.Name()+".", qtype) // random id, RD
+	m.SetEdns0(ourUDPBytes, false)
+	return m
+}
+
+// read takes the addresses of an answer, following CNAMEs inside it. Codes
+// other than "yes" and "no such name" are the upstream's failure.
+func read(m *dns.Msg, qtype uint16) (records, error) {
+	switch m.Rcode {
+	case dns.RcodeSuccess:
+	case dns.RcodeNameError:
+		return records{keep: negativeTTL(m)}, nil
+	default:
+		return records{}, fmt.Errorf("answered %s", dns.RcodeToString[m.Rcode])
+	}
+	owner, ttl := dns.CanonicalName(m.Question[0].Name), maxTTL
+	for range maxChain {
+		next := ""
+		rec := records{exists: true}
+		for _, rr := range m.Answer {
+			h := rr.Header()
+			if h.Class != dns.ClassINET || dns.CanonicalName(h.Name) != owner {
+				continue
+			}
+			if a, ok := address(rr, qtype); ok && len(rec.addrs) < maxAddrs {
+				rec.addrs = append(rec.addrs, a)
+				ttl = min(ttl, lifetime(h.Ttl))
+			} else if c, ok := rr.(*dns.CNAME); ok && next == "" {
+				next = dns.CanonicalName(c.Target)
+				ttl = min(ttl, lifetime(h.Ttl))
+			}
+		}
+		if len(rec.addrs) > 0 {
+			rec.keep = max(ttl, minTTL)
+			return rec, nil
+		}
+		if next == "" {
+			return records{exists: true, keep: min(max(ttl, minTTL), negativeTTL(m))}, nil
+		}
+		owner = next
+	}
+	return records{}, errors.New("its CNAME chain does not end")
+}
+
+// address reports the address in rr, when it is of the type asked for.
+func address(rr dns.RR, qtype uint16) (netip.Addr, bool) {
+	switch rr := rr.(type) {
+	case *dns.A:
+		if a, ok := netip.AddrFromSlice(rr.A.To4()); ok && qtype == dns.TypeA {
+			return a, true
+		}
+	case *dns.AAAA:
+		if a, ok := netip.AddrFromSlice(rr.AAAA.To16()); ok && qtype == dns.TypeAAAA {
+			return a, true // IPv4-mapped ones stay as they are: policy judges the inside
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// lifetime is a TTL as sent; the top bit set means zero. RFC 2181 section 8.
+func lifetime(ttl uint32) time.Duration {
+	if ttl > 1<<31-1 {
+		return 0
+	}
+	return time.Duration(ttl) * time.Second
+}
+
+// negativeTTL is how long "no" holds: the lesser of the SOA's TTL and MINIMUM
+// (RFC 2308 section 5), without an SOA only as long as a failure.
+func negativeTTL(m *dns.Msg) time.Duration {
+	for _, rr := range m.Ns {
+		if soa, ok := rr.(*dns.SOA); ok {
+			ttl := min(lifetime(soa.Hdr.Ttl), lifetime(soa.Minttl))
+			return min(max(ttl, minTTL), maxNegTTL)
+		}
+	}
+	return failureTTL
+}

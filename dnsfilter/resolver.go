@@ -1,0 +1,156 @@
+package dnsfilter
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"egressd/policy"
+)
+
+// Implementation limits of a Resolver.
+const (
+	lookupTimeout = 5 * time.Second  // one look-up, all upstreams and both families
+	tryTimeout    = 2 * time.Second  // one question to one upstream
+	coolDown      = 10 * time.Second // a failed upstream is asked last for so long
+	maxFlights    = 512              // look-ups at once
+	maxAddrs      = 64               // addresses of one name and family
+)
+
+// Resolver is the caching resolver: TTLs are honoured, negative answers cached
+// (RFC 2308), equal look-ups shared, everything bounded. It implements
+// proxy.Resolver; errors are *LookupError and carry a policy reason. The zero
+// Resolver has no upstreams and fails every look-up. Set the fields before the
+// first look-up. Safe for concurrent use. It starts no goroutine that outlives
+// the look-ups it serves.
+type Resolver struct {
+	Upstreams []Upstream     // asked in this order; failed ones last for a while
+	Log       *slog.Logger   // nil discards
+	RootCAs   *x509.CertPool // who may vouch for tls:// upstreams; nil: the system's
+
+	mu      sync.Mutex
+	cache   cache
+	flights map[policy.Host]*flight
+	resting map[Upstream]time.Time // until when a failed upstream is asked last
+
+	// ask puts one question to one upstream; nil means the network.
+	ask func(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, error)
+}
+
+// found is a positive answer.
+type found struct {
+	addrs   []netip.Addr // shared: never modified
+	expires time.Time
+}
+
+// flight is one look-up that any number of callers wait for.
+type flight struct {
+	done    chan struct{} // closed last, when result and err are set
+	cancel  context.CancelFunc
+	waiters int // guarded by Resolver.mu
+	result  found
+	err     error
+}
+
+// Lookup reports the addresses of name, IPv4 before IPv6, at least one. An
+// address literal is its own answer. The caller's cancellation ends only the
+// caller's waiting while others share the look-up.
+func (r *Resolver) Lookup(ctx context.Context, name policy.Host) ([]netip.Addr, error) {
+	f, err := r.lookup(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return append([]netip.Addr(nil), f.addrs...), nil
+}
+
+// lookup is Lookup with the expiry, and without the copy.
+func (r *Resolver) lookup(ctx context.Context, name policy.Host) (found, error) {
+	if a := name.Addr(); a.IsValid() {
+		return found{addrs: oneAddr(a), expires: time.Now().Add(maxTTL)}, nil
+	}
+	if name.IsZero() {
+		return found{}, &LookupError{Reason: policy.ReasonMalformed, Err: errNoName}
+	}
+	if r == nil || len(r.Upstreams) == 0 {
+		return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonDNSError, Err: errNoUpstreams}
+	}
+	if err := ctx.Err(); err != nil {
+		return found{}, err
+	}
+	r.mu.Lock()
+	if e, ok := r.cache.get(name, time.Now()); ok {
+		r.mu.Unlock()
+		return e.result, e.err
+	}
+	f, ok := r.flights[name]
+	if !ok {
+		if len(r.flights) >= maxFlights {
+			r.mu.Unlock()
+			return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonOverload, Err: errBusy}
+		}
+		f = r.takeOff(ctx, name)
+	}
+	f.waiters++
+	r.mu.Unlock()
+
+	select {
+	case <-f.done:
+		return f.result, f.err
+	case <-ctx.Done():
+		r.leave(name, f)
+		return found{}, ctx.Err()
+	}
+}
+
+// takeOff starts a look-up. Called with mu held.
+func (r *Resolver) takeOff(ctx context.Context, name policy.Host) *flight {
+	// The first caller's cancellation must not fail the others.
+	fctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
+	f := &flight{done: make(chan struct{}), cancel: cancel}
+	if r.flights == nil {
+		r.flights = make(map[policy.Host]*flight)
+	}
+	r.flights[name] = f
+	go r.fly(fctx, name, f)
+	return f
+}
+
+// fly runs one look-up and lands its result in the cache.
+func (r *Resolver) fly(ctx context.Context, name policy.Host, f *flight) {
+	defer close(f.done)
+	defer f.cancel()
+	var keep time.Duration
+	f.result, keep, f.err = r.resolve(ctx, name)
+	now := time.Now()
+	f.result.expires = now.Add(keep)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.flights[name] == f {
+		delete(r.flights, name)
+	}
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		r.cache.put(name, entry{result: f.result, err: f.err, expires: f.result.expires}, now)
+	}
+}
+
+// leave gives up waiting. The last to leave ends the look-up and sees it out,
+// so that no goroutine is left behind.
+func (r *Resolver) leave(name policy.Host, f *flight) {
+	r.mu.Lock()
+	f.waiters--
+	last := f.waiters == 0
+	if last && r.flights[name] == f {
+		delete(r.flights, name) // who comes now starts anew
+	}
+	r.mu.Unlock()
+	if last {
+		f.cancel()
+		<-f.done
+	}
+}
