@@ -1,26 +1,201 @@
 package netns
 
 import (
-	"context"
-	"net"
+	"errors"
+	"fmt"
+	"net/netip"
 	"os"
+	"runtime"
+	"slices"
+
+	"github.com/google/nftables"
+	"golang.org/x/sys/unix"
 )
+
+const (
+	dnsPort         = 53
+	proxyPort       = 3128 // the usual port of a proxy; the next free one when it is reserved
+	transparentPort = 3129
+)
+
+var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // Setup prepares the calling thread's network namespace for capture. It needs
 // CAP_NET_ADMIN and CAP_NET_BIND_SERVICE over that namespace, and is meant for
 // a namespace that was made for this: it is called once, before anything else
-// runs there.
-func Setup(c Capture) (*Doors, error) { return nil, ErrNotSupported }
+// runs there. When it returns without an error the rules are in place and
+// every listener listens; after an error nothing may be run in the namespace.
+// The caller closes the Doors.
+func Setup(c Capture) (*Doors, error) {
+	runtime.LockOSThread() // sockets belong to the namespace of the thread that makes them
+	defer runtime.UnlockOSThread()
+	l, err := setupLinks()
+	if err != nil {
+		return nil, err
+	}
+	d := &Doors{IPv6: l.ipv6, Dummy: l.dummy}
+	if err := d.open(c); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	if !d.IPv6 {
+		d.note("this kernel has no IPv6: programs see a machine without it")
+	}
+	return d, nil
+}
+
+func (d *Doors) note(format string, args ...any) {
+	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
+}
+
+func (d *Doors) open(c Capture) error {
+	switch c.Mode {
+	case ModeNFT:
+		return d.openNFT(c)
+	case ModeAnyIP:
+		return d.openAnyIP(c)
+	case ModeAuto:
+	default:
+		return fmt.Errorf("unknown capture mode %q", c.Mode)
+	}
+	err := d.openNFT(c)
+	if err == nil || !nftAbsent(err) {
+		return err
+	}
+	if err := d.Close(); err != nil {
+		return err
+	}
+	*d = Doors{IPv6: d.IPv6, Dummy: d.Dummy}
+	d.note("this kernel can't redirect with nftables (%v): connections are captured only at ports that the policy names, "+
+		"and what else is refused is not recorded", err)
+	return d.openAnyIP(c)
+}
+
+// openNFT installs the rules first and opens the doors after: whatever happens
+// in between is refused.
+func (d *Doors) openNFT(c Capture) error {
+	taken := append([]uint16{dnsPort}, c.Reserved...)
+	transparent := freePort(transparentPort, taken)
+	d.Mode, d.ProxyPort = ModeNFT, freePort(proxyPort, append(taken, transparent))
+	if err := d.applyRules(transparent); err != nil {
+		return err
+	}
+	return d.listen([]uint16{transparent})
+}
+
+func (d *Doors) openAnyIP(c Capture) error {
+	d.Mode = ModeAnyIP
+	ports := slices.Clone(c.Ports)
+	slices.Sort(ports)
+	ports = slices.DeleteFunc(slices.Compact(ports), func(p uint16) bool {
+		return p == 0 || p == dnsPort || slices.Contains(c.Reserved, p)
+	})
+	d.ProxyPort = freePort(proxyPort, slices.Concat([]uint16{dnsPort}, ports, c.Reserved))
+	if err := silenceEcho(d.IPv6); err != nil {
+		d.note("pings are answered by this machine itself (%v)", err)
+	}
+	return d.listen(ports)
+}
+
+// applyRules installs the capture rules, with a record of refusals where the
+// kernel can keep one.
+func (d *Doors) applyRules(transparent uint16) error {
+	c, err := nftables.New(nftables.AsLasting())
+	if err != nil {
+		return fmt.Errorf("open nftables: %w", err)
+	}
+	defer c.CloseLasting() //nolint:errcheck // the rules are in place or the error is reported
+	refusals, logErr := openRefusals()
+	if logErr == nil {
+		if logErr = captureRules(dnsPort, transparent, true).apply(c); logErr == nil {
+			d.Refusals = refusals
+			return nil
+		}
+		refusals.Close()
+	}
+	// Again without the record: what is missing may be only that.
+	if err := captureRules(dnsPort, transparent, false).apply(c); err != nil {
+		return fmt.Errorf("install the capture rules: %w", err)
+	}
+	d.note("this kernel can't record refused packets (%v): UDP, ICMP and other protocols are refused without an event", logErr)
+	return nil
+}
+
+// nftAbsent tells a kernel that lacks a part of nftables from a failure.
+func nftAbsent(err error) bool {
+	for _, errno := range []unix.Errno{
+		unix.EPROTONOSUPPORT, // no nfnetlink
+		unix.EINVAL,          // no nf_tables
+		unix.ENOENT,          // no expression or chain type of that name
+		unix.EOPNOTSUPP,      // no inet NAT
+		unix.EAFNOSUPPORT,
+	} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// listen opens the doors. transparent are the ports for captured TCP.
+func (d *Doors) listen(transparent []uint16) error {
+	everywhere := netip.IPv4Unspecified()
+	if d.IPv6 {
+		everywhere = netip.IPv6Unspecified() // takes IPv4 too
+	}
+	var err error
+	open := func(make func(netip.AddrPort) (*os.File, error), a netip.Addr, port uint16) (f *os.File) {
+		if err == nil {
+			f, err = make(netip.AddrPortFrom(a, port))
+		}
+		return f
+	}
+	d.DNSUDP = open(listenUDP, everywhere, dnsPort)
+	d.DNSTCP = open(listenTCP, everywhere, dnsPort)
+	d.Proxy = open(listenTCP, loopback4, d.ProxyPort)
+	for _, port := range transparent {
+		if f := open(listenTCP, everywhere, port); f != nil {
+			d.Transparent = append(d.Transparent, f)
+		}
+	}
+	return err
+}
+
+// freePort reports the first port from want on that is not taken.
+func freePort(want uint16, taken []uint16) uint16 {
+	for port := want; ; port++ {
+		if port != 0 && !slices.Contains(taken, port) {
+			return port
+		}
+	}
+}
+
+// silenceEcho keeps the kernel from answering pings where no rule can.
+func silenceEcho(ipv6 bool) error {
+	err := os.WriteFile("/proc/sys/net/ipv4/icmp_echo_ignore_all", []byte("1"), 0)
+	if ipv6 {
+		err = errors.Join(err, os.WriteFile("/proc/sys/net/ipv6/icmp/echo_ignore_all", []byte("1"), 0))
+	}
+	return err
+}
 
 // ListenLoopback listens at port on 127.0.0.1 and, where the kernel has IPv6,
-// on ::1, in the calling thread's namespace.
-func ListenLoopback(port uint16) ([]*os.File, error) { return nil, ErrNotSupported }
-
-// PacketConn wraps a UDP socket of Doors so that a reply leaves from the
-// address that was asked. Replies must be written to the very net.Addr that
-// ReadFrom reported. It duplicates f; the caller still closes f.
-func PacketConn(f *os.File) (net.PacketConn, error) { return nil, ErrNotSupported }
-
-// ServeRefusals reports each refused packet read from f (Doors.Refusals) to fn
-// until ctx ends. It closes f.
-func ServeRefusals(ctx context.Context, f *os.File, fn func(Refusal)) error { return ErrNotSupported }
+// on ::1, in the calling thread's namespace: for what should look like a local
+// service inside. The caller closes the files.
+func ListenLoopback(port uint16) ([]*os.File, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	f4, err := listenTCP(netip.AddrPortFrom(loopback4, port))
+	if err != nil {
+		return nil, err
+	}
+	f6, err := listenTCP(netip.AddrPortFrom(netip.IPv6Loopback(), port))
+	switch {
+	case err == nil:
+		return []*os.File{f4, f6}, nil
+	case errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EADDRNOTAVAIL):
+		return []*os.File{f4}, nil
+	default:
+		f4.Close()
+		return nil, err
+	}
+}

@@ -1,0 +1,144 @@
+package netns
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// The register that every expression here uses (NFT_REG_1).
+const register = 1
+
+const (
+	tcp = unix.IPPROTO_TCP
+	udp = unix.IPPROTO_UDP
+)
+
+func l4proto(proto byte) []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{proto}},
+	}
+}
+
+// dport matches the destination port of tcp or udp (the same place in both).
+func dport(proto byte, port uint16) []expr.Any {
+	return append(l4proto(proto),
+		&expr.Payload{DestRegister: register, Base: expr.PayloadBaseTransportHeader, Offset: 2, Len: 2},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: bigEndian(port)},
+	)
+}
+
+// daddr4 matches the destination of IPv4 packets (RFC 791 section 3.1).
+func daddr4(prefix string) []expr.Any { return daddr(unix.NFPROTO_IPV4, 16, prefix) }
+
+// daddr6 matches the destination of IPv6 packets (RFC 8200 section 3).
+func daddr6(prefix string) []expr.Any { return daddr(unix.NFPROTO_IPV6, 24, prefix) }
+
+func daddr(family byte, offset uint32, prefix string) []expr.Any {
+	p := netip.MustParsePrefix(prefix)
+	addr := p.Masked().Addr().AsSlice()
+	match := []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyNFPROTO, Register: register},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{family}},
+		&expr.Payload{DestRegister: register, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: uint32(len(addr))},
+	}
+	if p.Bits() < p.Addr().BitLen() {
+		match = append(match, &expr.Bitwise{
+			SourceRegister: register, DestRegister: register,
+			Len: uint32(len(addr)), Mask: mask(p), Xor: make([]byte, len(addr)),
+		})
+	}
+	return append(match, &expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: addr})
+}
+
+func mask(p netip.Prefix) []byte {
+	m := make([]byte, p.Addr().BitLen()/8)
+	for i := range p.Bits() {
+		m[i/8] |= 0x80 >> (i % 8)
+	}
+	return m
+}
+
+func notLoopback() []expr.Any {
+	name := make([]byte, unix.IFNAMSIZ)
+	copy(name, "lo")
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyOIFNAME, Register: register},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: name},
+	}
+}
+
+func accept(text string, match ...[]expr.Any) rule {
+	return rule{
+		text:  text + " accept",
+		exprs: append(slices.Concat(match...), &expr.Verdict{Kind: expr.VerdictAccept}),
+	}
+}
+
+// established lets replies, and errors about what was let through, pass.
+func established() rule {
+	states := make([]byte, 4)
+	binary.NativeEndian.PutUint32(states, expr.CtStateBitESTABLISHED|expr.CtStateBitRELATED)
+	return accept("ct state established,related", []expr.Any{
+		&expr.Ct{Key: expr.CtKeySTATE, Register: register},
+		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 4, Mask: states, Xor: make([]byte, 4)},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: make([]byte, 4)},
+	})
+}
+
+// jump goes to chain for good: that chain ends every packet.
+func jump(text string, match []expr.Any, chain string) rule {
+	if text != "" {
+		text += " "
+	}
+	return rule{
+		text:  text + "goto " + chain,
+		exprs: append(match, &expr.Verdict{Kind: expr.VerdictGoto, Chain: chain}),
+	}
+}
+
+// redirect sends the connection to port on 127.0.0.1 or ::1.
+func redirect(text string, match []expr.Any, port uint16) rule {
+	return rule{
+		text: fmt.Sprintf("%s redirect to :%d", text, port),
+		exprs: append(match,
+			&expr.Immediate{Register: register, Data: bigEndian(port)},
+			&expr.Redir{RegisterProtoMin: register, RegisterProtoMax: register, Flags: unix.NF_NAT_RANGE_PROTO_SPECIFIED},
+		),
+	}
+}
+
+func reject() rule {
+	return rule{
+		text:  "reject",
+		exprs: []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH}},
+	}
+}
+
+func drop() rule {
+	return rule{text: "drop", exprs: []expr.Any{&expr.Verdict{Kind: expr.VerdictDrop}}}
+}
+
+// logRefusal records the packet while refusals are not too many, and goes on.
+func logRefusal() rule {
+	return rule{
+		text: fmt.Sprintf("limit rate %d/second burst %d packets log group %d snaplen %d queue-threshold 1",
+			logPerSecond, logBurst, logGroup, logSnaplen),
+		exprs: []expr.Any{
+			&expr.Limit{Type: expr.LimitTypePkts, Rate: logPerSecond, Unit: expr.LimitTimeSecond, Burst: logBurst},
+			&expr.Log{
+				Key:        1<<unix.NFTA_LOG_GROUP | 1<<unix.NFTA_LOG_SNAPLEN | 1<<unix.NFTA_LOG_QTHRESHOLD,
+				Group:      logGroup,
+				Snaplen:    logSnaplen,
+				QThreshold: 1, // hand over at once
+			},
+		},
+	}
+}
+
+func bigEndian(port uint16) []byte { return binary.BigEndian.AppendUint16(nil, port) }

@@ -1,0 +1,79 @@
+//go:build linux
+
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// forbidden says why namespaces can't be made here; "" when they can.
+var forbidden string
+
+const reexecEnv = "NETNS_TEST_INSIDE"
+
+// TestMain runs the tests of an ordinary user again as root of a new user
+// namespace, where network namespaces may be made.
+func TestMain(m *testing.M) {
+	if os.Geteuid() == 0 || os.Getenv(reexecEnv) != "" {
+		os.Exit(m.Run())
+	}
+	code, err := reexec()
+	if err != nil {
+		forbidden = err.Error()
+		code = m.Run()
+	}
+	os.Exit(code)
+}
+
+func reexec() (int, error) {
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), reexecEnv+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err == nil || errors.As(err, &exit) {
+		return cmd.ProcessState.ExitCode(), nil
+	}
+	return 0, fmt.Errorf("user namespaces: %w", err)
+}
+
+// freshNamespace moves the test's thread into an empty network namespace. The
+// thread dies with the test's goroutine, so nothing needs to be restored.
+func freshNamespace(t *testing.T) {
+	t.Helper()
+	if forbidden != "" {
+		t.Skip("this kernel does not let us make namespaces: " + forbidden)
+	}
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		if errors.Is(err, unix.EPERM) {
+			t.Skip("needs CAP_SYS_ADMIN to make a network namespace")
+		}
+		t.Fatal(err)
+	}
+}
+
+// setup is Setup in a fresh namespace.
+func setup(t *testing.T, c Capture) *Doors {
+	t.Helper()
+	freshNamespace(t)
+	d, err := Setup(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}

@@ -1,0 +1,170 @@
+package netns
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// loIndex is the interface index of lo in every network namespace.
+const loIndex = 1
+
+// addrGenModeNone is IN6_ADDR_GEN_MODE_NONE, linux/if_link.h.
+const addrGenModeNone = 1
+
+// ownAddr is the non-loopback address inside (TEST-NET-1, RFC 5737: nothing a
+// policy could want to reach). Without one getaddrinfo with AI_ADDRCONFIG
+// finds no address family. It is also what connections come from.
+var ownAddr = netip.AddrFrom4([4]byte{192, 0, 2, 1})
+
+// links is what the set-up of interfaces and routes achieved.
+type links struct {
+	ipv6  bool
+	dummy bool
+}
+
+// setupLinks brings lo up and makes every address local to it (AnyIP): what
+// is sent anywhere arrives here, and nothing can be routed out.
+func setupLinks() (links, error) {
+	var l links
+	c, err := netlink.Dial(unix.NETLINK_ROUTE, nil)
+	if err != nil {
+		return l, fmt.Errorf("open rtnetlink: %w", err)
+	}
+	defer c.Close()
+	if err := execute(c, linkUp(loIndex)); err != nil {
+		return l, fmt.Errorf("bring lo up: %w", err)
+	}
+	home := uint32(loIndex)
+	if index, ok := addDummy(c); ok {
+		home, l.dummy = index, true
+	}
+	if err := execute(c, newAddr(home, ownAddr)); err != nil {
+		return l, fmt.Errorf("add %s: %w", ownAddr, err)
+	}
+	if err := execute(c, localDefault(unix.AF_INET, ownAddr)); err != nil {
+		return l, fmt.Errorf("add the local default route: %w", err)
+	}
+	err = execute(c, localDefault(unix.AF_INET6, netip.Addr{}))
+	l.ipv6 = err == nil
+	if err != nil && !ipv6Absent(err) {
+		return l, fmt.Errorf("add the local default route for IPv6: %w", err)
+	}
+	return l, nil
+}
+
+// ipv6Absent tells a kernel without IPv6, or with IPv6 off on lo, from a
+// failure: without the route and without the address nothing IPv6 moves.
+func ipv6Absent(err error) bool {
+	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EAFNOSUPPORT) ||
+		errors.Is(err, unix.EACCES) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENODEV)
+}
+
+// addDummy makes an eth0 that is up and leads nowhere, for programs that take
+// a machine with nothing but lo for offline. ok is false where the kernel has
+// no dummy device.
+func addDummy(c *netlink.Conn) (index uint32, ok bool) {
+	if err := execute(c, newDummy("eth0")); err != nil {
+		return 0, false
+	}
+	// The second interface of a fresh namespace is not always number 2
+	// (tunl0 and friends come with some modules), so ask.
+	index, err := linkIndex(c, "eth0")
+	if err != nil {
+		return 0, false
+	}
+	return index, execute(c, linkUp(index)) == nil
+}
+
+func execute(c *netlink.Conn, m netlink.Message) error {
+	m.Header.Flags |= netlink.Request | netlink.Acknowledge
+	_, err := c.Execute(m)
+	return err
+}
+
+// linkUp is RTM_NEWLINK with IFF_UP: struct ifinfomsg, rtnetlink(7).
+func linkUp(index uint32) netlink.Message {
+	b := make([]byte, unix.SizeofIfInfomsg)
+	binary.NativeEndian.PutUint32(b[4:], index)
+	binary.NativeEndian.PutUint32(b[8:], unix.IFF_UP)
+	binary.NativeEndian.PutUint32(b[12:], unix.IFF_UP)
+	return message(unix.RTM_NEWLINK, 0, b, nil)
+}
+
+func newDummy(name string) netlink.Message {
+	return message(unix.RTM_NEWLINK, netlink.Create|netlink.Excl, make([]byte, unix.SizeofIfInfomsg),
+		func(a *netlink.AttributeEncoder) {
+			a.String(unix.IFLA_IFNAME, name)
+			a.Nested(unix.IFLA_LINKINFO, func(a *netlink.AttributeEncoder) error {
+				a.String(unix.IFLA_INFO_KIND, "dummy")
+				return nil
+			})
+			// No link-local address: the kernel would announce it.
+			a.Nested(unix.IFLA_AF_SPEC, func(a *netlink.AttributeEncoder) error {
+				a.Nested(unix.AF_INET6, func(a *netlink.AttributeEncoder) error {
+					a.Uint8(unix.IFLA_INET6_ADDR_GEN_MODE, addrGenModeNone)
+					return nil
+				})
+				return nil
+			})
+		})
+}
+
+func linkIndex(c *netlink.Conn, name string) (uint32, error) {
+	m := message(unix.RTM_GETLINK, 0, make([]byte, unix.SizeofIfInfomsg),
+		func(a *netlink.AttributeEncoder) { a.String(unix.IFLA_IFNAME, name) })
+	m.Header.Flags |= netlink.Request
+	replies, err := c.Execute(m)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range replies {
+		if len(r.Data) >= unix.SizeofIfInfomsg {
+			return binary.NativeEndian.Uint32(r.Data[4:]), nil
+		}
+	}
+	return 0, errors.New("no such link")
+}
+
+// newAddr is RTM_NEWADDR with a host mask: struct ifaddrmsg.
+func newAddr(index uint32, a netip.Addr) netlink.Message {
+	b := make([]byte, unix.SizeofIfAddrmsg)
+	b[0], b[1], b[3] = unix.AF_INET, byte(a.BitLen()), unix.RT_SCOPE_UNIVERSE
+	binary.NativeEndian.PutUint32(b[4:], index)
+	return message(unix.RTM_NEWADDR, netlink.Create|netlink.Excl, b, func(e *netlink.AttributeEncoder) {
+		e.Bytes(unix.IFA_LOCAL, a.AsSlice())
+		e.Bytes(unix.IFA_ADDRESS, a.AsSlice())
+	})
+}
+
+// localDefault is "ip route add local default dev lo [src ADDR]": struct rtmsg.
+func localDefault(family byte, src netip.Addr) netlink.Message {
+	b := make([]byte, unix.SizeofRtMsg)
+	b[0], b[4], b[5] = family, unix.RT_TABLE_LOCAL, unix.RTPROT_STATIC
+	b[6], b[7] = unix.RT_SCOPE_HOST, unix.RTN_LOCAL
+	return message(unix.RTM_NEWROUTE, netlink.Create|netlink.Excl, b, func(e *netlink.AttributeEncoder) {
+		e.Uint32(unix.RTA_OIF, loIndex)
+		if src.IsValid() {
+			e.Bytes(unix.RTA_PREFSRC, src.AsSlice())
+		}
+	})
+}
+
+func message(kind uint16, flags netlink.HeaderFlags, head []byte, attrs func(*netlink.AttributeEncoder)) netlink.Message {
+	m := netlink.Message{Header: netlink.Header{Type: netlink.HeaderType(kind), Flags: flags}, Data: head}
+	if attrs == nil {
+		return m
+	}
+	e := netlink.NewAttributeEncoder()
+	attrs(e)
+	b, err := e.Encode()
+	if err != nil {
+		panic("netns: bug: attributes of constant shape: " + err.Error())
+	}
+	m.Data = append(m.Data, b...)
+	return m
+}

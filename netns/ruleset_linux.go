@@ -1,0 +1,163 @@
+package netns
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+)
+
+// tableName is the one table of ours, family inet.
+const tableName = "egressd"
+
+// Implementation constants of the record of refusals.
+const (
+	logGroup     = 1   // nfnetlink_log group; the namespace is ours, so any will do
+	logSnaplen   = 128 // bytes of each packet: IPv6 header, a few extensions, ports
+	logPerSecond = 100 // beyond the rate packets are refused all the same, unrecorded
+	logBurst     = 500
+)
+
+// ruleset is the blueprint of the capture rules: pure and deterministic. What
+// the kernel can do appears only when it is applied.
+type ruleset struct {
+	chains []chain
+}
+
+type chain struct {
+	name  string
+	base  *hook // nil: reached by goto only
+	rules []rule
+}
+
+type hook struct {
+	kind     nftables.ChainType
+	hook     *nftables.ChainHook
+	priority int32
+	accept   bool // policy; false drops
+
+	text string // as nft lists it
+}
+
+// rule is one line: as nft lists it, and as the kernel takes it.
+type rule struct {
+	text  string
+	exprs []expr.Any
+}
+
+// captureRules is what a captured namespace obeys. dns and transparent are
+// the ports of the gate's listeners; record adds the log of refusals.
+//
+// The kernel runs chain capture first (NAT), then leave, then, as every packet
+// that is left goes through lo, arrive.
+func captureRules(dns, transparent uint16, record bool) ruleset {
+	refuse := []rule{reject()}
+	discard := []rule{drop()}
+	if record {
+		refuse = append([]rule{logRefusal()}, refuse...)
+		discard = append([]rule{logRefusal()}, discard...)
+	}
+	return ruleset{chains: []chain{
+		{name: "refuse", rules: refuse},
+		{name: "discard", rules: discard},
+		{
+			name: "capture",
+			base: &hook{
+				kind: nftables.ChainTypeNAT, hook: nftables.ChainHookOutput, priority: -100, accept: true,
+				text: "type nat hook output priority -100; policy accept;",
+			},
+			rules: []rule{
+				// DNS first, also to 127/8: whatever resolv.conf says is captured.
+				redirect("udp dport 53", dport(udp, 53), dns),
+				redirect("tcp dport 53", dport(tcp, 53), dns),
+				// Programs inside reach each other.
+				accept("ip daddr 127.0.0.0/8", daddr4("127.0.0.0/8")),
+				accept("ip6 daddr ::1", daddr6("::1/128")),
+				redirect("meta l4proto tcp", l4proto(tcp), transparent),
+			},
+		},
+		{
+			// What no reply can be sent for: the sender sees EPERM.
+			name: "leave",
+			base: &hook{
+				kind: nftables.ChainTypeFilter, hook: nftables.ChainHookOutput, priority: 0, accept: true,
+				text: "type filter hook output priority filter; policy accept;",
+			},
+			rules: []rule{
+				jump(`oifname != "lo"`, notLoopback(), "discard"),
+				jump("ip daddr 224.0.0.0/4", daddr4("224.0.0.0/4"), "discard"),
+				jump("ip daddr 255.255.255.255", daddr4("255.255.255.255/32"), "discard"),
+				jump("ip6 daddr ff00::/8", daddr6("ff00::/8"), "discard"),
+			},
+		},
+		{
+			// Refusing on arrival rather than on departure: a reject on the
+			// way out makes sendto fail with EPERM, which event loops take
+			// for a fatal error; here the sender gets ECONNREFUSED.
+			name: "arrive",
+			base: &hook{
+				kind: nftables.ChainTypeFilter, hook: nftables.ChainHookInput, priority: 0, accept: false,
+				text: "type filter hook input priority filter; policy drop;",
+			},
+			rules: []rule{
+				established(),
+				accept("meta l4proto tcp ip daddr 127.0.0.0/8", l4proto(tcp), daddr4("127.0.0.0/8")),
+				accept("meta l4proto udp ip daddr 127.0.0.0/8", l4proto(udp), daddr4("127.0.0.0/8")),
+				accept("meta l4proto tcp ip6 daddr ::1", l4proto(tcp), daddr6("::1/128")),
+				accept("meta l4proto udp ip6 daddr ::1", l4proto(udp), daddr6("::1/128")),
+				jump("", nil, "refuse"),
+			},
+		},
+	}}
+}
+
+// String is the ruleset as "nft list ruleset" prints it.
+func (r ruleset) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "table inet %s {\n", tableName)
+	for i, c := range r.chains {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "\tchain %s {\n", c.name)
+		if c.base != nil {
+			fmt.Fprintf(&b, "\t\t%s\n", c.base.text)
+		}
+		for _, l := range c.rules {
+			fmt.Fprintf(&b, "\t\t%s\n", l.text)
+		}
+		b.WriteString("\t}\n")
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// apply installs the ruleset in one transaction: all of it or nothing.
+func (r ruleset) apply(c *nftables.Conn) error {
+	table := c.AddTable(&nftables.Table{Name: tableName, Family: nftables.TableFamilyINet})
+	chains := make([]*nftables.Chain, len(r.chains))
+	for i, ch := range r.chains { // all chains first: rules refer to them
+		chains[i] = c.AddChain(ch.object(table))
+	}
+	for i, ch := range r.chains {
+		for _, l := range ch.rules {
+			c.AddRule(&nftables.Rule{Table: table, Chain: chains[i], Exprs: l.exprs})
+		}
+	}
+	return c.Flush()
+}
+
+func (c chain) object(t *nftables.Table) *nftables.Chain {
+	o := &nftables.Chain{Name: c.name, Table: t}
+	if c.base == nil {
+		return o
+	}
+	policy := nftables.ChainPolicyDrop
+	if c.base.accept {
+		policy = nftables.ChainPolicyAccept
+	}
+	o.Type, o.Hooknum, o.Policy = c.base.kind, c.base.hook, &policy
+	o.Priority = nftables.ChainPriorityRef(nftables.ChainPriority(c.base.priority))
+	return o
+}
