@@ -5,23 +5,94 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
+	"syscall"
+	"time"
 
 	"egressd/policy"
 )
 
-var errNoSink = errors.New("no event sink: flows that cannot be recorded do not pass")
+// Implementation constants of the dial path.
+const (
+	resolveTimeout = 10 * time.Second
+	dialTimeout    = 20 * time.Second       // over all addresses
+	dialStagger    = 250 * time.Millisecond // RFC 8305 section 5
+	maxAddrs       = 16                     // addresses tried of one answer
+)
+
+// answer is what a look-up found.
+type answer = []netip.Addr
 
 // resolve finds the addresses of r.Host (hosts entries first, then Resolver; a
 // literal is itself) and takes the second look at all of them. The addresses
 // are nil unless the decision allows.
 func (s *Server) resolve(ctx context.Context, r policy.Request) ([]netip.Addr, policy.Decision) {
-	return nil, policy.Decision{}
+	addrs, d := s.lookup(ctx, r.Host)
+	if len(addrs) == 0 {
+		return nil, d
+	}
+	d = s.lookAddrs(ctx, r, addrs)
+	if !d.Allowed() {
+		return nil, d
+	}
+	return addrs, d
+}
+
+// lookup finds the addresses of h; without any, the decision says why.
+func (s *Server) lookup(ctx context.Context, h policy.Host) ([]netip.Addr, policy.Decision) {
+	if a := h.Addr(); a.IsValid() {
+		return []netip.Addr{a}, policy.Decision{}
+	}
+	if h.IsZero() || s.Policy == nil {
+		return nil, policy.Decision{}
+	}
+	if addrs := s.Policy.Load().Static(h); len(addrs) > 0 {
+		return addrs, policy.Decision{}
+	}
+	if s.Resolver == nil {
+		return nil, because(policy.ReasonDNSError)
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	addrs, err := s.Resolver.Lookup(ctx, h)
+	if err != nil {
+		return nil, because(resolveReason(err))
+	}
+	if len(addrs) == 0 {
+		return nil, because(policy.ReasonNotFound)
+	}
+	return addrs, policy.Decision{}
+}
+
+// resolveReason maps a Resolver's error. Resolvers that know better say so
+// with a Reason method.
+func resolveReason(err error) policy.Reason {
+	var known interface{ Reason() policy.Reason }
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &known):
+		return known.Reason()
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return policy.ReasonNotFound
+	case errors.As(err, &dns) && dns.IsTimeout, errors.Is(err, context.DeadlineExceeded):
+		return policy.ReasonDNSTimeout
+	}
+	return policy.ReasonDNSError
 }
 
 // dialAddrs connects to one of addrs, all of which resolve has judged for r.
 // The connection is nil unless the decision allows; the caller closes it.
 func (s *Server) dialAddrs(ctx context.Context, r policy.Request, addrs []netip.Addr) (net.Conn, policy.Decision) {
-	return nil, policy.Decision{}
+	if len(addrs) == 0 {
+		return nil, because(policy.ReasonNotFound)
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	addrs = interleave(addrs)
+	if len(addrs) == 1 {
+		return s.attempt(ctx, r, addrs[0])
+	}
+	return s.race(ctx, r, addrs)
 }
 
 // dial is resolve followed by dialAddrs.
@@ -31,4 +102,151 @@ func (s *Server) dial(ctx context.Context, r policy.Request) (net.Conn, policy.D
 		return nil, d
 	}
 	return s.dialAddrs(ctx, r, addrs)
+}
+
+// deniedDial carries the last look's denial out of net.Dialer.
+type deniedDial struct{ d policy.Decision }
+
+func (e *deniedDial) Error() string { return "denied: " + e.d.Reason.String() }
+
+// attempt connects to one address.
+func (s *Server) attempt(ctx context.Context, r policy.Request, a netip.Addr) (net.Conn, policy.Decision) {
+	want := netip.AddrPortFrom(a, r.Port)
+	final := policy.Decision{}
+	d := net.Dialer{
+		// Threat: something between the look-up and the socket (a resolver
+		// inside the dialer, a later edit of this file) connects to another
+		// address than the one judged -> the literal that the kernel is about
+		// to get is compared and judged here once more.
+		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
+			got, err := netip.ParseAddrPort(address)
+			if err != nil || got != want {
+				return &deniedDial{because(policy.ReasonInternal)}
+			}
+			r.Addr = got.Addr()
+			if final = s.look(ctx, r); !final.Allowed() {
+				return &deniedDial{final}
+			}
+			return nil
+		},
+	}
+	connect := d.DialContext
+	if s.dialFunc != nil {
+		connect = func(ctx context.Context, network, address string) (net.Conn, error) {
+			return s.dialFunc(ctx, &d, network, address)
+		}
+	}
+	c, err := connect(ctx, "tcp", want.String())
+	if err != nil {
+		return nil, dialDecision(err)
+	}
+	return c, final
+}
+
+func dialDecision(err error) policy.Decision {
+	var dd *deniedDial
+	if errors.As(err, &dd) {
+		return dd.d
+	}
+	return because(dialReason(err))
+}
+
+// dialReason maps what the operating system said.
+func dialReason(err error) policy.Reason {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return policy.ReasonRefused
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
+		return policy.ReasonConnectTimeout
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS):
+		return policy.ReasonOverload
+	}
+	return policy.ReasonUnreachable
+}
+
+// attempted is one attempt's outcome.
+type attempted struct {
+	c net.Conn
+	d policy.Decision
+}
+
+// race starts an attempt every dialStagger, or as soon as one has failed, and
+// takes the first connection (RFC 8305). It returns after all have ended.
+func (s *Server) race(ctx context.Context, r policy.Request, addrs []netip.Addr) (net.Conn, policy.Decision) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results := make(chan attempted, len(addrs))
+	stagger := time.NewTicker(dialStagger)
+	defer stagger.Stop()
+	var won attempted
+	last := because(policy.ReasonUnreachable)
+	started, ended := 0, 0
+	for ended < started || started < len(addrs) && won.c == nil && ctx.Err() == nil {
+		if started == ended && won.c == nil {
+			go s.raceOne(ctx, r, addrs[started], results)
+			started++
+		}
+		select {
+		case <-stagger.C:
+			if started < len(addrs) && won.c == nil {
+				go s.raceOne(ctx, r, addrs[started], results)
+				started++
+			}
+		case res := <-results:
+			ended++
+			switch {
+			case res.c == nil:
+				last = worse(last, res.d)
+			case won.c == nil:
+				won = res
+				cancel()
+			default:
+				_ = res.c.Close() // a later winner is not needed
+			}
+		}
+	}
+	if won.c == nil {
+		return nil, last
+	}
+	return won.c, won.d
+}
+
+func (s *Server) raceOne(ctx context.Context, r policy.Request, a netip.Addr, results chan<- attempted) {
+	c, d := s.attempt(ctx, r, a)
+	results <- attempted{c, d}
+}
+
+// worse picks the decision that tells the client more: an address that
+// answered "no" over one that cannot be reached at all.
+func worse(a, b policy.Decision) policy.Decision {
+	if b.Reason == policy.ReasonUnreachable && a.Reason != policy.ReasonUnreachable {
+		return a
+	}
+	return b
+}
+
+// interleave orders addrs for dialling: the families in turn, starting with
+// the first answer's (RFC 8305 section 4), at most maxAddrs.
+func interleave(addrs []netip.Addr) []netip.Addr {
+	if len(addrs) < 2 {
+		return addrs
+	}
+	var same, other []netip.Addr
+	for _, a := range addrs {
+		if a.Is4() == addrs[0].Is4() {
+			same = append(same, a)
+		} else {
+			other = append(other, a)
+		}
+	}
+	out := make([]netip.Addr, 0, len(addrs))
+	for i := range max(len(same), len(other)) {
+		if i < len(same) {
+			out = append(out, same[i])
+		}
+		if i < len(other) {
+			out = append(out, other[i])
+		}
+	}
+	return out[:min(len(out), maxAddrs)]
 }

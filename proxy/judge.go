@@ -2,34 +2,145 @@ package proxy
 
 import (
 	"context"
+	"errors"
+	"sync"
 
-	"egressd/event"
 	"egressd/policy"
 )
 
 // judge asks the policy in force about r, and the person (Server.Ask) where no
 // rule covers it. Every door and every look goes through here.
 func (s *Server) judge(ctx context.Context, r policy.Request) policy.Decision {
+	return s.ask(ctx, r, s.look(ctx, r))
+}
+
+// look is judge without the person.
+func (s *Server) look(ctx context.Context, r policy.Request) policy.Decision {
+	if overLimit(ctx) {
+		return because(policy.ReasonOverload)
+	}
+	if s.isOwn(r) {
+		return because(policy.ReasonLoop)
+	}
+	return s.decide(ctx, r, func(p *policy.Policy) policy.Decision { return p.Decide(r) })
+}
+
+// lookAddrs is look for all addresses of r.Host at once.
+func (s *Server) lookAddrs(ctx context.Context, r policy.Request, addrs answer) policy.Decision {
+	for _, a := range addrs {
+		if s.isOwn(policy.Request{Host: r.Host, Port: r.Port, Addr: a}) {
+			return because(policy.ReasonLoop)
+		}
+	}
+	return s.decide(ctx, r, func(p *policy.Policy) policy.Decision { return p.DecideAddrs(r, addrs) })
+}
+
+// decide asks the policy in force; where that has no rule for a flow that the
+// person let pass, it asks the policy that consists of that permission.
+func (s *Server) decide(ctx context.Context, r policy.Request, ask func(*policy.Policy) policy.Decision) policy.Decision {
 	if s.Policy == nil {
 		return policy.Decision{}
 	}
-	return s.Policy.Load().Decide(r)
-}
-
-// newFlow reports the next flow number, from 1.
-func (s *Server) newFlow() uint64 { return s.flows.Add(1) }
-
-// decisionEvent is the one place where a network.connected event is built.
-// addr is what was dialled or captured, "" when nothing was.
-func (s *Server) decisionEvent(sc scope, r policy.Request, d policy.Decision, addr string) event.Event {
-	return event.Event{Type: event.NetworkConnected, Flow: sc.flow, Door: sc.door, Addr: addr}
-}
-
-// record writes ev with what all events of this gate share. An error means
-// that the flow must be denied with policy.ReasonOverload.
-func (s *Server) record(ev event.Event) error {
-	if s.Events == nil {
-		return errNoSink
+	d := ask(s.Policy.Load())
+	if notListed(d) {
+		if p := approvalsOf(ctx).policy(r); p != nil {
+			return ask(p)
+		}
 	}
-	return s.Events.Emit(ev)
+	return d
+}
+
+// ask lets the person decide about a flow that no rule covers.
+func (s *Server) ask(ctx context.Context, r policy.Request, d policy.Decision) policy.Decision {
+	if s.Ask == nil || !notListed(d) {
+		return d
+	}
+	approvals := approvalsOf(ctx)
+	if approvals == nil || !s.Ask(ctx, policy.Request{Host: r.Host, Port: r.Port}, d) || ctx.Err() != nil {
+		return policy.Decision{Reason: policy.ReasonNotApproved, Rule: d.Rule}
+	}
+	if err := approvals.add(r, d); err != nil {
+		return policy.Decision{Reason: policy.ReasonNotApproved, Rule: d.Rule}
+	}
+	return s.look(ctx, r)
+}
+
+func notListed(d policy.Decision) bool {
+	return d.Verdict == policy.Deny &&
+		(d.Reason == policy.ReasonHostNotListed || d.Reason == policy.ReasonPortNotListed)
+}
+
+// because is the denial with reason r that no rule decided.
+func because(r policy.Reason) policy.Decision { return policy.Decision{Reason: r} }
+
+// approvals holds what the person let pass on one client connection: for each
+// host and port a policy of one rule, so that the looks that follow (address,
+// SNI, Host) are taken as for any other rule.
+type approvals struct {
+	mu  sync.Mutex
+	let map[hostPort]*policy.Policy
+}
+
+// approvalsMax bounds the questions about one kept-alive connection.
+const approvalsMax = 64
+
+type hostPort struct {
+	host policy.Host
+	port uint16
+}
+
+type approvalsKey struct{}
+
+// withApprovals starts a client connection's memory of what was let pass.
+func withApprovals(ctx context.Context) context.Context {
+	return context.WithValue(ctx, approvalsKey{}, new(approvals))
+}
+
+func approvalsOf(ctx context.Context) *approvals {
+	a, _ := ctx.Value(approvalsKey{}).(*approvals)
+	return a
+}
+
+func (a *approvals) policy(r policy.Request) *policy.Policy {
+	if a == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.let[hostPort{r.Host, r.Port}]
+}
+
+var errTooManyApprovals = errors.New("too many approvals on one connection")
+
+func (a *approvals) add(r policy.Request, d policy.Decision) error {
+	rule := policy.Suggest(r, d)
+	p, err := policy.Compile(&policy.Document{
+		Allow: []policy.Entry{{Text: rule, Pos: policy.Pos{File: "--approve", Line: 1}}},
+	})
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.let) >= approvalsMax {
+		return errTooManyApprovals
+	}
+	if a.let == nil {
+		a.let = make(map[hostPort]*policy.Policy)
+	}
+	a.let[hostPort{r.Host, r.Port}] = p
+	return nil
+}
+
+type overLimitKey struct{}
+
+// withOverLimit marks a connection that is only served to be told that the
+// gate is full.
+func withOverLimit(ctx context.Context) context.Context {
+	return context.WithValue(ctx, overLimitKey{}, true)
+}
+
+func overLimit(ctx context.Context) bool {
+	over, _ := ctx.Value(overLimitKey{}).(bool)
+	return over
 }

@@ -4,17 +4,21 @@ package proxy
 
 import (
 	"context"
+	"crypto/x509"
 	"log/slog"
 	"net"
 	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"egressd/event"
+	"egressd/internal/ca"
 	"egressd/policy"
 )
 
 // Resolver finds the addresses of a name. Called only after the name was
-// allowed. Safe for concurrent use.
+// allowed. Safe for concurrent use. An error with a method
+// Reason() policy.Reason says itself how it is told to clients.
 type Resolver interface {
 	Lookup(ctx context.Context, name policy.Host) ([]netip.Addr, error)
 }
@@ -42,27 +46,39 @@ type Server struct {
 
 	// Ask is consulted when no rule covers a flow (ReasonHostNotListed,
 	// ReasonPortNotListed): true lets this flow pass. Nil: the denial stands.
+	// The later looks (addresses, SNI, Host) are taken all the same.
 	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
 
 	Own []netip.AddrPort // the gate's own listeners outside: never dialled, whatever a rule says
 
-	flows atomic.Uint64 // the last flow number given out
+	// CA signs the certificates of intercepted hosts. Nil: what the policy says
+	// to intercept is denied with ReasonInterceptOff.
+	CA *ca.Authority
+	// RootCAs verifies the origins of intercepted TLS. Nil: the system's roots.
+	RootCAs *x509.CertPool
+	// SecretValue reports the placeholder that clients see for the secret in
+	// the environment variable env, and its value. Nil: nothing is substituted.
+	SecretValue func(env string) (placeholder, value string, ok bool)
+
+	pool upstreamPool // kept connections to HTTP origins
+
+	flows    atomic.Uint64 // the last flow number given out
+	serving  listening
+	admitted admission
+	open     registry
+
+	// Seams for tests. Nil: the real thing.
+	dialFunc    func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)
+	originalDst func(c net.Conn) (netip.AddrPort, error)
 }
 
-// Serve runs the explicit doors (CONNECT, absolute-form HTTP, SOCKS4, 4a and 5)
-// on ln until ctx ends or ln fails. It closes ln, and returns only after every
-// goroutine it started has exited.
-func (s *Server) Serve(ctx context.Context, ln net.Listener) error { return nil }
+// now is the clock of events and limits.
+func (s *Server) now() time.Time { return time.Now() }
 
-// ServeTransparent is Serve for captured TCP: the destination is the
-// connection's original one (SO_ORIGINAL_DST, else its local address).
-func (s *Server) ServeTransparent(ctx context.Context, ln net.Listener) error { return nil }
-
-// ServeFixed is Serve for a listener that stands for one destination.
-func (s *Server) ServeFixed(ctx context.Context, ln net.Listener, h policy.Host, port uint16) error {
-	return nil
+// log reports where diagnostics go; never nil.
+func (s *Server) log() *slog.Logger {
+	if s.Log != nil {
+		return s.Log
+	}
+	return slog.New(slog.DiscardHandler)
 }
-
-// Rejudge closes every flow that the policy in force now denies and reports
-// how many it closed.
-func (s *Server) Rejudge() int { return 0 }

@@ -1,0 +1,163 @@
+package proxy
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// pooledBytes is the size of the buffers that heads and hellos are read into;
+// almost all fit. relayBytes is the size of the buffers of the copying relay.
+const (
+	pooledBytes = 4 << 10
+	relayBytes  = 32 << 10
+)
+
+var errTooLong = errors.New("longer than the limit")
+
+// buffers is a pool of byte slices of one size.
+type buffers struct {
+	size int
+	pool sync.Pool
+}
+
+func (b *buffers) get() *[]byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return p
+	}
+	p := make([]byte, b.size)
+	return &p
+}
+
+// put gives p back. What a client sent is cleared: a use after put must not
+// show one client's bytes to another.
+func (b *buffers) put(p *[]byte, used int) {
+	if len(*p) != b.size {
+		return
+	}
+	clear((*p)[:min(used, b.size)])
+	b.pool.Put(p)
+}
+
+// conn is a connection whose first bytes can be looked at before they are
+// read. One goroutine reads at a time.
+type conn struct {
+	net.Conn
+	pool *buffers
+	buf  *[]byte // nil while nothing is held
+	r, w int     // (*buf)[r:w] is held
+	high int     // the most of buf that was ever used
+}
+
+// held reports the bytes read from the client and not consumed.
+func (c *conn) held() []byte {
+	if c.buf == nil {
+		return nil
+	}
+	return (*c.buf)[c.r:c.w]
+}
+
+// more reads some more bytes behind the held ones, which never grow over limit.
+func (c *conn) more(limit int) error {
+	if c.buf == nil {
+		c.buf, c.r, c.w, c.high = c.pool.get(), 0, 0, 0
+	}
+	if c.w-c.r >= limit {
+		return errTooLong
+	}
+	if c.w == len(*c.buf) {
+		c.grow(limit)
+	}
+	end := min(len(*c.buf), c.r+limit)
+	n, err := c.Conn.Read((*c.buf)[c.w:end])
+	c.w += n
+	c.high = max(c.high, c.w)
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// grow makes room: by moving the held bytes to the front, else by a larger
+// buffer.
+func (c *conn) grow(limit int) {
+	held := c.held()
+	if c.r > 0 {
+		c.w, c.r = copy(*c.buf, held), 0
+		return
+	}
+	larger := make([]byte, min(4*len(*c.buf), max(limit, len(*c.buf)+1)))
+	copy(larger, held)
+	c.pool.put(c.buf, c.high)
+	c.buf = &larger
+}
+
+// skip consumes n held bytes.
+func (c *conn) skip(n int) {
+	if c.r += n; c.r == c.w {
+		c.release()
+	}
+}
+
+// release gives the buffer back; what is held is lost.
+func (c *conn) release() {
+	if c.buf != nil {
+		c.pool.put(c.buf, c.high)
+		c.buf, c.r, c.w = nil, 0, 0
+	}
+}
+
+// Read reads the held bytes first.
+func (c *conn) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if c.buf != nil && c.r < c.w {
+		n := copy(p, c.held())
+		c.skip(n)
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// CloseWrite ends the sending half.
+func (c *conn) CloseWrite() error { return halfClose(c.Conn) }
+
+type writeCloser interface{ CloseWrite() error }
+
+// halfClose ends the sending half of c, or all of it where c has no halves.
+func halfClose(c net.Conn) error {
+	if w, ok := c.(writeCloser); ok {
+		return w.CloseWrite()
+	}
+	return c.Close()
+}
+
+// reset makes the close that follows send a RST.
+func reset(c net.Conn) {
+	if l, ok := unwrap(c).(interface{ SetLinger(int) error }); ok {
+		_ = l.SetLinger(0) // the close that follows is what counts
+	}
+	_ = c.Close()
+}
+
+// unwrap reports the connection under c when nothing is held in between.
+func unwrap(c net.Conn) net.Conn {
+	for {
+		p, ok := c.(*conn)
+		if !ok || len(p.held()) > 0 {
+			return c
+		}
+		c = p.Conn
+	}
+}
+
+// peer reports the client's address, zero when it has none.
+func peer(c net.Conn) netip.AddrPort {
+	if a, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		ap := a.AddrPort()
+		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	}
+	return netip.AddrPort{}
+}

@@ -1,0 +1,261 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+
+	"egressd/internal/wire"
+	"egressd/policy"
+)
+
+// flow is one client connection on its way through the looks. The door it came
+// through gives it three voices: accept ("go on"), deny and nothing else.
+type flow struct {
+	s   *Server
+	ctx context.Context
+	c   *conn
+	sc  scope
+	req policy.Request
+
+	// accept tells the client to go on; nil where there is nothing to say.
+	accept func() error
+	// deny says no in the door's words, before accept was called. It need not
+	// close the connection. Nil: the connection is reset.
+	deny func(d policy.Decision, detail string)
+
+	accepted bool
+}
+
+// run takes the flow through its looks: name, addresses, what the client
+// speaks; then dials, records and relays. It closes the connection.
+func (f *flow) run() {
+	d := f.s.judge(f.ctx, f.req)
+	if !d.Allowed() {
+		f.refuse(d, "")
+		return
+	}
+	f.allowed(d)
+}
+
+// allowed goes on from a name that d allows.
+func (f *flow) allowed(d policy.Decision) {
+	addrs, ad := f.s.resolve(f.ctx, f.req)
+	if !ad.Allowed() {
+		f.refuse(ad, "")
+		return
+	}
+	switch {
+	case d.Verdict == policy.Intercept || d.Needs == policy.WireTLS:
+		f.tls(addrs)
+	case d.Needs == policy.WireHTTP:
+		f.plainHTTP()
+	case d.Needs == policy.WireOther:
+		f.any(addrs, true)
+	case d.Needs == policy.WireUnseen:
+		f.any(addrs, false)
+	default:
+		f.refuse(because(policy.ReasonInternal), "")
+	}
+}
+
+// yes says "go on", once.
+func (f *flow) yes() bool {
+	if f.accepted {
+		return true
+	}
+	f.accepted = true
+	return f.accept == nil || f.accept() == nil
+}
+
+// tls serves a destination that must speak TLS with the judged name. The
+// origin is dialled only after the ClientHello was judged.
+func (f *flow) tls(addrs []netip.Addr) {
+	if !f.yes() {
+		f.report(because(policy.ReasonMalformed), "")
+		_ = f.c.Close()
+		return
+	}
+	_ = f.c.SetDeadline(time.Now().Add(helloTimeout))
+	h, st, err := readHello(f.c)
+	if err != nil && st == wire.More {
+		f.cut(because(helloReason(err)))
+		return
+	}
+	f.hello(h, st)
+	d := f.s.judge(f.ctx, f.req)
+	switch {
+	case !d.Allowed():
+		f.cut(d)
+	case d.Verdict == policy.Intercept:
+		_ = f.c.SetDeadline(time.Time{})
+		sc := f.sc
+		sc.host, sc.port, sc.tls = f.req.Host, f.req.Port, true
+		f.s.serveIntercept(f.ctx, f.c, sc)
+	default:
+		f.dialAndRelay(addrs, false)
+	}
+}
+
+// hello notes what the client's first bytes were.
+func (f *flow) hello(h wire.Hello, st wire.State) {
+	f.req.Wire, f.req.Server = policy.WireBad, policy.Host{}
+	switch st {
+	case wire.Done:
+		f.req.Wire = policy.WireTLS
+		if h.ServerName == "" {
+			return
+		}
+		name, err := policy.ParseHost(h.ServerName)
+		if err != nil {
+			f.req.Wire = policy.WireBad
+			return
+		}
+		f.req.Server = name
+	case wire.Other:
+		f.req.Wire = policy.WireOther
+	}
+}
+
+// helloReason is why a connection without a whole ClientHello is refused.
+func helloReason(err error) policy.Reason {
+	if r := readReason(err); r == policy.ReasonHeadTimeout {
+		return r
+	}
+	return policy.ReasonNotTLS
+}
+
+// readHello reads until the client's first bytes are a ClientHello, or cannot
+// become one. They stay held.
+func readHello(c *conn) (wire.Hello, wire.State, error) {
+	var scan wire.HelloScanner
+	for {
+		if len(c.held()) > 0 {
+			if h, st := scan.Scan(c.held()); st != wire.More {
+				return h, st, nil
+			}
+		}
+		if err := c.more(wire.MaxHello); err != nil {
+			if err == errTooLong {
+				return wire.Hello{}, wire.Bad, nil
+			}
+			return wire.Hello{}, wire.More, err
+		}
+	}
+}
+
+// plainHTTP serves a destination that must speak HTTP: every request is judged
+// and recorded by the HTTP door.
+func (f *flow) plainHTTP() {
+	if !f.yes() {
+		_ = f.c.Close()
+		return
+	}
+	_ = f.c.SetDeadline(time.Time{})
+	sc := f.sc
+	sc.host, sc.port = f.req.Host, f.req.Port
+	f.s.serveHTTP(f.ctx, f.c, sc)
+}
+
+// any serves a destination that may speak anything. It is dialled before the
+// client is told to go on, because servers of many protocols speak first.
+func (f *flow) any(addrs []netip.Addr, sniff bool) { f.dialAndRelay(addrs, sniff) }
+
+// dialAndRelay connects, records, tells the client to go on if that has not
+// been done, and relays until both sides are done.
+func (f *flow) dialAndRelay(addrs []netip.Addr, sniff bool) {
+	up, d := f.s.dialAddrs(f.ctx, f.req, addrs)
+	if up == nil {
+		f.refuse(d, "")
+		return
+	}
+	if a := addrPort(up.RemoteAddr()); a.IsValid() {
+		f.req.Addr = a.Addr().Unmap()
+	}
+	ev := f.s.decisionEvent(f.sc, f.req, d, up.RemoteAddr().String())
+	if err := f.s.record(ev); err != nil {
+		_ = up.Close()
+		f.s.log().Error("a flow was not recorded and is denied", "err", err)
+		f.no(because(policy.ReasonOverload), "")
+		return
+	}
+	if !f.yes() {
+		_ = up.Close()
+		_ = f.c.Close()
+		return
+	}
+	_ = f.c.SetDeadline(time.Time{})
+	f.relay(up, sniff)
+}
+
+// refuse denies the flow: it is recorded, and the client is told in the
+// door's words, or by an alert or a reset when it was told to go on already.
+func (f *flow) refuse(d policy.Decision, detail string) {
+	f.report(d, detail)
+	f.no(d, detail)
+}
+
+func (f *flow) no(d policy.Decision, detail string) {
+	if f.accepted || f.deny == nil {
+		f.end()
+		return
+	}
+	_ = f.c.SetDeadline(time.Now().Add(writeTimeout))
+	f.deny(d, detail)
+	linger(f.c)
+}
+
+// cut is refuse for a client that was told to go on and has sent TLS.
+func (f *flow) cut(d policy.Decision) {
+	f.report(d, "")
+	f.end()
+}
+
+// end closes a client that was told to go on: with an alert where it speaks
+// TLS, else with a reset, so that no bytes can be taken for an answer.
+func (f *flow) end() {
+	if f.req.Wire == policy.WireTLS || f.req.Wire == policy.WireBad {
+		f.alert()
+		return
+	}
+	reset(f.c)
+}
+
+// report records that the flow was denied. That it cannot be recorded changes
+// nothing for the client: it is denied already.
+func (f *flow) report(d policy.Decision, detail string) {
+	ev := f.s.decisionEvent(f.sc, f.req, d, "")
+	ev.Error = clip(detail)
+	if err := f.s.record(ev); err != nil {
+		f.s.log().Error("a denial was not recorded", "err", err)
+	}
+}
+
+// accessDenied is a fatal access_denied alert (RFC 8446 section 6.2), in a
+// record of the version that every client reads.
+var accessDenied = [...]byte{21, 3, 3, 0, 2, 2, 49}
+
+// alert tells a TLS client that it may not, and closes.
+func (f *flow) alert() {
+	_ = f.c.SetDeadline(time.Now().Add(writeTimeout))
+	_, _ = f.c.Conn.Write(accessDenied[:]) // the connection ends either way
+	linger(f.c)
+}
+
+// linger closes c so that what was written last arrives: data of the client's
+// that is still unread would turn the close into a reset that overtakes it.
+func linger(c *conn) {
+	c.release()
+	if err := halfClose(c.Conn); err == nil {
+		_ = c.SetReadDeadline(time.Now().Add(lingerTimeout))
+		_, _ = io.CopyN(io.Discard, readOnly{c.Conn}, lingerBytes)
+	}
+	_ = c.Close()
+}
+
+// readOnly hides what else a connection can do from io.Copy.
+type readOnly struct{ c net.Conn }
+
+func (r readOnly) Read(p []byte) (int, error) { return r.c.Read(p) }

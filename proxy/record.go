@@ -1,0 +1,67 @@
+package proxy
+
+import (
+	"errors"
+
+	"egressd/event"
+	"egressd/policy"
+)
+
+// clientStringBytes bounds every string of an event that a client chose.
+const clientStringBytes = 1 << 10
+
+var errNoSink = errors.New("no event sink: flows that cannot be recorded do not pass")
+
+// newFlow reports the next flow number, from 1.
+func (s *Server) newFlow() uint64 { return s.flows.Add(1) }
+
+// decisionEvent is the one place where a network.connected event is built.
+// addr is what was dialled or captured, "" when nothing was.
+func (s *Server) decisionEvent(sc scope, r policy.Request, d policy.Decision, addr string) event.Event {
+	ev := event.Event{
+		Type: event.NetworkConnected, Flow: sc.flow, Door: sc.door,
+		Decision: event.Blocked, Reason: d.Reason.String(), Audit: d.Audit,
+		Host: r.Host.String(), Port: r.Port, Addr: addr,
+		Method: clip(r.Method), Path: clip(r.Path),
+	}
+	if d.Allowed() {
+		ev.Decision = event.Allowed
+	}
+	if d.Rule != nil {
+		ev.Rule, ev.RulePos = d.Rule.Text, d.Rule.Pos.String()
+	}
+	if r.Server != r.Host {
+		ev.Server = r.Server.String()
+	}
+	if sc.client.IsValid() {
+		ev.Client = sc.client.String()
+	}
+	if addr == "" && sc.addr.IsValid() {
+		ev.Addr = sc.addr.String()
+	}
+	return ev
+}
+
+// record writes ev with what all events of this gate share. An error means
+// that the flow must be denied with policy.ReasonOverload.
+func (s *Server) record(ev event.Event) error {
+	if s.Events == nil {
+		return errNoSink
+	}
+	ev.Session, ev.Isolation = s.Session, s.Isolation
+	if ev.Time.IsZero() {
+		ev.Time = s.now()
+	}
+	if s.Policy != nil {
+		ev.Policy = s.Policy.Load().Digest()
+	}
+	return s.Events.Emit(ev)
+}
+
+// clip bounds a string that a client chose.
+func clip(s string) string {
+	if len(s) > clientStringBytes {
+		return s[:clientStringBytes]
+	}
+	return s
+}

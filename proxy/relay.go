@@ -1,0 +1,176 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"egressd/event"
+	"egressd/internal/wire"
+	"egressd/policy"
+)
+
+// relayed is one flow being relayed.
+type relayed struct {
+	f     *flow
+	up    net.Conn
+	limit int64 // bytes, both ways together
+
+	out, in, sum atomic.Int64 // client to origin, origin to client, both
+	once         sync.Once
+	why          atomic.Pointer[string] // set by stop: why the gate ended it
+}
+
+// relay carries bytes both ways until both sides have ended, one of them
+// fails, or the gate stops it; then it records the close. It closes both.
+func (f *flow) relay(up net.Conn, sniff bool) {
+	start := f.s.now()
+	r := &relayed{f: f, up: up, limit: f.s.bounds().bytesPerFlow}
+	release := f.s.track(f.ctx, f.req, &r.sum, r.stop)
+	defer release()
+	var wg sync.WaitGroup
+	wg.Go(r.originToClient)
+	r.clientToOrigin(sniff)
+	wg.Wait()
+	_ = up.Close()
+	_ = f.c.Close()
+	r.recordClose(start)
+}
+
+func (r *relayed) recordClose(start time.Time) {
+	f := r.f
+	ev := event.Event{
+		Type: event.NetworkClosed, Flow: f.sc.flow, Door: f.sc.door,
+		Host: f.req.Host.String(), Port: f.req.Port,
+		BytesOut: r.out.Load(), BytesIn: r.in.Load(),
+		DurationMS: f.s.now().Sub(start).Milliseconds(),
+	}
+	if why := r.why.Load(); why != nil {
+		ev.Error = *why
+	}
+	if err := f.s.record(ev); err != nil {
+		f.s.log().Error("the end of a flow was not recorded", "err", err)
+	}
+}
+
+// stop ends the flow from outside: both sides get a reset.
+func (r *relayed) stop(why string) {
+	r.why.CompareAndSwap(nil, &why)
+	r.abort()
+}
+
+// abort resets both sides, once.
+func (r *relayed) abort() {
+	r.once.Do(func() {
+		reset(r.up)
+		reset(r.f.c)
+	})
+}
+
+// clientToOrigin sends what is held, then the rest.
+func (r *relayed) clientToOrigin(sniff bool) {
+	c := r.f.c
+	if sniff && !r.sniff() {
+		return
+	}
+	if held := c.held(); len(held) > 0 {
+		if _, err := r.up.Write(held); err != nil || !r.count(&r.out, int64(len(held))) {
+			r.abort()
+			return
+		}
+		c.skip(len(held))
+	}
+	c.release()
+	r.pump(r.up, c.Conn, &r.out)
+}
+
+func (r *relayed) originToClient() { r.pump(r.f.c.Conn, r.up, &r.in) }
+
+// pump carries one direction to its end and passes the end on: a half-close
+// as a half-close, a failure as a reset of both sides.
+func (r *relayed) pump(dst, src net.Conn, n *atomic.Int64) {
+	err := transfer(dst, src, func(k int64) bool { return r.count(n, k) })
+	if err != nil {
+		r.abort()
+		return
+	}
+	if err := halfClose(dst); err != nil && !errors.Is(err, syscall.ENOTCONN) {
+		r.abort()
+	}
+}
+
+// count adds k bytes and reports whether the flow may go on.
+func (r *relayed) count(n *atomic.Int64, k int64) bool {
+	n.Add(k)
+	if r.sum.Add(k) > r.limit {
+		r.stop("the flow carried more bytes than its limit")
+		return false
+	}
+	return true
+}
+
+// sniff looks at the client's first bytes on a port that may carry anything:
+// where they are TLS, their SNI must match. It holds nothing back that cannot
+// become a ClientHello any more. False: the flow was stopped.
+func (r *relayed) sniff() bool {
+	f := r.f
+	var scan wire.HelloScanner
+	for {
+		if held := f.c.held(); len(held) > 0 {
+			h, st := scan.Scan(held)
+			switch st {
+			case wire.Other:
+				_ = f.c.SetReadDeadline(time.Time{})
+				return true
+			case wire.Done, wire.Bad:
+				_ = f.c.SetReadDeadline(time.Time{})
+				return r.judgeHello(h, st)
+			}
+		}
+		if err := f.c.more(wire.MaxHello); err != nil {
+			return r.sniffEnd(err)
+		}
+		if len(f.c.held()) > 0 {
+			_ = f.c.SetReadDeadline(time.Now().Add(helloTimeout)) // TLS so far, and not whole
+		}
+	}
+}
+
+// sniffEnd decides about a client that stopped before its first bytes were
+// understood.
+func (r *relayed) sniffEnd(err error) bool {
+	f := r.f
+	switch {
+	case errors.Is(err, io.EOF) && len(f.c.held()) == 0:
+		return true // it never spoke: its half-close is passed on
+	case errors.Is(err, errTooLong):
+		return r.judgeHello(wire.Hello{}, wire.Bad)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.EOF):
+		return r.judgeHello(wire.Hello{}, wire.Bad)
+	}
+	r.abort()
+	return false
+}
+
+// judgeHello takes the third look at a flow that is being relayed.
+func (r *relayed) judgeHello(h wire.Hello, st wire.State) bool {
+	f := r.f
+	f.hello(h, st)
+	d := f.s.judge(f.ctx, f.req)
+	if d.Allowed() {
+		return true
+	}
+	f.report(d, "")
+	why := "denied by its ClientHello: " + d.Reason.String()
+	r.why.CompareAndSwap(nil, &why)
+	reset(r.up)
+	f.alert()
+	return false
+}
+
+var _ = policy.WireTLS

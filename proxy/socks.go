@@ -1,0 +1,204 @@
+package proxy
+
+import (
+	"context"
+	"time"
+
+	"egressd/event"
+	"egressd/internal/wire"
+	"egressd/policy"
+)
+
+// SOCKS5 reply codes (RFC 1928 section 6).
+const (
+	socksGeneral     = 1
+	socksNotAllowed  = 2
+	socksNetwork     = 3
+	socksHost        = 4
+	socksRefused     = 5
+	socksNoCommand   = 7
+	socks4Granted    = 90
+	socks4Rejected   = 91
+	socksMessageMax  = 1 << 10 // no message of RFC 1928 or 1929 is longer than 515 bytes
+	socks5ReplyBytes = 10
+)
+
+// socksReply reports the SOCKS5 reply for a reason.
+func socksReply(r policy.Reason) byte {
+	switch r {
+	case policy.ReasonNoPolicy, policy.ReasonDeniedByRule, policy.ReasonHostNotListed,
+		policy.ReasonPortNotListed, policy.ReasonMethodNotListed, policy.ReasonPathNotListed,
+		policy.ReasonIPProhibited, policy.ReasonSNIMismatch, policy.ReasonHostMismatch,
+		policy.ReasonNotTLS, policy.ReasonNotHTTP, policy.ReasonNotApproved,
+		policy.ReasonInterceptOff, policy.ReasonLoop:
+		return socksNotAllowed
+	case policy.ReasonProtocol:
+		return socksNoCommand
+	case policy.ReasonUnreachable, policy.ReasonUpstreamError, policy.ReasonUpstreamTLS:
+		return socksNetwork
+	case policy.ReasonNotFound, policy.ReasonDNSError, policy.ReasonDNSTimeout, policy.ReasonConnectTimeout:
+		return socksHost
+	case policy.ReasonRefused:
+		return socksRefused
+	}
+	return socksGeneral // malformed, overload, timeouts of the client, bugs
+}
+
+// socks5 serves one SOCKS5 connection (RFC 1928). Any user name and password
+// is taken and ignored: the gate knows its clients by where they connect.
+func (s *Server) socks5(ctx context.Context, c *conn) {
+	f := s.newSocksFlow(ctx, c, event.DoorSOCKS5)
+	method, ok := f.socks5Greeting()
+	if !ok {
+		return
+	}
+	if method == wire.MethodPassword && !f.socks5Password() {
+		return
+	}
+	for {
+		r, n, st := wire.Socks5Request(c.held())
+		switch st {
+		case wire.Done:
+			c.skip(n)
+			f.socks(r)
+			return
+		case wire.More:
+			if !f.socksMore() {
+				return
+			}
+		default:
+			f.refuse(because(policy.ReasonMalformed), "the SOCKS5 request cannot be read")
+			return
+		}
+	}
+}
+
+// socks5Greeting agrees on a method.
+func (f *flow) socks5Greeting() (method byte, ok bool) {
+	for {
+		method, n, st := wire.Socks5Methods(f.c.held())
+		switch st {
+		case wire.Done:
+			f.c.skip(n)
+			if _, err := f.c.Conn.Write([]byte{wire.Socks5Version, method}); err != nil {
+				_ = f.c.Close()
+				return 0, false
+			}
+			if method == wire.MethodNoneFits {
+				f.deny = nil
+				f.report(because(policy.ReasonMalformed), "the SOCKS5 client offers no method that this gate has")
+				linger(f.c)
+				return 0, false
+			}
+			return method, true
+		case wire.More:
+			if !f.socksMore() {
+				return 0, false
+			}
+		default:
+			f.report(because(policy.ReasonMalformed), "the SOCKS5 greeting cannot be read")
+			_ = f.c.Close()
+			return 0, false
+		}
+	}
+}
+
+func (f *flow) socks5Password() bool {
+	for {
+		n, st := wire.Socks5Password(f.c.held())
+		switch st {
+		case wire.Done:
+			f.c.skip(n)
+			_, err := f.c.Conn.Write([]byte{1, 0})
+			return err == nil
+		case wire.More:
+			if !f.socksMore() {
+				return false
+			}
+		default:
+			f.report(because(policy.ReasonMalformed), "the SOCKS5 password message cannot be read")
+			_ = f.c.Close()
+			return false
+		}
+	}
+}
+
+// socks4 serves one SOCKS4 or 4a connection.
+func (s *Server) socks4(ctx context.Context, c *conn) {
+	f := s.newSocksFlow(ctx, c, event.DoorSOCKS4)
+	for {
+		r, n, st := wire.Socks4Request(c.held())
+		switch st {
+		case wire.Done:
+			c.skip(n)
+			f.socks(r)
+			return
+		case wire.More:
+			if !f.socksMore() {
+				return
+			}
+		default:
+			f.refuse(because(policy.ReasonMalformed), "the SOCKS4 request cannot be read")
+			return
+		}
+	}
+}
+
+// socksMore reads on; false: it has refused and closed.
+func (f *flow) socksMore() bool {
+	err := f.c.more(socksMessageMax)
+	if err == nil {
+		return true
+	}
+	f.report(because(readReason(err)), "the SOCKS request does not end")
+	_ = f.c.Close()
+	return false
+}
+
+// socks runs the flow that r asks for.
+func (f *flow) socks(r wire.Socks) {
+	f.req.Port = r.Port
+	var err error
+	if r.Addr.IsValid() {
+		f.req.Host = policy.HostFromAddr(r.Addr)
+	} else {
+		f.req.Host, err = policy.ParseHost(r.Name)
+	}
+	switch {
+	case r.Command != wire.SocksConnect:
+		f.refuse(because(policy.ReasonProtocol), "only the SOCKS command CONNECT is carried")
+	case err != nil:
+		f.refuse(because(policy.ReasonMalformed), err.Error())
+	case r.Port == 0:
+		f.refuse(because(policy.ReasonMalformed), "port 0")
+	default:
+		f.run()
+	}
+}
+
+func (s *Server) newSocksFlow(ctx context.Context, c *conn, door event.Door) *flow {
+	f := &flow{s: s, ctx: ctx, c: c, sc: scope{door: door, flow: s.newFlow(), client: peer(c)}}
+	f.accept = func() error { return f.socksAnswer(0) }
+	f.deny = func(d policy.Decision, _ string) { _ = f.socksAnswer(socksReply(d.Reason)) }
+	return f
+}
+
+// socksAnswer writes the reply; 0 grants. The bound address is not told.
+func (f *flow) socksAnswer(code byte) error {
+	_ = f.c.SetWriteDeadline(time.Now().Add(writeTimeout))
+	var b []byte
+	if f.sc.door == event.DoorSOCKS5 {
+		var reply [socks5ReplyBytes]byte // VER REP RSV ATYP=IPv4 0.0.0.0:0
+		reply[0], reply[1], reply[3] = wire.Socks5Version, code, 1
+		b = reply[:]
+	} else {
+		var reply [8]byte
+		reply[1] = socks4Granted
+		if code != 0 {
+			reply[1] = socks4Rejected
+		}
+		b = reply[:]
+	}
+	_, err := f.c.Conn.Write(b)
+	return err
+}

@@ -1,0 +1,165 @@
+package proxy
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"time"
+
+	"egressd/event"
+	"egressd/internal/wire"
+	"egressd/policy"
+)
+
+// Ports whose protocol names the host it wants.
+const (
+	portHTTP  = 80
+	portHTTPS = 443
+)
+
+// captured serves one connection that the capture rules sent here. own is the
+// listener's address.
+func (s *Server) captured(ctx context.Context, c *conn, own netip.AddrPort) {
+	f := s.newCapturedFlow(ctx, c)
+	dst, err := s.destination(c.Conn)
+	if err != nil {
+		f.refuse(because(policy.ReasonInternal), err.Error())
+		return
+	}
+	f.sc.addr = dst
+	f.req = policy.Request{Host: policy.HostFromAddr(dst.Addr()), Port: dst.Port()}
+	if dst == own || own.Addr().IsUnspecified() && dst.Port() == own.Port() && dst.Addr().IsLoopback() {
+		f.refuse(because(policy.ReasonLoop), "")
+		return
+	}
+	if s.Names != nil {
+		switch name, known, synthetic := s.Names.NameOf(dst.Addr()); {
+		case synthetic && !known:
+			f.refuseCaptured(because(policy.ReasonIPProhibited))
+			return
+		case synthetic:
+			f.req.Host = name
+			f.named()
+			return
+		}
+	}
+	f.literal()
+}
+
+// fixed serves one connection to a listener that stands for h:port.
+func (s *Server) fixed(ctx context.Context, c *conn, h policy.Host, port uint16) {
+	f := s.newCapturedFlow(ctx, c)
+	f.req.Host, f.req.Port = h, port
+	f.named()
+}
+
+func (s *Server) newCapturedFlow(ctx context.Context, c *conn) *flow {
+	return &flow{s: s, ctx: ctx, c: c, sc: scope{door: event.DoorTransparent, flow: s.newFlow(), client: peer(c)}}
+}
+
+// destination reports where the client meant to connect to.
+func (s *Server) destination(c net.Conn) (netip.AddrPort, error) {
+	find := originalDst
+	if s.originalDst != nil {
+		find = s.originalDst
+	}
+	dst, err := find(c)
+	return netip.AddrPortFrom(dst.Addr().Unmap().WithZone(""), dst.Port()), err
+}
+
+// named serves a connection whose destination is settled before its first
+// byte.
+func (f *flow) named() {
+	if f.req.Port == portHTTP && !overLimit(f.ctx) {
+		// Denied or not, the requests are answered in HTTP, each with its own
+		// event; but where the rule carries any protocol it is not HTTP's.
+		d := f.s.judge(f.ctx, f.req)
+		if !d.Allowed() || d.Needs == policy.WireHTTP {
+			sc := f.sc
+			sc.host, sc.port = f.req.Host, f.req.Port
+			f.s.serveHTTP(f.ctx, f.c, sc)
+			return
+		}
+		f.allowed(d)
+		return
+	}
+	d := f.s.judge(f.ctx, f.req)
+	if !d.Allowed() {
+		f.refuseCaptured(d)
+		return
+	}
+	f.allowed(d)
+}
+
+// literal serves a connection to an address that stands for no name. Where no
+// rule names the address, the name that the client's first bytes ask for is
+// judged, resolved and dialled instead: never the address.
+func (f *flow) literal() {
+	d := f.s.look(f.ctx, f.req)
+	switch {
+	case d.Allowed() && f.req.Port == portHTTPS && d.Needs == policy.WireTLS:
+		f.literalTLS(true)
+	case d.Allowed():
+		f.allowed(d)
+	case !notListed(d) && d.Reason != policy.ReasonIPProhibited:
+		f.refuseCaptured(d) // a deny rule, overload, no policy: no name helps
+	case f.req.Port == portHTTPS:
+		f.literalTLS(false)
+	case f.req.Port == portHTTP:
+		sc := f.sc
+		sc.port, sc.captured = f.req.Port, true
+		f.s.serveHTTP(f.ctx, f.c, sc)
+	default:
+		if d = f.s.ask(f.ctx, f.req, d); d.Allowed() {
+			f.allowed(d)
+			return
+		}
+		f.refuseCaptured(d)
+	}
+}
+
+// literalTLS judges the name in the ClientHello; without one, the address.
+func (f *flow) literalTLS(addrAllowed bool) {
+	f.accepted = true
+	_ = f.c.SetDeadline(time.Now().Add(helloTimeout))
+	h, st, err := readHello(f.c)
+	if err != nil && st == wire.More {
+		f.cut(because(helloReason(err)))
+		return
+	}
+	f.hello(h, st)
+	if f.req.Server.Name() == "" || f.req.Wire != policy.WireTLS {
+		d := f.s.judge(f.ctx, f.req)
+		if !d.Allowed() {
+			f.cut(d)
+			return
+		}
+		f.allowed(d)
+		return
+	}
+	if byName := (policy.Request{Host: f.req.Server, Port: f.req.Port}); !addrAllowed || f.s.look(f.ctx, byName).Allowed() {
+		f.req.Host = f.req.Server
+	}
+	d := f.s.judge(f.ctx, f.req)
+	if !d.Allowed() {
+		f.cut(d)
+		return
+	}
+	f.allowed(d)
+}
+
+// refuseCaptured denies a captured connection. A TLS client on port 443 gets
+// an alert, for which its hello must be read first; others a reset at once.
+func (f *flow) refuseCaptured(d policy.Decision) {
+	if f.req.Port == portHTTP {
+		f.deny = func(d policy.Decision, detail string) { f.s.denyHTTP(f.c.Conn, f.req, d, detail) }
+		f.refuse(d, "")
+		return
+	}
+	if f.req.Port == portHTTPS {
+		_ = f.c.SetDeadline(time.Now().Add(helloTimeout))
+		h, st, _ := readHello(f.c) // whatever came: the answer is no
+		f.hello(h, st)
+	}
+	f.refuse(d, "")
+}
