@@ -1,0 +1,105 @@
+package proxy
+
+import (
+	"net/http"
+
+	"egressd/policy"
+)
+
+// denialText is how one reason is told over HTTP.
+type denialText struct {
+	status int
+	token  string // RFC 9209 section 2.3 proxy error type
+	words  string
+	hint   string // a line more, where there is something to do about it
+}
+
+// denialOf is the one table from reason to HTTP. A reason that it does not know
+// is a bug of ours and says so.
+func denialOf(r policy.Reason) denialText {
+	switch r {
+	case policy.ReasonNoPolicy:
+		return deniedText("no policy is loaded, so nothing is allowed", "")
+	case policy.ReasonAllowed:
+		return bugText("allowed, and yet denied")
+	case policy.ReasonDeniedByRule:
+		return deniedText("a deny rule covers it", "A deny rule beats every allow rule; only removing it helps.")
+	case policy.ReasonHostNotListed:
+		return deniedText("no rule allows this host", "")
+	case policy.ReasonPortNotListed:
+		return deniedText("this host is allowed, but not on this port", "")
+	case policy.ReasonMethodNotListed:
+		return deniedText("this path is allowed, but not with this method", "")
+	case policy.ReasonPathNotListed:
+		return deniedText("this host is allowed, but not this path", "")
+	case policy.ReasonIPProhibited:
+		return denialText{http.StatusForbidden, "destination_ip_prohibited",
+			"the address is private or set aside for a special purpose, and no rule names it", ""}
+	case policy.ReasonSNIMismatch:
+		return deniedText("the TLS server name is not the host that was asked for", "")
+	case policy.ReasonHostMismatch:
+		return deniedText("the Host of the request is not the host that was asked for", "")
+	case policy.ReasonNotTLS:
+		return deniedText("port 443 is for TLS, and this is not TLS", "Use https://, or have a raw: rule added for another protocol.")
+	case policy.ReasonNotHTTP:
+		return deniedText("port 80 is for HTTP, and this is not HTTP", "")
+	case policy.ReasonMalformed:
+		return denialText{http.StatusBadRequest, "http_request_error", "the request cannot be read in one way only", ""}
+	case policy.ReasonNotApproved:
+		return deniedText("nobody approved it", "")
+	case policy.ReasonInterceptOff:
+		return deniedText("the rule needs a look inside TLS, which is not possible in this run", "")
+	case policy.ReasonLoop:
+		return denialText{http.StatusForbidden, "proxy_loop_detected", "the address is the gate itself", ""}
+	case policy.ReasonProtocol:
+		return deniedText("the gate does not carry this protocol", "")
+	default:
+		return failureOf(r)
+	}
+}
+
+// failureOf is denialOf for what is nobody's decision.
+func failureOf(r policy.Reason) denialText {
+	switch r {
+	case policy.ReasonOverload:
+		return denialText{http.StatusServiceUnavailable, "connection_limit_reached", "a limit of the gate is reached", ""}
+	case policy.ReasonHeadTimeout:
+		return denialText{http.StatusRequestTimeout, "http_request_error", "the request did not arrive in time", ""}
+	case policy.ReasonDNSError:
+		return upstreamText("dns_error", "the name could not be resolved")
+	case policy.ReasonDNSTimeout:
+		return timeoutText("dns_timeout", "the name was not resolved in time")
+	case policy.ReasonNotFound:
+		return upstreamText("destination_not_found", "the name does not exist or has no address")
+	case policy.ReasonRefused:
+		return upstreamText("connection_refused", "the origin refused the connection")
+	case policy.ReasonConnectTimeout:
+		return timeoutText("connection_timeout", "the origin did not answer in time")
+	case policy.ReasonUnreachable:
+		return upstreamText("destination_unavailable", "the origin cannot be reached")
+	case policy.ReasonUpstreamTLS:
+		return upstreamText("tls_certificate_error", "the TLS certificate of the origin does not verify")
+	case policy.ReasonUpstreamError:
+		return upstreamText("connection_terminated", "the origin broke off or answered something that is not HTTP")
+	case policy.ReasonInternal:
+		return bugText("an error inside the gate")
+	default:
+		return bugText("a reason that has no words")
+	}
+}
+
+func deniedText(words, hint string) denialText {
+	return denialText{http.StatusForbidden, "http_request_denied", words, hint}
+}
+
+func upstreamText(token, words string) denialText {
+	return denialText{http.StatusBadGateway, token, words, ""}
+}
+
+func timeoutText(token, words string) denialText {
+	return denialText{http.StatusGatewayTimeout, token, words, ""}
+}
+
+func bugText(words string) denialText {
+	return denialText{http.StatusInternalServerError, "proxy_internal_error", words, "This should not happen; please report it."}
+}

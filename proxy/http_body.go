@@ -1,0 +1,188 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+const copyBufferBytes = 32 << 10
+
+var copyBuffers = sync.Pool{New: func() any { return new([copyBufferBytes]byte) }}
+
+var errTooManyBytes = errors.New("the flow carried more bytes than the policy's limit")
+
+// count adds n bytes to one direction. An error means that the flow has carried
+// enough.
+func (x *exchange) count(direction *atomic.Int64, n int) error {
+	direction.Add(int64(n))
+	if x.moved.Add(int64(n)) > x.limit {
+		return errTooManyBytes
+	}
+	return nil
+}
+
+// countedBody counts a request body as the origin gets it.
+type countedBody struct {
+	io.ReadCloser
+	x *exchange
+}
+
+// Read reads from the client.
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errShortUpload
+	}
+	if cerr := b.x.count(&b.x.sent, n); cerr != nil {
+		return 0, cerr
+	}
+	return n, err
+}
+
+// watchedBody counts a response body and remembers that it broke off: goproxy
+// would end the response as if it were whole.
+type watchedBody struct {
+	io.ReadCloser
+	x *exchange
+}
+
+// Read reads from the origin.
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if cerr := b.x.count(&b.x.arrived, n); cerr != nil {
+		n, err = 0, cerr
+	}
+	if err != nil && err != io.EOF { //nolint:errorlint // io.Reader: EOF comes bare
+		b.x.broken = err
+	}
+	return n, err
+}
+
+// responseWriter is the client's side of a response as goproxy writes it. It
+// passes on what the origin sends when it sends it, and swallows goproxy's own
+// error page.
+type responseWriter struct {
+	http.ResponseWriter
+	x      *exchange
+	unsent int64 // bytes of Content-Length to come; -1: not stated
+	began  bool
+	waste  http.Header
+}
+
+// Unwrap serves http.ResponseController.
+func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Header reports the fields of the response.
+func (w *responseWriter) Header() http.Header {
+	if w.x.failed != nil {
+		if w.waste == nil {
+			w.waste = http.Header{}
+		}
+		return w.waste
+	}
+	return w.ResponseWriter.Header()
+}
+
+// WriteHeader sends the head.
+func (w *responseWriter) WriteHeader(code int) {
+	if w.x.failed != nil {
+		return
+	}
+	w.unsent = -1
+	if n, ok := contentLength(w.ResponseWriter.Header()); ok {
+		w.unsent = n
+	}
+	w.began = true
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Write sends part of the body.
+func (w *responseWriter) Write(p []byte) (int, error) {
+	if w.x.failed != nil {
+		return len(p), nil
+	}
+	n, err := w.ResponseWriter.Write(p)
+	if w.unsent >= 0 {
+		w.unsent -= int64(n)
+	}
+	return n, err
+}
+
+// Flush sends what is buffered.
+func (w *responseWriter) Flush() {
+	if w.x.failed == nil {
+		_ = http.NewResponseController(w.ResponseWriter).Flush() // fails with the connection, as the next write does
+	}
+}
+
+// ReadFrom copies the body. It flushes whenever the origin pauses, so that a
+// stream of any type arrives as it is sent.
+func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
+	buf := copyBuffers.Get().(*[copyBufferBytes]byte)
+	defer copyBuffers.Put(buf)
+	var total int64
+	for {
+		n, err := src.Read(buf[:])
+		if n > 0 {
+			m, werr := w.Write(buf[:n])
+			total += int64(m)
+			if werr != nil {
+				return total, werr
+			}
+			if n < len(buf) && w.unsent != 0 && err == nil {
+				w.Flush()
+			}
+		}
+		if err == io.EOF { //nolint:errorlint // io.Reader: EOF comes bare
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// copyOne copies one direction of an upgraded connection.
+func copyOne(dst io.Writer, src io.Reader, count *atomic.Int64, x *exchange) (int64, error) {
+	buf := copyBuffers.Get().(*[copyBufferBytes]byte)
+	defer copyBuffers.Put(buf)
+	var total int64
+	for {
+		n, err := src.Read(buf[:])
+		if n > 0 {
+			if berr := x.count(count, n); berr != nil {
+				return total, berr
+			}
+			m, werr := dst.Write(buf[:n])
+			total += int64(m)
+			if werr != nil {
+				return total, werr
+			}
+		}
+		if err == io.EOF { //nolint:errorlint // io.Reader: EOF comes bare
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// closeWriteOf passes the end of one direction on: as a half-close where c has
+// halves, else by closing it.
+func closeWriteOf(c io.Closer) error {
+	if w, ok := c.(writeCloser); ok {
+		return w.CloseWrite()
+	}
+	return c.Close()
+}
+
+// contentLength reports the Content-Length of a response, when it states one.
+func contentLength(h http.Header) (int64, bool) {
+	n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
+	return n, err == nil && n >= 0
+}

@@ -1,0 +1,173 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"egressd/event"
+	"egressd/internal/http1"
+	"egressd/policy"
+)
+
+// exchange is one request and its response.
+type exchange struct {
+	h     *httpConn
+	sc    scope
+	facts http1.Request
+	w     http.ResponseWriter
+	r     *http.Request
+	start time.Time
+
+	req    policy.Request // the question as the door puts it
+	judged policy.Request // as the policy was asked
+	dec    policy.Decision
+	up     *upstreams
+
+	cancel context.CancelCauseFunc
+	mu     sync.Mutex // guards what follows, which the transport's hooks touch
+	// recorded is set once the allowed event is with the sink; not a byte of
+	// the request leaves before.
+	recorded bool
+	refused  *policy.Decision // why the record could not be made
+	final    bool             // the final response has begun: no more 1xx
+
+	failed error // of the round trip; nil when there was a response
+	broken error // the response broke off half way
+
+	limit   int64        // of moved
+	moved   atomic.Int64 // content, both ways
+	sent    atomic.Int64 // content to the origin
+	arrived atomic.Int64 // content from the origin
+}
+
+// serve answers the request: judge, then forward or deny.
+func (x *exchange) serve() {
+	if x.facts.Err != nil {
+		x.malformed(x.facts.Err.Detail, x.facts.Err.Status)
+		return
+	}
+	req, bad := x.sc.target(x.facts)
+	x.req = req
+	if bad != "" {
+		x.req.Host, x.req.Port = policy.Host{}, 0
+		x.malformed(bad, 0)
+		return
+	}
+	for {
+		p := x.h.s.inForce()
+		x.dec = x.judge()
+		if !x.dec.Allowed() {
+			x.deny(x.dec, "")
+			return
+		}
+		// A connection that was dialled under one policy serves requests that
+		// were judged by that policy alone.
+		if x.up = x.h.s.upstreamsFor(p); x.up != nil {
+			break
+		}
+	}
+	x.forward()
+}
+
+// judge takes the look at one request. Inside intercepted TLS the SNI has been
+// judged with the handshake; what is asked here is the Host of each request.
+func (x *exchange) judge() policy.Decision {
+	r := x.req
+	if x.sc.tls {
+		if r.Server != r.Host || r.ServerPort != 0 && r.ServerPort != r.Port {
+			return policy.Decision{Reason: policy.ReasonHostMismatch}
+		}
+		r.Wire, r.ServerPort = policy.WireTLS, 0
+	}
+	x.judged = r
+	d := x.h.s.judge(x.r.Context(), r)
+	if d.Allowed() && d.Needs == policy.WireTLS && !x.sc.tls {
+		return policy.Decision{Reason: policy.ReasonNotTLS, Rule: d.Rule}
+	}
+	return d
+}
+
+// malformed refuses what is no request.
+func (x *exchange) malformed(detail string, status int) {
+	d := policy.Decision{Reason: policy.ReasonMalformed}
+	if status == http.StatusRequestTimeout {
+		d.Reason = policy.ReasonHeadTimeout
+	}
+	x.recordDenial(d, detail)
+	denial{req: x.req, dec: d, detail: detail, status: status, close: true}.write(x.w, x.r)
+}
+
+// deny answers with d. Nothing has been sent to the client yet.
+func (x *exchange) deny(d policy.Decision, detail string) {
+	x.recordDenial(d, detail)
+	denial{req: x.req, dec: d, detail: detail}.write(x.w, x.r)
+}
+
+// recordDenial writes the blocked event. A sink that takes no more does not
+// turn a denial into anything else.
+func (x *exchange) recordDenial(d policy.Decision, detail string) {
+	ev := x.h.s.decisionEvent(x.sc, x.req, d, "")
+	x.describe(&ev)
+	ev.Error = detail
+	if err := x.h.s.record(ev); err != nil && x.h.s.Log != nil {
+		x.h.s.Log.Warn("a denial was not recorded", "reason", d.Reason.String(), "err", err)
+	}
+}
+
+// recordAllowed writes the allowed event, once, before the first byte of the
+// request goes to addr. An error means that the request must not go.
+func (x *exchange) recordAllowed(addr string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.recorded {
+		return nil
+	}
+	if x.refused != nil {
+		return errNotRecorded
+	}
+	ev := x.h.s.decisionEvent(x.sc, x.req, x.dec, addr)
+	x.describe(&ev)
+	if err := x.h.s.record(ev); err != nil {
+		x.refused = &policy.Decision{Reason: policy.ReasonOverload}
+		return errors.Join(errNotRecorded, err)
+	}
+	x.recorded = true
+	return nil
+}
+
+func (x *exchange) describe(ev *event.Event) {
+	ev.Method, ev.Path = clip(x.facts.Method), clip(x.facts.Path)
+}
+
+// recordClosed writes the end of an allowed request.
+func (x *exchange) recordClosed() {
+	x.mu.Lock()
+	recorded := x.recorded
+	x.mu.Unlock()
+	if !recorded {
+		return
+	}
+	ev := event.Event{
+		Type: event.NetworkClosed, Flow: x.sc.flow, Door: x.sc.door,
+		Host: x.req.Host.String(), Port: x.req.Port,
+		BytesOut: x.sent.Load() + int64(x.facts.HeadBytes), BytesIn: x.arrived.Load(),
+		DurationMS: time.Since(x.start).Milliseconds(),
+	}
+	if err := errors.Join(x.failed, x.broken); err != nil {
+		ev.Error = err.Error()
+	}
+	if err := x.h.s.record(ev); err != nil && x.h.s.Log != nil {
+		x.h.s.Log.Warn("the end of a flow was not recorded", "err", err)
+	}
+}
+
+func (s *Server) inForce() *policy.Policy {
+	if s.Policy == nil {
+		return nil
+	}
+	return s.Policy.Load()
+}

@@ -1,0 +1,82 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"time"
+
+	"egressd/event"
+	"egressd/policy"
+)
+
+var errOtherName = errors.New("the server name is not the judged host")
+
+// serveIntercept terminates TLS on c, which starts with a ClientHello that has
+// been judged already, and serves the requests inside: the HTTP door with one
+// fixed host, whose origin is https. It closes c.
+//
+// HTTP/1.1 is the one protocol it agrees to (ALPN): every client that speaks
+// HTTP/2 falls back to it, and one strict reading of requests serves all doors.
+// A client that insists on h2 (gRPC) cannot use an intercepted host.
+func (s *Server) serveIntercept(ctx context.Context, c net.Conn, sc scope) {
+	sc.door, sc.tls = event.DoorIntercept, true
+	r := policy.Request{Host: sc.host, Port: sc.port, Wire: policy.WireTLS, Server: sc.host}
+	if s.CA == nil {
+		s.refuseIntercept(c, sc, r, "this run has no certificate authority")
+		return
+	}
+	leaf, err := s.CA.Leaf(sc.host.String())
+	if err != nil {
+		s.refuseIntercept(c, sc, r, "the host was added after this run's certificate authority was made; start the run again")
+		return
+	}
+	conn := tls.Server(c, &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		NextProtos:         []string{"http/1.1"},
+		Certificates:       []tls.Certificate{*leaf},
+		GetConfigForClient: sameName(sc.host),
+	})
+	hctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	err = conn.HandshakeContext(hctx)
+	cancel()
+	if err != nil {
+		s.log().Debug("intercepted handshake", "host", sc.host.String(), "err", err)
+		_ = c.Close()
+		return
+	}
+	_ = conn.SetDeadline(time.Time{}) // fails with the connection, as the next read does
+	s.serveHTTP(ctx, conn, sc)
+}
+
+// sameName compares the server name once more, as crypto/tls reads it.
+//
+// Threat: a ClientHello that the gate's scanner and crypto/tls read differently
+// would be judged under one name and served under another -> the second reading
+// is compared too; an address carries no server name -> no residue.
+func sameName(h policy.Host) func(*tls.ClientHelloInfo) (*tls.Config, error) {
+	return func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if hello.ServerName == "" && h.Addr().IsValid() {
+			return nil, nil
+		}
+		got, err := policy.ParseHost(hello.ServerName)
+		if err != nil || got != h {
+			return nil, errOtherName
+		}
+		return nil, nil
+	}
+}
+
+// refuseIntercept denies a flow whose requests cannot be looked at, by a TLS
+// alert.
+func (s *Server) refuseIntercept(c net.Conn, sc scope, r policy.Request, detail string) {
+	ev := s.decisionEvent(sc, r, policy.Decision{Reason: policy.ReasonInterceptOff}, "")
+	ev.Error = detail
+	if err := s.record(ev); err != nil {
+		s.log().Error("a denial was not recorded", "err", err)
+	}
+	_ = c.SetWriteDeadline(time.Now().Add(denyWriteTimeout)) // the connection ends either way
+	_, _ = c.Write(accessDenied[:])
+	_ = c.Close()
+}

@@ -1,0 +1,36 @@
+package proxy
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"egressd/policy"
+)
+
+// substitute puts secret values in the place of their placeholders, in the one
+// header field each secret names and towards the hosts it names, over verified
+// TLS alone. h is the outgoing header of a request that has been allowed.
+//
+// Threat: a program inside aims a secret at a host or a field of its choice ->
+// anywhere else the placeholder stays what it is, a string worth nothing -> an
+// origin that is named may echo the field it was sent; the response is not
+// searched.
+func (s *Server) substitute(p *policy.Policy, r policy.Request, h http.Header, tls bool) {
+	if p == nil || s.SecretValue == nil || !tls {
+		return
+	}
+	for _, secret := range p.Secrets() {
+		values := h[http.CanonicalHeaderKey(secret.Header)]
+		if len(values) == 0 || !slices.Contains(secret.Hosts, r.Host) {
+			continue
+		}
+		placeholder, value, ok := s.SecretValue(secret.Env)
+		if !ok || placeholder == "" {
+			continue
+		}
+		for i, v := range values {
+			values[i] = strings.ReplaceAll(v, placeholder, value)
+		}
+	}
+}
