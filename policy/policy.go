@@ -1,28 +1,33 @@
 // Package policy answers the one question egressd exists for: who may talk to
 // whom. It is pure: no clock, no network, no logging.
+//
+// Text becomes a [Document] (by [ParseFile], or built from flags), documents
+// become a [Policy] (by [Compile]), and doors put their [Request] to
+// [Policy.Decide], again each time they learn more. Hosts are spelled in one
+// way only, by [ParseHost].
 package policy
 
 import (
-	"errors"
 	"net/netip"
+	"slices"
+	"sync"
 	"sync/atomic"
 )
 
-// Policy is a compiled policy: immutable, shared by all goroutines. A nil
-// Policy denies everything.
-type Policy struct{}
-
-// Pos is where a rule was written: a file with line and column (1-based), or a
-// flag ("--allow") with Line as its ordinal and Column 0.
-type Pos struct {
-	File         string
-	Line, Column int
-}
-
-// Rule is one compiled rule. Read-only.
-type Rule struct {
-	Text string
-	Pos  Pos
+// Policy is a compiled policy: immutable, shared by all goroutines. A nil or
+// zero Policy denies everything.
+type Policy struct {
+	loaded      bool
+	audit       bool
+	allow, deny *index
+	allowRules  []*Rule
+	denyRules   []*Rule
+	static      map[Host][]netip.Addr
+	secretHosts map[Host]bool
+	secrets     []Secret
+	dns         DNS
+	limits      Limits
+	digest      func() string
 }
 
 // Entry is one line of policy text and where it stands.
@@ -68,51 +73,88 @@ type Limits struct {
 	HeadBytes            int
 }
 
-// ParseFile reads a policy file (YAML, strict). name is used in positions.
-// Errors list every problem as file:line:column: what: how to fix it.
-func ParseFile(name string, data []byte) (*Document, error) { return nil, errors.New("stub") }
-
-// Compile joins documents into one policy, loading the presets they name.
-func Compile(docs ...*Document) (*Policy, error) { return nil, errors.New("stub") }
-
-// ParseHost reads one host as a client may spell it.
-func ParseHost(s string) (Host, error) { return Host{}, errors.New("stub") }
-
-// ParseAuthority reads "host:port" (RFC 9110 authority-form); the port is mandatory.
-func ParseAuthority(s string) (Host, uint16, error) { return Host{}, 0, errors.New("stub") }
-
-// Decide answers r. It allocates nothing.
-func (p *Policy) Decide(r Request) Decision { return Decision{} }
-
-// DecideAddrs takes the second look at every answer for r.Host: one denied
-// address denies them all. No addresses: ReasonNotFound.
-func (p *Policy) DecideAddrs(r Request, addrs []netip.Addr) Decision { return Decision{} }
-
 // Static reports the hosts entries of h (nil: none, resolve it).
-func (p *Policy) Static(h Host) []netip.Addr { return nil }
+func (p *Policy) Static(h Host) []netip.Addr {
+	if p == nil {
+		return nil
+	}
+	return slices.Clone(p.static[h])
+}
 
-// Digest is "sha256:<hex>" over the compiled policy's canonical text.
-func (p *Policy) Digest() string { return "" }
+// Digest is "sha256:<hex>" over the compiled policy's canonical text. It does
+// not depend on formatting, nor on order where order means nothing; any change
+// in what the policy decides changes it. A nil or zero Policy has the digest "".
+func (p *Policy) Digest() string {
+	if p == nil || !p.loaded {
+		return ""
+	}
+	return p.digest()
+}
 
-// DNS, Secrets, Limits and Audit report the compiled sections.
-func (p *Policy) DNS() DNS          { return DNS{} }
-func (p *Policy) Secrets() []Secret { return nil }
-func (p *Policy) Limits() Limits    { return Limits{} }
-func (p *Policy) Audit() bool       { return false }
+// DNS reports the dns section; zero for a nil Policy.
+func (p *Policy) DNS() DNS {
+	if p == nil {
+		return DNS{}
+	}
+	return DNS{Mode: p.dns.Mode, Upstreams: slices.Clone(p.dns.Upstreams)}
+}
+
+// Secrets reports the secrets section.
+func (p *Policy) Secrets() []Secret {
+	if p == nil {
+		return nil
+	}
+	return slices.Clone(p.secrets)
+}
+
+// Limits reports the limits section.
+func (p *Policy) Limits() Limits {
+	if p == nil {
+		return Limits{}
+	}
+	return p.limits
+}
+
+// Audit reports whether the policy records denials instead of enforcing them.
+func (p *Policy) Audit() bool { return p != nil && p.audit }
 
 // Rules lists the compiled rules, allow then deny, in source order.
-func (p *Policy) Rules() (allow, deny []*Rule) { return nil, nil }
+func (p *Policy) Rules() (allow, deny []*Rule) {
+	if p == nil {
+		return nil, nil
+	}
+	return slices.Clone(p.allowRules), slices.Clone(p.denyRules)
+}
 
-// Ports lists the single ports that allow rules name (for capture without nftables).
-func (p *Policy) Ports() []uint16 { return nil }
+// Ports lists, in order, the single ports that allow rules name: 80 and 443
+// for a rule without ports, and the ends of ranges too wide to list (more than
+// 64 ports) are left out. For capture without nftables.
+func (p *Policy) Ports() []uint16 {
+	if p == nil || !p.loaded {
+		return nil
+	}
+	seen := make(map[uint16]bool)
+	for i := range p.allow.rules {
+		for _, r := range p.allow.rules[i].ports {
+			if int(r.hi)-int(r.lo) >= maxListedRange {
+				continue
+			}
+			for port := int(r.lo); port <= int(r.hi); port++ {
+				seen[uint16(port)] = true
+			}
+		}
+	}
+	out := make([]uint16, 0, len(seen))
+	for port := range seen {
+		out = append(out, port)
+	}
+	slices.Sort(out)
+	return out
+}
 
-// Suggest reports the rule text that would allow what d denied ("" when no
-// rule can, as for a malformed request).
-func Suggest(r Request, d Decision) string { return "" }
-
-// ClassifyAddr reports the special-purpose class of a ("" for an ordinary
-// public unicast address), judged by the IPv4 inside where one is embedded.
-func ClassifyAddr(a netip.Addr) string { return "" }
+// Implementation constant: a range of at most this many ports is worth a
+// listener each.
+const maxListedRange = 64
 
 // Current is the policy in force, swapped whole on reload. The zero Current
 // holds a nil Policy and so denies.
@@ -124,6 +166,6 @@ func (c *Current) Load() *Policy { return c.p.Load() }
 // Store puts p in force.
 func (c *Current) Store(p *Policy) { c.p.Store(p) }
 
-func (r Reason) String() string  { return "" }
-func (v Verdict) String() string { return "" }
-func (p Pos) String() string     { return "" }
+// lazyDigest computes the digest when it is first asked for: sorting the text
+// of a million rules costs more than compiling them.
+func lazyDigest(text func() string) func() string { return sync.OnceValue(text) }

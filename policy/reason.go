@@ -34,3 +34,99 @@ const (
 	ReasonProtocol                      // UDP, ICMP and other transports the gate never carries
 	ReasonInternal                      // proxy_internal_error
 )
+
+// Class is the kind of failure a Reason is. Doors map it to their own wire
+// (HTTP status, SOCKS5 reply, DNS RCODE). The zero Class is ClassBug.
+type Class uint8
+
+const (
+	ClassBug       Class = iota // the gate's own fault, or no such reason
+	ClassNone                   // no failure: ReasonAllowed
+	ClassMalformed              // the client's message cannot be read
+	ClassDenied                 // the policy says no
+	ClassUpstream               // the origin or its DNS failed
+	ClassTimeout                // somebody was too slow
+	ClassOverload               // a bound was reached; later may work
+)
+
+// reasonTable is total: TestReasonTable walks every Reason.
+var reasonTable = [...]struct {
+	word  string
+	class Class
+}{
+	ReasonNoPolicy:        {"no_policy", ClassDenied},
+	ReasonAllowed:         {"allowed", ClassNone},
+	ReasonDeniedByRule:    {"denied_by_rule", ClassDenied},
+	ReasonHostNotListed:   {"host_not_listed", ClassDenied},
+	ReasonPortNotListed:   {"port_not_listed", ClassDenied},
+	ReasonMethodNotListed: {"method_not_listed", ClassDenied},
+	ReasonPathNotListed:   {"path_not_listed", ClassDenied},
+	ReasonIPProhibited:    {"destination_ip_prohibited", ClassDenied},
+	ReasonSNIMismatch:     {"sni_mismatch", ClassDenied},
+	ReasonHostMismatch:    {"host_mismatch", ClassDenied},
+	ReasonNotTLS:          {"not_tls", ClassDenied},
+	ReasonNotHTTP:         {"not_http", ClassDenied},
+	ReasonMalformed:       {"http_request_error", ClassMalformed},
+	ReasonNotApproved:     {"not_approved", ClassDenied},
+	ReasonInterceptOff:    {"intercept_off", ClassDenied},
+	ReasonLoop:            {"proxy_loop_detected", ClassDenied},
+	ReasonOverload:        {"connection_limit_reached", ClassOverload},
+	ReasonHeadTimeout:     {"http_request_timeout", ClassTimeout},
+	ReasonDNSError:        {"dns_error", ClassUpstream},
+	ReasonDNSTimeout:      {"dns_timeout", ClassTimeout},
+	ReasonNotFound:        {"destination_not_found", ClassUpstream},
+	ReasonRefused:         {"connection_refused", ClassUpstream},
+	ReasonConnectTimeout:  {"connection_timeout", ClassTimeout},
+	ReasonUnreachable:     {"destination_unavailable", ClassUpstream},
+	ReasonUpstreamTLS:     {"tls_certificate_error", ClassUpstream},
+	ReasonUpstreamError:   {"connection_terminated", ClassUpstream},
+	ReasonProtocol:        {"protocol_not_carried", ClassDenied},
+	ReasonInternal:        {"proxy_internal_error", ClassBug},
+}
+
+// String reports the word used in events, metrics and Proxy-Status.
+func (r Reason) String() string {
+	if int(r) < len(reasonTable) {
+		return reasonTable[r].word
+	}
+	return "unknown_reason"
+}
+
+// Class reports what kind of failure r is.
+func (r Reason) Class() Class {
+	if int(r) < len(reasonTable) {
+		return reasonTable[r].class
+	}
+	return ClassBug
+}
+
+// String reports "deny", "allow" or "intercept".
+func (v Verdict) String() string {
+	switch v {
+	case Allow:
+		return "allow"
+	case Intercept:
+		return "intercept"
+	case Deny:
+	}
+	return "deny"
+}
+
+func (c Class) String() string {
+	switch c {
+	case ClassNone:
+		return "none"
+	case ClassMalformed:
+		return "malformed"
+	case ClassDenied:
+		return "denied"
+	case ClassUpstream:
+		return "upstream"
+	case ClassTimeout:
+		return "timeout"
+	case ClassOverload:
+		return "overload"
+	case ClassBug:
+	}
+	return "bug"
+}

@@ -1,0 +1,277 @@
+package policy
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+)
+
+// Implementation constant: the longest rule text.
+const maxRuleBytes = 4096
+
+// fixError is a problem with policy text and how to put it right.
+type fixError struct{ what, fix string }
+
+func (e *fixError) Error() string {
+	if e.fix == "" {
+		return e.what
+	}
+	return e.what + ": " + e.fix
+}
+
+func wrong(fix, format string, args ...any) error {
+	return &fixError{what: fmt.Sprintf(format, args...), fix: fix}
+}
+
+// parseRule reads one rule. deny changes one thing: a deny rule without ports
+// covers every port.
+func parseRule(text string, deny bool) (pattern, error) {
+	if len(text) > maxRuleBytes {
+		return pattern{}, wrong("split it", "rule is longer than %d bytes", maxRuleBytes)
+	}
+	switch {
+	case text == "":
+		return pattern{}, wrong("remove the line or write a host such as api.example.com", "rule is empty")
+	case strings.ContainsAny(text, "\r\n\x00"):
+		return pattern{}, wrong("write one rule a line", "rule %q holds a control byte", text)
+	}
+	if method, rest, ok := strings.Cut(text, " "); ok {
+		return parsePathRule(method, strings.TrimLeft(rest, " "))
+	}
+	if scheme, rest, ok := strings.Cut(text, "://"); ok {
+		return pattern{}, schemeError(text, scheme, rest)
+	}
+	raw := false
+	rest := text
+	if after, ok := strings.CutPrefix(text, "raw:"); ok {
+		raw, rest = true, after
+	}
+	p, err := parseHostRule(rest)
+	if err != nil {
+		return pattern{}, err
+	}
+	p.raw = raw
+	if raw && deny {
+		return pattern{}, wrong("write "+rest, "rule %q: raw: has no meaning in a deny rule", text)
+	}
+	if raw && !p.listed {
+		return pattern{}, wrong("write raw:"+rest+":443", "rule %q: raw: needs the port it opens", text)
+	}
+	if deny && !p.listed {
+		p.ports = anyPort
+	}
+	return p, nil
+}
+
+func schemeError(text, scheme, rest string) error {
+	host, path, _ := strings.Cut(rest, "/")
+	if _, after, ok := strings.Cut(host, "@"); ok {
+		host = after
+	}
+	if path != "" {
+		return wrong(fmt.Sprintf("write %s for the whole host, or GET https://%s/%s for one path", host, host, path),
+			"rule %q is a URL without a method", text)
+	}
+	return wrong("write "+host, "rule %q: a host rule has no scheme (%s://)", text, scheme)
+}
+
+// parseHostRule reads host[:ports], address[:ports] or prefix[:ports].
+func parseHostRule(s string) (pattern, error) {
+	host, portText, listed, err := splitPorts(s)
+	if err != nil {
+		return pattern{}, err
+	}
+	p := pattern{ports: webPorts, listed: listed}
+	if listed {
+		if p.ports, err = parsePorts(portText); err != nil {
+			return pattern{}, wrong("write "+quoteHost(host)+":443, "+quoteHost(host)+":8000-8100 or "+quoteHost(host)+":*",
+				"rule %q: %s", s, err)
+		}
+	}
+	if err := p.setHost(host); err != nil {
+		return pattern{}, err
+	}
+	return p, nil
+}
+
+// quoteHost puts brackets around what needs them before a port.
+func quoteHost(host string) string {
+	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
+		return "[" + host + "]"
+	}
+	return host
+}
+
+// splitPorts cuts the port half off a rule. IPv6 addresses and prefixes carry
+// ports only in brackets: [2001:db8::1]:443, [2001:db8::/32]:443.
+func splitPorts(s string) (host, portText string, listed bool, err error) {
+	if strings.HasPrefix(s, "[") {
+		end := strings.IndexByte(s, ']')
+		if end < 0 {
+			return "", "", false, wrong("close the bracket: [2001:db8::1]:443", "rule %q has an unclosed bracket", s)
+		}
+		rest := s[end+1:]
+		if rest == "" {
+			return s, "", false, nil
+		}
+		if after, ok := strings.CutPrefix(rest, "/"); ok {
+			return "", "", false, wrong("write the prefix length inside the brackets: "+s[:end]+"/"+after,
+				"rule %q has its prefix length outside the brackets", s)
+		}
+		if rest[0] != ':' {
+			return "", "", false, wrong("write "+s[:end+1]+":443", "rule %q has text after its bracket", s)
+		}
+		return s[:end+1], rest[1:], true, nil
+	}
+	switch strings.Count(s, ":") {
+	case 0:
+		return s, "", false, nil
+	case 1:
+		host, portText, _ = strings.Cut(s, ":")
+		return host, portText, true, nil
+	}
+	return s, "", false, nil // IPv6 without ports
+}
+
+func (p *pattern) setHost(host string) error {
+	if strings.Contains(host, "@") {
+		_, after, _ := strings.Cut(host, "@")
+		return wrong("write "+after, "rule host %q holds userinfo", host)
+	}
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		inner = strings.TrimSuffix(inner, "]")
+		if !strings.Contains(inner, ":") {
+			return wrong("write "+inner, "rule host %q: brackets are for IPv6 only", host)
+		}
+		host = inner
+	}
+	if strings.Contains(host, "/") {
+		return p.setPrefix(host)
+	}
+	switch {
+	case host == "":
+		return wrong("write a host such as api.example.com", "rule names no host")
+	case host == "*":
+		return wrong("name the hosts; to let everything pass and record what would have been denied, use audit: true (or --audit)",
+			"* alone would allow every host")
+	case strings.HasPrefix(host, "*."):
+		p.scope = scopeBelow
+		return p.setSuffix(host, host[2:])
+	case strings.HasPrefix(host, "."):
+		p.scope = scopeTree
+		return p.setSuffix(host, host[1:])
+	case strings.Contains(host, "*"):
+		return wildcardError(host)
+	}
+	return p.setExact(host)
+}
+
+func wildcardError(host string) error {
+	fix := "write the exact host"
+	if i := strings.LastIndexByte(host, '*'); i >= 0 {
+		if _, base, ok := strings.Cut(host[i:], "."); ok && base != "" {
+			fix = "write *." + base
+		}
+	}
+	return wrong(fix, "rule host %q: * stands only for whole labels at the front", host)
+}
+
+func (p *pattern) setSuffix(text, base string) error {
+	h, err := ParseHost(base)
+	if err != nil {
+		return wrong("write *.example.com or .example.com", "rule host %q: %s", text, err)
+	}
+	if h.Name() == "" {
+		return wrong("write the address itself or a prefix such as 203.0.113.0/24", "rule host %q: an address has no subdomains", text)
+	}
+	p.name = h.Name()
+	if suffix, icann := publicsuffix.PublicSuffix(p.name); icann && suffix == p.name {
+		return wrong("name the domain: *.example."+p.name, "rule host %q covers a whole public suffix", text)
+	}
+	return nil
+}
+
+func (p *pattern) setExact(host string) error {
+	h, err := ParseHost(host)
+	if err != nil {
+		return wrong("write a host such as api.example.com, an address or a prefix", "rule %s", err)
+	}
+	if a := h.Addr(); a.IsValid() {
+		p.scope, p.prefix = scopeAddr, netip.PrefixFrom(a, a.BitLen())
+		return nil
+	}
+	p.scope, p.name = scopeExact, h.Name()
+	return nil
+}
+
+func (p *pattern) setPrefix(text string) error {
+	pre, err := netip.ParsePrefix(text)
+	if err != nil {
+		return wrong("write a prefix such as 203.0.113.0/24 or 2001:db8::/32 (a path needs a method and https://)",
+			"rule host %q is no address prefix", text)
+	}
+	if pre.Addr().Is4In6() {
+		return wrong("write the IPv4 prefix", "rule host %q is IPv4 in IPv6 clothing", text)
+	}
+	if m := pre.Masked(); m != pre {
+		return wrong(fmt.Sprintf("write %s, or %s for that one address", m, pre.Addr()), "rule host %q has host bits set", text)
+	}
+	p.scope, p.prefix = scopeAddr, pre
+	return nil
+}
+
+// parsePathRule reads METHOD[,METHOD] https://host[:port]/path.
+func parsePathRule(methods, url string) (pattern, error) {
+	list, err := parseMethods(methods)
+	if err != nil {
+		return pattern{}, err
+	}
+	rest, ok := strings.CutPrefix(url, "https://")
+	if !ok {
+		if after, isHTTP := strings.CutPrefix(url, "http://"); isHTTP {
+			return pattern{}, wrong("write "+methods+" https://"+after, "path rules are written for https only")
+		}
+		return pattern{}, wrong("write "+methods+" https://host/path/**", "rule %q has no https:// after its method", methods+" "+url)
+	}
+	slash := strings.IndexByte(rest, '/')
+	if slash < 0 {
+		return pattern{}, wrong("write https://"+rest+"/** for every path, or "+rest+" for the whole host without interception",
+			"rule %q has no path", methods+" "+url)
+	}
+	p, err := parseHostRule(rest[:slash])
+	if err != nil {
+		return pattern{}, err
+	}
+	if !p.listed {
+		p.ports = ports{{443, 443}}
+	} else if len(p.ports) != 1 || p.ports[0].lo != p.ports[0].hi {
+		return pattern{}, wrong("write one rule a port", "rule %q: a path rule takes one port", methods+" "+url)
+	} else if p.ports.has(80) {
+		return pattern{}, wrong("leave the port out", "rule %q: port 80 speaks plain HTTP, path rules are for https", methods+" "+url)
+	}
+	if err := checkPathPattern(rest[slash:]); err != nil {
+		return pattern{}, err
+	}
+	p.path = &pathRule{methods: list, path: rest[slash:]}
+	return p, nil
+}
+
+// parseMethods reads GET, GET,POST or *. nil means any method.
+func parseMethods(s string) ([]string, error) {
+	if s == "*" {
+		return nil, nil
+	}
+	var out []string
+	for m := range strings.SplitSeq(s, ",") {
+		if m == "" || strings.Trim(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" {
+			return nil, wrong("write methods in capitals, such as GET,POST https://host/path/**, or * for any",
+				"%q is no list of HTTP methods", s)
+		}
+		out = append(out, m)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}

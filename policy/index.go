@@ -1,0 +1,184 @@
+package policy
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// compiled is one rule in the form Decide reads.
+type compiled struct {
+	rule  *Rule
+	ports ports
+	path  *pathRule // nil for a rule about the whole host
+	raw   bool
+
+	// special marks an address rule that names special-purpose addresses, so
+	// that the class check does not apply to what it covers.
+	special bool
+
+	next int32 // the next rule under the same key, -1 at the end
+}
+
+// index finds the rules that name a host: one hash look-up for the exact name,
+// one a label for suffixes, one a prefix length in use for addresses.
+type index struct {
+	rules []compiled
+	exact map[string]int32
+	below map[string]int32
+	addrs map[netip.Prefix]int32
+	bits4 []int // prefix lengths in use
+	bits6 []int
+}
+
+func newIndex(sizeHint int) *index {
+	return &index{
+		rules: make([]compiled, 0, sizeHint),
+		exact: make(map[string]int32, sizeHint),
+		below: make(map[string]int32),
+		addrs: make(map[netip.Prefix]int32),
+	}
+}
+
+// add files p under every key it covers.
+func (ix *index) add(rule *Rule, p pattern) {
+	c := compiled{rule: rule, ports: p.ports, path: p.path, raw: p.raw, next: -1}
+	switch p.scope {
+	case scopeExact:
+		push(ix, ix.exact, p.name, c)
+	case scopeBelow:
+		push(ix, ix.below, p.name, c)
+	case scopeTree:
+		push(ix, ix.exact, p.name, c)
+		push(ix, ix.below, p.name, c)
+	case scopeAddr:
+		c.special = namesSpecial(p.prefix)
+		push(ix, ix.addrs, p.prefix, c)
+		bits := &ix.bits4
+		if p.prefix.Addr().Is6() {
+			bits = &ix.bits6
+		}
+		if !slices.Contains(*bits, p.prefix.Bits()) {
+			*bits = append(*bits, p.prefix.Bits())
+		}
+	}
+}
+
+func push[K comparable](ix *index, m map[K]int32, key K, c compiled) {
+	if head, ok := m[key]; ok {
+		c.next = head
+	}
+	m[key] = int32(len(ix.rules))
+	ix.rules = append(ix.rules, c)
+}
+
+// cursor walks the rules that name one host, in no particular order.
+type cursor struct {
+	ix   *index
+	rule int32 // the next rule of the current key, -1 when a new key is due
+
+	name string // rest of the name whose parents are still to be looked up
+	done bool   // all keys of the name have been looked up
+
+	addrs [3]netip.Addr // the address and the IPv4 addresses it carries
+	addr  int           // which of them is being looked up
+	bit   int           // which prefix length
+}
+
+func (ix *index) find(h Host) cursor {
+	c := cursor{ix: ix, rule: -1, name: h.name, done: h.name == ""}
+	if h.name != "" {
+		if i, ok := ix.exact[h.name]; ok {
+			c.rule = i
+		}
+	}
+	if h.addr.IsValid() {
+		c.addrs[0] = h.addr
+		if first, second, ok := embedded(h.addr); ok {
+			c.addrs[1] = first
+			if second != first {
+				c.addrs[2] = second
+			}
+		}
+	}
+	return c
+}
+
+// next reports the next rule, nil when there is none left.
+func (c *cursor) next() *compiled {
+	for c.rule < 0 {
+		if !c.nextKey() {
+			return nil
+		}
+	}
+	r := &c.ix.rules[c.rule]
+	c.rule = r.next
+	return r
+}
+
+// nextKey looks up one more key; false when there is none left.
+func (c *cursor) nextKey() bool {
+	if !c.done {
+		i := strings.IndexByte(c.name, '.')
+		if i < 0 {
+			c.done = true
+			return true
+		}
+		c.name = c.name[i+1:]
+		if head, ok := c.ix.below[c.name]; ok {
+			c.rule = head
+		}
+		return true
+	}
+	for c.addr < len(c.addrs) && c.addrs[c.addr].IsValid() {
+		a := c.addrs[c.addr]
+		bits := c.ix.bits4
+		if a.Is6() {
+			bits = c.ix.bits6
+		}
+		if c.bit >= len(bits) {
+			c.addr, c.bit = c.addr+1, 0
+			continue
+		}
+		// The error is impossible: bits came from a prefix of this family.
+		pre, err := a.Prefix(bits[c.bit])
+		c.bit++
+		if err != nil {
+			continue // unreachable
+		}
+		if head, ok := c.ix.addrs[pre]; ok {
+			c.rule = head
+		}
+		return true
+	}
+	return false
+}
+
+// namesSpecial reports whether a rule for pre was written for special-purpose
+// addresses: the whole prefix lies inside one special-purpose block. 0.0.0.0/0
+// does not: it stands for the public Internet and opens no private address.
+func namesSpecial(pre netip.Prefix) bool {
+	a, bits := pre.Addr(), pre.Bits()
+	switch {
+	case nat64.Contains(a) && bits >= nat64.Bits(), compat.Contains(a) && bits >= compat.Bits()+8:
+		first, _, ok := embedded(a)
+		if ok {
+			return compat.Contains(a) || insideBlock(netip.PrefixFrom(first, bits-96))
+		}
+	case sixToFour.Contains(a) && bits >= sixToFour.Bits():
+		first, _, _ := embedded(a)
+		return insideBlock(netip.PrefixFrom(first, min(bits-16, 32)))
+	case teredo.Contains(a):
+		return bits == 128
+	}
+	return insideBlock(pre)
+}
+
+func insideBlock(pre netip.Prefix) bool {
+	for _, b := range blocks() {
+		if b.prefix.Bits() <= pre.Bits() && b.prefix.Contains(pre.Addr()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,277 @@
+package policy
+
+import "strings"
+
+// How origins disagree about a path. A path that one origin reads as one
+// thing and another as something else is read in every one of these ways: an
+// allow rule must match all readings, a deny rule any.
+type reading uint8
+
+const (
+	readSplit    reading = 1 << iota // %2F, %5C divide segments
+	readCollapse                     // empty segments vanish (//, a final /)
+	readStrip                        // ;parameters vanish
+	readings     = 8                 // all combinations of the above
+)
+
+// checkPathPattern accepts the path half of a rule.
+func checkPathPattern(p string) error {
+	if strings.ContainsAny(p, "?#") {
+		return wrong("leave the query out: rules see the path only", "path %q holds a query or fragment", p)
+	}
+	if !cleanPath(p) {
+		return wrong("write the path as the client sends it, without . or .. segments", "path %q is not in one clear form", p)
+	}
+	for i := 0; i < len(p); {
+		start, end, next := segment(p, i, 0)
+		seg := p[start:end]
+		if strings.Contains(seg, "*") && seg != "*" && seg != "**" {
+			return wrong("write * for one whole segment, or ** for any number of them", "path %q: * stands only for whole segments", p)
+		}
+		i = next
+	}
+	return nil
+}
+
+// cleanPath reports whether p can be read at all: origin-form, well-formed
+// percent-encoding, no control bytes, no backslash, and no segment that any
+// reading, decoded however often, takes for "." or "..".
+//
+// Threat: GET /public/..%2fadmin matches /public/** here and is /admin at the
+// origin. No path rule is asked about such a path; it is malformed.
+func cleanPath(p string) bool {
+	if p == "" || p[0] != '/' {
+		return false
+	}
+	for i := 0; i < len(p); i++ {
+		switch c := p[i]; {
+		case c <= ' ' || c == 0x7f || c == '\\' || c == '?' || c == '#':
+			return false
+		case c == '%':
+			if i+2 >= len(p) || !isHex(p[i+1]) || !isHex(p[i+2]) {
+				return false
+			}
+			if b := unhex(p[i+1])<<4 | unhex(p[i+2]); b < ' ' || b == 0x7f {
+				return false
+			}
+		}
+	}
+	for i := 0; i < len(p); {
+		start, end, next := segmentDeep(p, i)
+		if dotSegment(p[start:end]) {
+			return false
+		}
+		i = next
+	}
+	return true
+}
+
+// ambiguous reports which readings can differ for p.
+func ambiguous(p string) reading {
+	var r reading
+	for i := 0; i < len(p); i++ {
+		switch p[i] {
+		case '/':
+			if i > 0 && (p[i-1] == '/' || i == len(p)-1) {
+				r |= readCollapse
+			}
+		case ';':
+			r |= readStrip
+		case '%':
+			switch b, _ := decode(p, i, 1); b {
+			case '/', '\\':
+				r |= readSplit | readCollapse
+			case ';':
+				r |= readStrip
+			}
+		}
+	}
+	return r
+}
+
+// decode reads one byte at i, percent-decoding up to levels times, and reports
+// how many bytes of p it took.
+func decode(p string, i, levels int) (b byte, n int) {
+	if p[i] != '%' || levels == 0 || i+2 >= len(p) || !isHex(p[i+1]) || !isHex(p[i+2]) {
+		return p[i], 1
+	}
+	b, n = unhex(p[i+1])<<4|unhex(p[i+2]), 3
+	for levels--; levels > 0 && b == '%' && i+n+1 < len(p) && isHex(p[i+n]) && isHex(p[i+n+1]); levels-- {
+		b = unhex(p[i+n])<<4 | unhex(p[i+n+1])
+		n += 2
+	}
+	return b, n
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+func unhex(c byte) byte {
+	switch {
+	case c >= 'a':
+		return c - 'a' + 10
+	case c >= 'A':
+		return c - 'A' + 10
+	}
+	return c - '0'
+}
+
+// segment cuts the segment that begins at the separator p[i]: its bounds and
+// where the next one begins (len(p) at the end).
+func segment(p string, i int, r reading) (start, end, next int) {
+	_, n := decode(p, i, 1)
+	start = i + n
+	j := start
+	for j < len(p) {
+		b, n := decode(p, j, 1)
+		if p[j] == '/' || r&readSplit != 0 && (b == '/' || b == '\\') {
+			break
+		}
+		j += n
+	}
+	end = j
+	if r&readStrip != 0 {
+		for k := start; k < end; {
+			b, n := decode(p, k, 1)
+			if b == ';' {
+				end = k
+				break
+			}
+			k += n
+		}
+	}
+	return start, end, j
+}
+
+// deepLevels bounds how often an origin (or a chain of them) may decode.
+const deepLevels = 4
+
+// segmentDeep cuts at every separator any decoding finds, ;parameters left out.
+func segmentDeep(p string, i int) (start, end, next int) {
+	_, n := decode(p, i, deepLevels)
+	start = i + n
+	end = -1
+	j := start
+	for j < len(p) {
+		b, n := decode(p, j, deepLevels)
+		if b == '/' || b == '\\' {
+			break
+		}
+		if b == ';' && end < 0 {
+			end = j
+		}
+		j += n
+	}
+	if end < 0 {
+		end = j
+	}
+	return start, end, j
+}
+
+func dotSegment(seg string) bool {
+	dots := 0
+	for i := 0; i < len(seg); {
+		b, n := decode(seg, i, deepLevels)
+		if b != '.' {
+			return false
+		}
+		dots++
+		i += n
+	}
+	return dots == 1 || dots == 2
+}
+
+// matchAllow reports whether the pattern covers the path under every reading.
+func (p *pathRule) matchAllow(path string) bool {
+	amb := ambiguous(path)
+	for r := reading(0); r < readings; r++ {
+		if r&^amb == 0 && !matchPath(p.path, path, r, false) {
+			return false
+		}
+	}
+	return true
+}
+
+// matchDeny reports whether the pattern covers the path under any reading.
+func (p *pathRule) matchDeny(path string) bool {
+	amb := ambiguous(path) | ambiguous(p.path)
+	for r := reading(0); r < readings; r++ {
+		if r&^amb == 0 && matchPath(p.path, path, r, true) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchPath matches segment by segment. ** takes any number of segments, none
+// included; on a mismatch the last ** takes one more (linear in the product of
+// both lengths, nothing recursive).
+func matchPath(pat, path string, r reading, full bool) bool {
+	pi, si := skipEmpty(pat, 0, r), skipEmpty(path, 0, r)
+	starP, starS := -1, 0
+	for si < len(path) {
+		sStart, sEnd, sNext := segment(path, si, r)
+		if pi < len(pat) {
+			pStart, pEnd, pNext := segment(pat, pi, r)
+			switch seg := pat[pStart:pEnd]; {
+			case seg == "**":
+				starP, starS = skipEmpty(pat, pNext, r), si
+				pi = starP
+				continue
+			case seg == "*" && sEnd > sStart, equalSegment(seg, path[sStart:sEnd], full):
+				pi, si = skipEmpty(pat, pNext, r), skipEmpty(path, sNext, r)
+				continue
+			}
+		}
+		if starP < 0 {
+			return false
+		}
+		_, _, starNext := segment(path, starS, r)
+		starS = skipEmpty(path, starNext, r)
+		pi, si = starP, starS
+	}
+	for pi < len(pat) {
+		start, end, next := segment(pat, pi, r)
+		if pat[start:end] != "**" {
+			return false
+		}
+		pi = skipEmpty(pat, next, r)
+	}
+	return true
+}
+
+// skipEmpty moves past empty segments when the reading collapses them.
+func skipEmpty(p string, i int, r reading) int {
+	if r&readCollapse == 0 {
+		return i
+	}
+	for i < len(p) {
+		start, end, next := segment(p, i, r)
+		if end > start || next == i {
+			return i
+		}
+		i = next
+	}
+	return i
+}
+
+// equalSegment compares decoded bytes: all of them (full, for deny rules) or
+// only those RFC 3986 section 2.3 calls unreserved, whose escapes mean nothing.
+func equalSegment(a, b string, full bool) bool {
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		x, n := decode(a, i, 1)
+		y, m := decode(b, j, 1)
+		if x != y || !full && n != m && !unreserved(x) {
+			return false
+		}
+		i, j = i+n, j+m
+	}
+	return i == len(a) && j == len(b)
+}
+
+func unreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+		c == '-' || c == '.' || c == '_' || c == '~'
+}

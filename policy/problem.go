@@ -1,0 +1,75 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Problem is one error in policy text: where, what, and how to fix it. Errors
+// of ParseFile and Compile hold one each, joined; errors.As finds the first.
+type Problem struct {
+	Pos  Pos
+	What string
+	Fix  string
+}
+
+// Error reports "file:line:column: what: how to fix it".
+func (p *Problem) Error() string {
+	s := p.What
+	if at := p.Pos.String(); at != "" {
+		s = at + ": " + s
+	}
+	if p.Fix != "" {
+		s += ": " + p.Fix
+	}
+	return s
+}
+
+// String reports "file:line:column", or "--allow #2" for a flag; "" for the
+// zero Pos.
+func (p Pos) String() string {
+	switch {
+	case p.File == "" && p.Line == 0:
+		return ""
+	case p.Column > 0:
+		return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column)
+	case p.Line > 0:
+		return p.File + " #" + strconv.Itoa(p.Line)
+	}
+	return p.File
+}
+
+// Implementation constant: more problems than this are counted, not listed.
+const maxProblems = 50
+
+// problems collects, so that one run shows all that is wrong.
+type problems struct {
+	list []error
+	more int
+}
+
+func (ps *problems) add(pos Pos, fix, format string, args ...any) {
+	if len(ps.list) == maxProblems {
+		ps.more++
+		return
+	}
+	ps.list = append(ps.list, &Problem{Pos: pos, What: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+func (ps *problems) addError(pos Pos, err error) {
+	var fe *fixError
+	if errors.As(err, &fe) {
+		ps.add(pos, fe.fix, "%s", fe.what)
+		return
+	}
+	ps.add(pos, "", "%s", err)
+}
+
+// err reports all problems, in the order found, or nil.
+func (ps *problems) err() error {
+	if ps.more > 0 {
+		return errors.Join(append(ps.list, fmt.Errorf("and %d more", ps.more))...)
+	}
+	return errors.Join(ps.list...)
+}

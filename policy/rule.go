@@ -1,0 +1,60 @@
+package policy
+
+import "net/netip"
+
+// Rule is one compiled rule. Read-only.
+type Rule struct {
+	Text string
+	Pos  Pos
+
+	// Index counts the rules of one list (allow or deny, as Deny says) from 0 in
+	// source order.
+	Index int
+	Deny  bool
+}
+
+// Pos is where a rule was written: a file with line and column (1-based), or a
+// flag ("--allow") with Line as its ordinal and Column 0.
+type Pos struct {
+	File         string
+	Line, Column int
+}
+
+// scope says which hosts a pattern covers.
+type scope uint8
+
+const (
+	scopeExact scope = iota // name
+	scopeBelow              // *.name: subdomains at any depth, not the apex
+	scopeTree               // .name: the apex and its subdomains
+	scopeAddr               // prefix
+)
+
+// pattern is what one rule's text means.
+type pattern struct {
+	scope  scope
+	raw    bool   // raw: nothing is asked of the wire
+	listed bool   // ports were written down
+	name   string // for the scopes that are names
+	prefix netip.Prefix
+	ports  ports
+	path   *pathRule // nil for rules about whole hosts
+}
+
+// pathRule is the method and path half of a rule.
+type pathRule struct {
+	methods []string // empty: any method
+	path    string
+}
+
+func (p *pathRule) hasMethod(m string) bool {
+	if len(p.methods) == 0 {
+		return true
+	}
+	for _, have := range p.methods {
+		if have == m {
+			return true
+		}
+	}
+	return false
+}

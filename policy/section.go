@@ -1,0 +1,274 @@
+package policy
+
+import (
+	"maps"
+	"math"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// root reads the top level of a policy file.
+func (f *fileParser) root(n *yaml.Node) {
+	if !f.plain(n) {
+		return
+	}
+	f.keys(n, "the policy", map[string]func(*yaml.Node){
+		"allow":   func(v *yaml.Node) { f.doc.Allow = f.rules(v, "allow", false) },
+		"deny":    func(v *yaml.Node) { f.doc.Deny = f.rules(v, "deny", true) },
+		"presets": f.presets,
+		"hosts":   f.hosts,
+		"dns":     f.dns,
+		"secrets": f.secrets,
+		"limits":  f.limits,
+		"audit":   f.audit,
+	})
+}
+
+func (f *fileParser) rules(n *yaml.Node, where string, deny bool) []Entry {
+	entries := f.list(n, where)
+	for _, e := range entries {
+		if _, err := parseRule(e.Text, deny); err != nil {
+			f.errs.addError(e.Pos, err)
+		}
+	}
+	return entries
+}
+
+func (f *fileParser) presets(n *yaml.Node) {
+	f.doc.Presets = f.list(n, "presets")
+	for _, e := range f.doc.Presets {
+		if _, ok := PresetText(e.Text); !ok {
+			f.errs.add(e.Pos, suggestWord(e.Text, PresetNames()), "there is no preset %q", e.Text)
+		}
+	}
+}
+
+// hosts reads name: address, or name: [address, ...].
+func (f *fileParser) hosts(n *yaml.Node) {
+	if isNull(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		f.errs.add(f.pos(n), "write name: address lines", "hosts is %s, not a mapping", kindName(n))
+		return
+	}
+	seen := make(map[Host]int)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		name, ok := f.text(key, "hosts")
+		if !ok || !f.plain(value) {
+			continue
+		}
+		if h, err := ParseHost(name); err == nil {
+			if line, dup := seen[h]; dup {
+				f.errs.add(f.pos(key), "join the two into one list", "host %s stands twice in hosts, first in line %d", h, line)
+				continue
+			}
+			seen[h] = key.Line
+		}
+		f.host(key, value, name)
+	}
+}
+
+func (f *fileParser) host(key, value *yaml.Node, name string) {
+	items := []*yaml.Node{value}
+	if value.Kind == yaml.SequenceNode {
+		items = value.Content
+	}
+	if len(items) == 0 {
+		f.errs.add(f.pos(value), "write at least one address", "host %s has no address", name)
+		return
+	}
+	for _, item := range items {
+		if addr, ok := f.text(item, "hosts"); ok {
+			e := Entry{Text: name + "=" + addr, Pos: f.pos(key)}
+			var c compiler
+			c.p = &Policy{static: make(map[Host][]netip.Addr)}
+			c.hosts([]Entry{e})
+			f.errs.list = append(f.errs.list, c.errs.list...)
+			f.doc.Hosts = append(f.doc.Hosts, e)
+		}
+	}
+}
+
+func (f *fileParser) dns(n *yaml.Node) {
+	if isNull(n) {
+		return
+	}
+	f.keys(n, "dns", map[string]func(*yaml.Node){
+		"mode": func(v *yaml.Node) {
+			mode, ok := f.text(v, "dns.mode")
+			if ok && mode != "synthetic" && mode != "forward" {
+				f.errs.add(f.pos(v), "write synthetic or forward", "dns.mode %q is not known", mode)
+			}
+			f.doc.DNS.Mode = mode
+		},
+		"upstreams": func(v *yaml.Node) { f.doc.DNS.Upstreams = f.list(v, "dns.upstreams") },
+	})
+}
+
+func (f *fileParser) audit(n *yaml.Node) {
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!bool":
+		f.doc.Audit = strings.EqualFold(n.Value, "true")
+	default:
+		f.errs.add(f.pos(n), "write true or false", "audit is %s", kindName(n))
+	}
+}
+
+func (f *fileParser) secrets(n *yaml.Node) {
+	if isNull(n) {
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
+		f.errs.add(f.pos(n), "write a list of {env, header, hosts}", "secrets is %s, not a list", kindName(n))
+		return
+	}
+	for _, item := range n.Content {
+		if f.plain(item) {
+			f.secret(item)
+		}
+	}
+}
+
+func (f *fileParser) secret(n *yaml.Node) {
+	s := Secret{Pos: f.pos(n)}
+	before := len(f.errs.list)
+	f.keys(n, "a secret", map[string]func(*yaml.Node){
+		"env":    func(v *yaml.Node) { s.Env, _ = f.text(v, "env") },
+		"header": func(v *yaml.Node) { s.Header, _ = f.text(v, "header") },
+		"hosts": func(v *yaml.Node) {
+			for _, e := range f.list(v, "secret hosts") {
+				h, err := ParseHost(e.Text)
+				if err != nil {
+					f.errs.add(e.Pos, "write exact hosts; a secret takes no patterns and no ports", "secret %s", err)
+					continue
+				}
+				s.Hosts = append(s.Hosts, h)
+			}
+		},
+	})
+	if len(f.errs.list) > before {
+		return
+	}
+	switch {
+	case !envName(s.Env):
+		f.errs.add(s.Pos, "add env: NAME, the environment variable that holds it", "secret names no environment variable (%q)", s.Env)
+	case !headerName(s.Header):
+		f.errs.add(s.Pos, "add header: Authorization, or the header it belongs in", "secret %s names no HTTP header (%q)", s.Env, s.Header)
+	case len(s.Hosts) == 0:
+		f.errs.add(s.Pos, "add hosts: [api.example.com]", "secret %s names no host it may go to", s.Env)
+	default:
+		f.doc.Secrets = append(f.doc.Secrets, s)
+	}
+}
+
+func envName(s string) bool {
+	return s != "" && (s[0] < '0' || s[0] > '9') &&
+		strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}
+
+// headerName accepts field names (RFC 9110 section 5.1) except those that
+// frame or route the message, which a secret has no business in.
+func headerName(s string) bool {
+	if s == "" || strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~") != "" {
+		return false
+	}
+	switch strings.ToLower(s) {
+	case "host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer":
+		return false
+	}
+	return true
+}
+
+func (f *fileParser) limits(n *yaml.Node) {
+	if isNull(n) {
+		return
+	}
+	l := &f.doc.Limits
+	f.keys(n, "limits", map[string]func(*yaml.Node){
+		"connections":            func(v *yaml.Node) { l.Connections = int(f.count(v, "connections", math.MaxInt32)) },
+		"connections_per_client": func(v *yaml.Node) { l.ConnectionsPerClient = int(f.count(v, "connections_per_client", math.MaxInt32)) },
+		"rate_per_second":        func(v *yaml.Node) { l.RatePerSecond = f.rate(v) },
+		"bytes_per_flow":         func(v *yaml.Node) { l.BytesPerFlow = f.count(v, "bytes_per_flow", math.MaxInt64) },
+		"max_duration_seconds":   func(v *yaml.Node) { l.MaxDurationSeconds = f.count(v, "max_duration_seconds", maxSeconds) },
+		"idle_timeout_seconds":   func(v *yaml.Node) { l.IdleTimeoutSeconds = f.count(v, "idle_timeout_seconds", maxSeconds) },
+		"head_bytes":             func(v *yaml.Node) { l.HeadBytes = int(f.count(v, "head_bytes", 1<<20)) },
+	})
+}
+
+// Implementation constant: ten years, so that seconds always fit a
+// time.Duration.
+const maxSeconds = 10 * 365 * 24 * 3600
+
+// count reads a whole number from 1 to most.
+func (f *fileParser) count(n *yaml.Node, where string, most int64) int64 {
+	text, ok := f.text(n, "limits."+where)
+	if !ok {
+		return 0
+	}
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || v < 1 || v > most {
+		f.errs.add(f.pos(n), "write a whole number from 1 to "+strconv.FormatInt(most, 10)+", or leave the key out for the default",
+			"limits.%s is %q", where, text)
+		return 0
+	}
+	return v
+}
+
+func (f *fileParser) rate(n *yaml.Node) float64 {
+	text, ok := f.text(n, "limits.rate_per_second")
+	if !ok {
+		return 0
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v > 0) || v > 1e9 {
+		f.errs.add(f.pos(n), "write a number above 0, or leave the key out for the default", "limits.rate_per_second is %q", text)
+		return 0
+	}
+	return v
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// suggestWord proposes the known word nearest to a mistyped one.
+func suggestWord(word string, known []string) string {
+	best, distance := "", 3
+	for _, k := range known {
+		if d := editDistance(strings.ToLower(word), k); d < distance {
+			best, distance = k, d
+		}
+	}
+	if best != "" {
+		return "did you mean " + best + "?"
+	}
+	return "known are " + strings.Join(known, ", ")
+}
+
+// editDistance is Levenshtein's, for short words.
+func editDistance(a, b string) int {
+	if len(a) > 64 {
+		return len(a)
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

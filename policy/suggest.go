@@ -1,0 +1,78 @@
+package policy
+
+import (
+	"net"
+	"strconv"
+	"strings"
+)
+
+// Suggest reports the rule text that would allow what d denied, as narrow as
+// the grammar has it ("" when no rule can, as for a malformed request, or when
+// a deny rule has to go first). The text is a rule as in --allow or the allow
+// section.
+func Suggest(r Request, d Decision) string {
+	if d.Allowed() && !d.Audit || r.Host.IsZero() {
+		return ""
+	}
+	switch d.Reason {
+	case ReasonNoPolicy, ReasonHostNotListed, ReasonNotApproved:
+		if r.Port == 0 || r.Port == 80 || r.Port == 443 {
+			return r.Host.String()
+		}
+		return hostPort(r.Host, r.Port)
+	case ReasonPortNotListed:
+		return hostPort(r.Host, r.Port)
+	case ReasonIPProhibited:
+		h := r.Host
+		if r.Addr.IsValid() && h.Name() != "" {
+			h = HostFromAddr(r.Addr)
+		}
+		return suggestAddr(h, r.Port)
+	case ReasonNotTLS, ReasonNotHTTP:
+		return suggestRaw(r, d)
+	case ReasonSNIMismatch:
+		// Another name in the SNI is fronting, and no rule is offered for that.
+		if r.Server.IsZero() {
+			return suggestRaw(r, d)
+		}
+	case ReasonMethodNotListed, ReasonPathNotListed:
+		return suggestPath(r)
+	}
+	return ""
+}
+
+func hostPort(h Host, port uint16) string {
+	return net.JoinHostPort(h.String(), strconv.Itoa(int(port)))
+}
+
+func suggestAddr(h Host, port uint16) string {
+	rule := h.String()
+	if port != 0 {
+		rule = hostPort(h, port)
+	}
+	p, err := parseRule(rule, false)
+	if err != nil || undialable(p.prefix) != "" {
+		return ""
+	}
+	return rule
+}
+
+func suggestRaw(r Request, d Decision) string {
+	if d.Rule != nil && strings.Contains(d.Rule.Text, "://") {
+		return "" // a path rule covers the host: raw: does not lift interception
+	}
+	return "raw:" + hostPort(r.Host, r.Port)
+}
+
+func suggestPath(r Request) string {
+	authority := hostPort(r.Host, r.Port)
+	if r.Port == 443 {
+		authority = quoteHost(r.Host.String())
+	}
+	rule := r.Method + " https://" + authority + r.Path
+	p, err := parseRule(rule, false)
+	if err != nil || p.path == nil || strings.Contains(r.Path, "*") {
+		return ""
+	}
+	return rule
+}
