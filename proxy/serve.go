@@ -48,7 +48,6 @@ func (s *Server) ServeFixed(ctx context.Context, ln net.Listener, h policy.Host,
 type listener struct {
 	s     *Server
 	serve func(context.Context, *conn)
-	pool  *buffers
 
 	wg    sync.WaitGroup // one per connection, and the sweeper
 	mu    sync.Mutex
@@ -60,7 +59,9 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, door func(context.C
 	own := addrPort(ln.Addr())
 	s.serving.add(own)
 	defer s.serving.remove(own)
-	l := &listener{s: s, serve: door, pool: &buffers{size: pooledBytes}, conns: make(map[net.Conn]struct{})}
+	s.engine.start()
+	defer s.engine.stop()
+	l := &listener{s: s, serve: door, conns: make(map[net.Conn]struct{})}
 	stop := context.AfterFunc(ctx, func() { _ = ln.Close() }) // ends accept
 	l.wg.Go(func() { s.sweeper(ctx) })
 	err := l.accept(ctx, ln)
@@ -69,6 +70,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, door func(context.C
 	cancel()
 	l.closeAll()
 	l.wg.Wait()
+	s.closeUpstreams() // another Serve of s dials anew
 	return err
 }
 
@@ -139,7 +141,7 @@ func (l *listener) handle(ctx context.Context, c net.Conn, client netip.Addr, fu
 	if full {
 		ctx = withOverLimit(ctx)
 	}
-	pc := &conn{Conn: c, pool: l.pool}
+	pc := &conn{Conn: c, pool: &l.s.heads}
 	defer pc.release()
 	l.serve(ctx, pc)
 	_ = c.Close() // doors close it; a second close does no harm
