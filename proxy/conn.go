@@ -8,35 +8,26 @@ import (
 )
 
 // pooledBytes is the size of the buffers that heads and hellos are read into;
-// almost all fit. relayBytes is the size of the buffers of the copying relay.
-const (
-	pooledBytes = 4 << 10
-	relayBytes  = 32 << 10
-)
+// almost all fit.
+const pooledBytes = 4 << 10
 
 var errTooLong = errors.New("longer than the limit")
 
-// buffers is a pool of byte slices of one size.
-type buffers struct {
-	size int
-	pool sync.Pool
-}
+// buffers is a pool of byte slices, all of the one size its user asks for.
+type buffers struct{ pool sync.Pool }
 
-func (b *buffers) get() *[]byte {
+func (b *buffers) get(size int) *[]byte {
 	if p, ok := b.pool.Get().(*[]byte); ok {
 		return p
 	}
-	p := make([]byte, b.size)
+	p := make([]byte, size)
 	return &p
 }
 
-// put gives p back. What a client sent is cleared: a use after put must not
-// show one client's bytes to another.
+// put gives p back. The used bytes are cleared: a mistake must not show one
+// client's bytes to another.
 func (b *buffers) put(p *[]byte, used int) {
-	if len(*p) != b.size {
-		return
-	}
-	clear((*p)[:min(used, b.size)])
+	clear((*p)[:used])
 	b.pool.Put(p)
 }
 
@@ -61,7 +52,7 @@ func (c *conn) held() []byte {
 // more reads some more bytes behind the held ones, which never grow over limit.
 func (c *conn) more(limit int) error {
 	if c.buf == nil {
-		c.buf, c.r, c.w, c.high = c.pool.get(), 0, 0, 0
+		c.buf, c.r, c.w, c.high = c.pool.get(pooledBytes), 0, 0, 0
 	}
 	if c.w-c.r >= limit {
 		return errTooLong
@@ -89,7 +80,7 @@ func (c *conn) grow(limit int) {
 	}
 	larger := make([]byte, min(4*len(*c.buf), max(limit, len(*c.buf)+1)))
 	copy(larger, held)
-	c.pool.put(c.buf, c.high)
+	c.giveBack()
 	c.buf = &larger
 }
 
@@ -103,8 +94,15 @@ func (c *conn) skip(n int) {
 // release gives the buffer back; what is held is lost.
 func (c *conn) release() {
 	if c.buf != nil {
-		c.pool.put(c.buf, c.high)
+		c.giveBack()
 		c.buf, c.r, c.w = nil, 0, 0
+	}
+}
+
+// giveBack returns buf to the pool unless it has grown.
+func (c *conn) giveBack() {
+	if len(*c.buf) == pooledBytes {
+		c.pool.put(c.buf, c.high)
 	}
 }
 

@@ -54,7 +54,7 @@ func (s *Server) connectDoor(ctx context.Context, c *conn) {
 func (s *Server) serveConnect(ctx context.Context, nc net.Conn, head []byte, client netip.AddrPort) {
 	c, ok := nc.(*conn)
 	if !ok {
-		c = &conn{Conn: nc, pool: &buffers{size: pooledBytes}}
+		c = &conn{Conn: nc, pool: &s.heads}
 		defer c.release()
 	}
 	if n, st := wire.HeadEnd(head, 0); st != wire.Done || n != len(head) {

@@ -65,13 +65,13 @@ func (s *Server) lookup(ctx context.Context, h policy.Host) ([]netip.Addr, polic
 }
 
 // resolveReason maps a Resolver's error. Resolvers that know better say so
-// with a Reason method.
+// with a PolicyReason method.
 func resolveReason(err error) policy.Reason {
-	var known interface{ Reason() policy.Reason }
+	var known interface{ PolicyReason() policy.Reason }
 	var dns *net.DNSError
 	switch {
 	case errors.As(err, &known):
-		return known.Reason()
+		return known.PolicyReason()
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return policy.ReasonNotFound
 	case errors.As(err, &dns) && dns.IsTimeout, errors.Is(err, context.DeadlineExceeded):

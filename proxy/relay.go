@@ -12,7 +12,6 @@ import (
 
 	"egressd/event"
 	"egressd/internal/wire"
-	"egressd/policy"
 )
 
 // relayed is one flow being relayed.
@@ -94,7 +93,7 @@ func (r *relayed) originToClient() { r.pump(r.f.c.Conn, r.up, &r.in) }
 // pump carries one direction to its end and passes the end on: a half-close
 // as a half-close, a failure as a reset of both sides.
 func (r *relayed) pump(dst, src net.Conn, n *atomic.Int64) {
-	err := transfer(dst, src, func(k int64) bool { return r.count(n, k) })
+	err := r.f.s.engine.transfer(dst, src, func(k int64) bool { return r.count(n, k) })
 	if err != nil {
 		r.abort()
 		return
@@ -172,5 +171,3 @@ func (r *relayed) judgeHello(h wire.Hello, st wire.State) bool {
 	f.alert()
 	return false
 }
-
-var _ = policy.WireTLS

@@ -60,7 +60,11 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, door func(context.C
 	s.serving.add(own)
 	defer s.serving.remove(own)
 	s.engine.start()
-	defer s.engine.stop()
+	defer func() {
+		if s.engine.stop() {
+			s.closeUpstreams()
+		}
+	}()
 	l := &listener{s: s, serve: door, conns: make(map[net.Conn]struct{})}
 	stop := context.AfterFunc(ctx, func() { _ = ln.Close() }) // ends accept
 	l.wg.Go(func() { s.sweeper(ctx) })

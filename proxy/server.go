@@ -18,7 +18,7 @@ import (
 
 // Resolver finds the addresses of a name. Called only after the name was
 // allowed. Safe for concurrent use. An error with a method
-// Reason() policy.Reason says itself how it is told to clients.
+// PolicyReason() policy.Reason says itself how it is told to clients.
 type Resolver interface {
 	Lookup(ctx context.Context, name policy.Host) ([]netip.Addr, error)
 }
@@ -66,6 +66,8 @@ type Server struct {
 	serving  listening
 	admitted admission
 	open     registry
+	heads    buffers // for first bytes
+	engine   engine
 
 	// Seams for tests. Nil: the real thing.
 	dialFunc    func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)

@@ -26,22 +26,23 @@ const (
 // socksReply reports the SOCKS5 reply for a reason.
 func socksReply(r policy.Reason) byte {
 	switch r {
-	case policy.ReasonNoPolicy, policy.ReasonDeniedByRule, policy.ReasonHostNotListed,
-		policy.ReasonPortNotListed, policy.ReasonMethodNotListed, policy.ReasonPathNotListed,
-		policy.ReasonIPProhibited, policy.ReasonSNIMismatch, policy.ReasonHostMismatch,
-		policy.ReasonNotTLS, policy.ReasonNotHTTP, policy.ReasonNotApproved,
-		policy.ReasonInterceptOff, policy.ReasonLoop:
-		return socksNotAllowed
 	case policy.ReasonProtocol:
 		return socksNoCommand
-	case policy.ReasonUnreachable, policy.ReasonUpstreamError, policy.ReasonUpstreamTLS:
-		return socksNetwork
-	case policy.ReasonNotFound, policy.ReasonDNSError, policy.ReasonDNSTimeout, policy.ReasonConnectTimeout:
-		return socksHost
 	case policy.ReasonRefused:
 		return socksRefused
+	case policy.ReasonUnreachable:
+		return socksNetwork
+	case policy.ReasonHeadTimeout:
+		return socksGeneral // the client was slow, not the way
 	}
-	return socksGeneral // malformed, overload, timeouts of the client, bugs
+	switch r.Class() {
+	case policy.ClassDenied:
+		return socksNotAllowed
+	case policy.ClassUpstream, policy.ClassTimeout:
+		return socksHost
+	case policy.ClassNone, policy.ClassMalformed, policy.ClassOverload, policy.ClassBug:
+	}
+	return socksGeneral
 }
 
 // socks5 serves one SOCKS5 connection (RFC 1928). Any user name and password

@@ -4,18 +4,53 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 )
 
-var (
-	relayPool  = &buffers{size: relayBytes}
-	errStopped = errors.New("stopped")
+// Implementation constants of the relay.
+const (
+	relayBytes = 32 << 10  // one piece of the copying relay
+	bulkBytes  = 256 << 10 // a direction that has carried this much is worth a pipe
 )
+
+var errStopped = errors.New("stopped")
+
+// engine moves bytes between connections for all flows of one Server. No
+// direction that waits for bytes holds a buffer or a pipe.
+type engine struct {
+	bufs  buffers
+	pipes pipes
+
+	mu    sync.Mutex
+	users int // Serve calls under way
+}
+
+// start and stop bracket a Serve call. stop reports whether it was the last:
+// then the pipes are closed.
+func (e *engine) start() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.users++
+}
+
+func (e *engine) stop() (last bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.users--; e.users > 0 {
+		return false
+	}
+	e.pipes.drain()
+	return true
+}
 
 // transfer carries src to dst until src ends (nil) or either fails. count is
-// told of every piece; false stops.
-func transfer(dst, src net.Conn, count func(int64) bool) error {
-	buf := relayPool.get()
-	defer relayPool.put(buf, relayBytes)
+// told of every piece before it is sent on; false stops with errStopped.
+func (e *engine) transfer(dst, src net.Conn, count func(int64) bool) error {
+	if err := e.transferRaw(dst, src, count); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	buf := e.bufs.get(relayBytes)
+	defer e.bufs.put(buf, relayBytes)
 	for {
 		n, err := src.Read(*buf)
 		if n > 0 {

@@ -96,12 +96,13 @@ func (f *flow) named() {
 // judged, resolved and dialled instead: never the address.
 func (f *flow) literal() {
 	d := f.s.look(f.ctx, f.req)
+	byRule := d.Allowed() && !d.Audit // an auditing policy still wants the name
 	switch {
-	case d.Allowed() && f.req.Port == portHTTPS && d.Needs == policy.WireTLS:
+	case byRule && f.req.Port == portHTTPS && d.Needs == policy.WireTLS:
 		f.literalTLS(true)
-	case d.Allowed():
+	case byRule:
 		f.allowed(d)
-	case !notListed(d) && d.Reason != policy.ReasonIPProhibited:
+	case !d.Audit && !notListed(d) && d.Reason != policy.ReasonIPProhibited:
 		f.refuseCaptured(d) // a deny rule, overload, no policy: no name helps
 	case f.req.Port == portHTTPS:
 		f.literalTLS(false)
