@@ -1,4 +1,14 @@
 // Package seccomp holds the system-call filter that the harness runs under.
+//
+// The filter allows by default and refuses what leads out of the sandbox past
+// the network namespace, what can reach the walls, and kernel surface that no
+// harness needs. It is one wall of several: each refusal has its reason beside
+// it, and an errno that programs fall back on.
+//
+// What stays allowed on purpose: ptrace, process_vm_readv and pidfd_getfd reach
+// only processes of the own pid namespace that the caller could signal anyway,
+// and gdb, strace and sanitizers need them; further seccomp filters and
+// Landlock rules only narrow.
 package seccomp
 
 import "errors"

@@ -1,0 +1,63 @@
+//go:build linux && (amd64 || arm64)
+
+package seccomp
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// Install loads the harness filter for every thread of this process; children
+// inherit it, and nothing can take it off again. The caller has set
+// no_new_privs (or holds CAP_SYS_ADMIN).
+func Install() error { return install(filter(rules())) }
+
+// filter assembles rules. A system call of another architecture or ABI kills
+// the process; one without a rule is allowed.
+//
+// Threat: a program uses the 32-bit or x32 entry, where other numbers mean
+// the same calls -> no such call is ever compared, the process dies. Nothing
+// is left over.
+func filter(rules []rule) block {
+	f := join(
+		block{
+			bpf.LoadAbsolute{Off: offArch, Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: nativeArch, SkipTrue: 1},
+			ret(retKill),
+			loadNumber(),
+		},
+		abiRule(),
+	)
+	for _, r := range rules {
+		f = append(f, when(bpf.JumpEqual, r.number, r.body...)...)
+	}
+	return append(f, ret(retAllow))
+}
+
+func install(f block) error {
+	raw, err := bpf.Assemble(f)
+	if err != nil {
+		return fmt.Errorf("assemble the system-call filter: %w", err)
+	}
+	code := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		code[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	prog := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]} // #nosec: see TestJumpsFit
+	thread, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
+		unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
+	switch {
+	case e == unix.ENOSYS || e == unix.EINVAL:
+		return errors.Join(ErrNotSupported, os.NewSyscallError("seccomp", e))
+	case e != 0:
+		return os.NewSyscallError("seccomp", e)
+	case thread != 0: // seccomp(2): the thread that has another filter
+		return fmt.Errorf("seccomp: thread %d can't take the filter", thread)
+	}
+	return nil
+}

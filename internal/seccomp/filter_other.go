@@ -1,0 +1,6 @@
+//go:build !linux || !(amd64 || arm64)
+
+package seccomp
+
+// Install reports ErrNotSupported: there is no filter for this platform.
+func Install() error { return ErrNotSupported }

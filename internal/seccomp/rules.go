@@ -1,0 +1,161 @@
+//go:build linux && (amd64 || arm64)
+
+package seccomp
+
+import (
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// rule is what happens to one system call.
+type rule struct {
+	name   string
+	number uint32
+	body   block  // ends in a return on every path
+	why    string // what it would otherwise be good for
+}
+
+func errno(e unix.Errno) uint32 { return retErrno | uint32(e) }
+
+func refuse(e unix.Errno) block { return block{ret(errno(e))} }
+
+func rules() []rule {
+	eperm, enosys := refuse(unix.EPERM), refuse(unix.ENOSYS)
+	common := []rule{
+		{"socket", unix.SYS_SOCKET, socketRule(), "vsock reaches the hypervisor, packet and raw sockets and other families are not captured by the rules"},
+		{"socketpair", unix.SYS_SOCKETPAIR, socketpairRule(), "other families than unix are not captured by the rules"},
+		{"ioctl", unix.SYS_IOCTL, ioctlRule(), "typing into the terminal of the shell outside"},
+
+		{"io_uring_setup", unix.SYS_IO_URING_SETUP, enosys, "makes sockets without the socket call, unseen by this filter; programs fall back as on an old kernel"},
+		{"io_uring_enter", unix.SYS_IO_URING_ENTER, enosys, "as io_uring_setup"},
+		{"io_uring_register", unix.SYS_IO_URING_REGISTER, enosys, "as io_uring_setup"},
+
+		{"clone", unix.SYS_CLONE, cloneRule(), "a new user namespace gives capabilities over new namespaces"},
+		{"clone3", unix.SYS_CLONE3, enosys, "its flags are in memory, where no filter can look; every libc falls back to clone"},
+		{"unshare", unix.SYS_UNSHARE, unshareRule(), "as clone"},
+		{"setns", unix.SYS_SETNS, eperm, "enters another namespace through a descriptor"},
+
+		{"mount", unix.SYS_MOUNT, eperm, "uncovers or covers what the sandbox hid"},
+		{"umount2", unix.SYS_UMOUNT2, eperm, "uncovers what the sandbox hid"},
+		{"pivot_root", unix.SYS_PIVOT_ROOT, eperm, "as mount"},
+		{"chroot", unix.SYS_CHROOT, eperm, "as mount"},
+		{"fsopen", unix.SYS_FSOPEN, eperm, "as mount"},
+		{"fsconfig", unix.SYS_FSCONFIG, eperm, "as mount"},
+		{"fsmount", unix.SYS_FSMOUNT, eperm, "as mount"},
+		{"fspick", unix.SYS_FSPICK, eperm, "as mount"},
+		{"open_tree", unix.SYS_OPEN_TREE, eperm, "as mount"},
+		{"open_tree_attr", unix.SYS_OPEN_TREE_ATTR, eperm, "as mount"},
+		{"move_mount", unix.SYS_MOVE_MOUNT, eperm, "as mount"},
+		{"mount_setattr", unix.SYS_MOUNT_SETATTR, eperm, "as mount"},
+		{"open_by_handle_at", unix.SYS_OPEN_BY_HANDLE_AT, eperm, "opens files by number, past every mount that hides them"},
+		{"quotactl", unix.SYS_QUOTACTL, eperm, "administers the host's file systems"},
+		{"quotactl_fd", unix.SYS_QUOTACTL_FD, eperm, "as quotactl"},
+		{"fanotify_init", unix.SYS_FANOTIFY_INIT, eperm, "watches files of the host; no harness needs it"},
+
+		{"keyctl", unix.SYS_KEYCTL, eperm, "reads the keys of the user outside"},
+		{"add_key", unix.SYS_ADD_KEY, eperm, "as keyctl"},
+		{"request_key", unix.SYS_REQUEST_KEY, eperm, "asks a helper outside, which may resolve names (dns_resolver keys): a way out"},
+
+		{"bpf", unix.SYS_BPF, eperm, "kernel surface; no harness needs it"},
+		{"perf_event_open", unix.SYS_PERF_EVENT_OPEN, eperm, "watches the whole machine where the host's settings are lax"},
+		{"userfaultfd", unix.SYS_USERFAULTFD, eperm, "holds the kernel still inside a copy: the usual tool of kernel exploits"},
+
+		{"init_module", unix.SYS_INIT_MODULE, eperm, "the machine's kernel"},
+		{"finit_module", unix.SYS_FINIT_MODULE, eperm, "as init_module"},
+		{"delete_module", unix.SYS_DELETE_MODULE, eperm, "as init_module"},
+		{"kexec_load", unix.SYS_KEXEC_LOAD, eperm, "as init_module"},
+		{"kexec_file_load", unix.SYS_KEXEC_FILE_LOAD, eperm, "as init_module"},
+		{"reboot", unix.SYS_REBOOT, eperm, "the machine"},
+		{"swapon", unix.SYS_SWAPON, eperm, "the machine"},
+		{"swapoff", unix.SYS_SWAPOFF, eperm, "the machine"},
+		{"acct", unix.SYS_ACCT, eperm, "makes the kernel write a file outside"},
+		{"syslog", unix.SYS_SYSLOG, eperm, "reads the machine's log"},
+		{"settimeofday", unix.SYS_SETTIMEOFDAY, eperm, "the machine's clock"},
+		{"clock_settime", unix.SYS_CLOCK_SETTIME, eperm, "the machine's clock"},
+	}
+	return append(common, archRules()...)
+}
+
+// Address families and protocols as in sys/socket.h and netinet/in.h.
+const socketTypeMask = 0xf // the rest are SOCK_CLOEXEC and SOCK_NONBLOCK
+
+// socketRule allows unix sockets, TCP and UDP, and netlink's routing protocol
+// (getifaddrs needs it). Multipath TCP and SCTP are answered as by a kernel
+// without them, so that programs fall back to TCP.
+func socketRule() block {
+	const family, kind, protocol = 0, 1, 2
+	inet := join(
+		block{loadArg(kind), and(socketTypeMask)},
+		when(bpf.JumpEqual, unix.SOCK_STREAM, join(
+			block{loadArg(protocol)},
+			oneOf(errno(unix.EPROTONOSUPPORT), 0, unix.IPPROTO_TCP),
+			block{ret(retAllow)})...),
+		when(bpf.JumpEqual, unix.SOCK_DGRAM, join(
+			block{loadArg(protocol)},
+			oneOf(errno(unix.EPROTONOSUPPORT), 0, unix.IPPROTO_UDP),
+			block{ret(retAllow)})...),
+		when(bpf.JumpEqual, unix.SOCK_RAW, ret(errno(unix.EPERM))),
+		when(bpf.JumpEqual, unix.SOCK_PACKET, ret(errno(unix.EPERM))),
+		block{ret(errno(unix.EPROTONOSUPPORT))},
+	)
+	netlink := join(
+		block{loadArg(protocol)},
+		oneOf(errno(unix.EPROTONOSUPPORT), unix.NETLINK_ROUTE),
+		block{ret(retAllow)},
+	)
+	return join(
+		block{loadArg(family)},
+		when(bpf.JumpEqual, unix.AF_UNIX, ret(retAllow)),
+		when(bpf.JumpEqual, unix.AF_NETLINK, netlink...),
+		oneOf(errno(unix.EAFNOSUPPORT), unix.AF_INET, unix.AF_INET6),
+		inet,
+	)
+}
+
+// socketpairRule allows unix sockets alone: no other family here has pairs.
+func socketpairRule() block {
+	return join(block{loadArg(0)}, oneOf(errno(unix.EAFNOSUPPORT), unix.AF_UNIX), block{ret(retAllow)})
+}
+
+// Flags that make a namespace, linux/sched.h. CLONE_NEWTIME shares its bit
+// with the exit signal of clone, which therefore can't mean it.
+const (
+	newNamespace = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+	shareAllowed = unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SYSVSEM | unix.CLONE_VM |
+		unix.CLONE_SIGHAND | unix.CLONE_THREAD
+)
+
+func cloneRule() block {
+	return join(
+		block{loadArg(0)},
+		when(bpf.JumpBitsSet, newNamespace, ret(errno(unix.EPERM))),
+		block{ret(retAllow)},
+	)
+}
+
+// unshareRule allows the flags it knows to be harmless, so that a namespace of
+// a later kernel is refused too.
+func unshareRule() block {
+	return join(
+		block{loadArg(0)},
+		when(bpf.JumpBitsSet, ^uint32(shareAllowed), ret(errno(unix.EPERM))),
+		block{ret(retAllow)},
+	)
+}
+
+// ioctlRule refuses by request. Threat: a program inside puts characters into
+// the input of the terminal it shares with the shell that started launch,
+// which runs them outside -> TIOCSTI and TIOCLINUX (paste) are refused.
+// TIOCSETD loads line disciplines, old kernel code that nobody needs here.
+func ioctlRule() block {
+	return join(
+		block{loadArg(1)},
+		when(bpf.JumpEqual, unix.TIOCSTI, ret(errno(unix.EPERM))),
+		when(bpf.JumpEqual, tiocLinux, ret(errno(unix.EPERM))),
+		when(bpf.JumpEqual, unix.TIOCSETD, ret(errno(unix.EPERM))),
+		block{ret(retAllow)},
+	)
+}
+
+const tiocLinux = 0x541c // TIOCLINUX, asm-generic/ioctls.h

@@ -1,0 +1,31 @@
+//go:build linux
+
+package seccomp
+
+import (
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+const nativeArch = unix.AUDIT_ARCH_X86_64
+
+// x32Bit marks system calls of the x32 ABI (asm/unistd.h), which come under
+// the same architecture with other numbers.
+const x32Bit = 0x40000000
+
+// abiRule kills x32 calls. The number -1 has the bit too: debuggers use it to
+// skip a call, and the kernel answers ENOSYS.
+func abiRule() block {
+	return join(
+		when(bpf.JumpEqual, 0xffffffff, ret(retAllow)),
+		when(bpf.JumpBitsSet, x32Bit, ret(retKill)),
+	)
+}
+
+func archRules() []rule {
+	eperm := refuse(unix.EPERM)
+	return []rule{
+		{"iopl", unix.SYS_IOPL, eperm, "hardware ports"},
+		{"ioperm", unix.SYS_IOPERM, eperm, "hardware ports"},
+	}
+}
