@@ -1,0 +1,125 @@
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"egressd/internal/completion"
+)
+
+//go:embed help.txt
+var longHelp string
+
+const shortHelp = `launch runs a program behind a gate that lets out only what you allow.
+
+  launch --allow api.example.com -- claude -p "fix the tests"
+  launch --preset npm --allow github.com:22,443 -- npm test
+
+See "launch help" for every flag, "launch demo" to watch it work.
+`
+
+// command is one subcommand.
+type command struct {
+	name string
+	run  func(l *launcher, args []string) int
+	fs   func() *flag.FlagSet // its flags, for completion; nil: none
+}
+
+func commands() []command {
+	return []command{
+		{"help", (*launcher).help, nil},
+		{"-h", (*launcher).help, nil},
+		{"-help", (*launcher).help, nil},
+		{"--help", (*launcher).help, nil},
+		{"explain", (*launcher).explain, func() *flag.FlagSet { return new(explainOptions).flags() }},
+		{"check", (*launcher).check, nil},
+		{"doctor", (*launcher).doctor, nil},
+		{"presets", (*launcher).presets, nil},
+		{"demo", (*launcher).demo, nil},
+		{"completion", (*launcher).completion, nil},
+		{"version", (*launcher).version, nil},
+		{"--version", (*launcher).version, nil},
+	}
+}
+
+// say prints on the standard error; nothing can be done when that fails.
+func (l *launcher) say(format string, args ...any) { _, _ = fmt.Fprintf(l.stderr, format, args...) }
+
+// fail prints err as launch's own words and reports code.
+func (l *launcher) fail(code int, err error) int {
+	l.say("launch: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	return code
+}
+
+// print writes an answer on the standard output.
+func (l *launcher) print(text string) int {
+	if _, err := io.WriteString(l.stdout, text); err != nil {
+		return l.fail(exitNo, err)
+	}
+	return exitOK
+}
+
+// parse reads a subcommand's flags. done means that code is the answer.
+func (l *launcher) parse(fs *flag.FlagSet, args []string) (code int, done bool) {
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return l.print(longHelp), true
+	case err != nil:
+		return l.usage(exitUsage, err), true
+	}
+	return exitOK, false
+}
+
+func (l *launcher) usage(code int, err error) int {
+	return l.fail(code, fmt.Errorf("%w\nsee launch help", err))
+}
+
+func (l *launcher) help([]string) int { return l.print(longHelp) }
+
+func (l *launcher) version(args []string) int {
+	if len(args) > 0 {
+		return l.usage(exitUsage, errors.New("version takes no arguments"))
+	}
+	version, commit := "(devel)", ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := info.Main.Version; v != "" {
+			version = v
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				commit = " " + s.Value
+			}
+		}
+	}
+	return l.print("launch " + version + commit + "\n")
+}
+
+func (l *launcher) completion(args []string) int {
+	if len(args) != 1 {
+		return l.usage(exitUsage, errors.New("completion takes one shell: bash, zsh or fish"))
+	}
+	spec := completion.Spec{Program: "launch", Flags: new(options).flags()}
+	for _, c := range commands() {
+		if strings.HasPrefix(c.name, "-") {
+			continue
+		}
+		sub := completion.Command{Name: c.name}
+		if c.fs != nil {
+			sub.Flags = c.fs()
+		}
+		spec.Commands = append(spec.Commands, sub)
+	}
+	text, err := completion.Script(args[0], spec)
+	if err != nil {
+		return l.usage(exitUsage, err)
+	}
+	return l.print(text)
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"egressd/internal/demo"
+)
+
+// Environment of the client that the demo runs inside.
+const (
+	demoPort = "LAUNCH_DEMO_PORT"
+	demoCA   = "LAUNCH_DEMO_CA"
+)
+
+// demo runs a client against origins of its own: no Internet, no root.
+func (l *launcher) demo(args []string) int {
+	if len(args) == 1 && args[0] == "--client" {
+		c := &demo.Client{
+			Out:  l.stdout,
+			Port: lookup(l.environ, demoPort), CA: lookup(l.environ, demoCA), ProxyURL: lookup(l.environ, "HTTPS_PROXY"),
+		}
+		if err := c.Run(); err != nil {
+			return l.fail(exitNo, err)
+		}
+		return exitOK
+	}
+	if len(args) > 0 {
+		return l.usage(exitUsage, errors.New("demo takes no arguments"))
+	}
+	origin, err := demo.Listen()
+	if err != nil {
+		return l.fail(exitNo, err)
+	}
+	code := l.demoRun(origin)
+	if err := origin.Close(); err != nil {
+		return l.fail(exitNo, err)
+	}
+	allowed, blocked := origin.Seen(demo.AllowedHost), origin.Seen(demo.BlockedHost)
+	l.say("\nThe origin behind both names saw %d requests for %s and %d for %s.\n", allowed, demo.AllowedHost, blocked, demo.BlockedHost)
+	if code == exitOK && (allowed != 2 || blocked != 0) {
+		return l.fail(exitNo, errors.New("demo: the origin did not see what it should"))
+	}
+	return code
+}
+
+func (l *launcher) demoRun(origin *demo.Origin) int {
+	self, err := os.Executable()
+	if err != nil {
+		return l.fail(exitNo, err)
+	}
+	port := strconv.Itoa(int(origin.Port))
+	rule := demo.AllowedHost + ":" + port
+	s := &session{launcher: l, id: rand.Text()[:16]}
+	s.opts.isolation = "netns"
+	s.opts.gate.Allow = []string{rule}
+	s.opts.gate.Hosts = []string{demo.AllowedHost + "=127.0.0.1", demo.BlockedHost + "=127.0.0.1"}
+	s.opts.env = []string{demoPort + "=" + port, demoCA + "=" + origin.CA}
+	s.opts.argv = []string{self, "demo", "--client"}
+	l.say("%s", fmt.Sprintf("An origin on this machine answers for %s and %s.\nA small client now runs behind the gate, as if you had typed:\n\n  launch --allow %s -- client\n\n", demo.AllowedHost, demo.BlockedHost, rule))
+	return s.run()
+}

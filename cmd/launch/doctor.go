@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"egressd/internal/kernel"
+)
+
+// doctor says what this machine can do and what to change. It reports success
+// only when a program really ran in the netns tier.
+func (l *launcher) doctor(args []string) int {
+	if len(args) > 0 {
+		return l.usage(exitUsage, errors.New("doctor takes no arguments"))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return l.fail(exitNo, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var out strings.Builder
+	for _, f := range kernel.Probe(ctx, kernel.Options{Binary: self}) {
+		out.WriteString(findingText(f))
+	}
+	s := &session{launcher: l, id: rand.Text()[:16]}
+	s.opts.isolation, s.opts.quiet, s.opts.timeout = "netns", true, 20*time.Second
+	s.opts.argv = []string{"/bin/true"}
+	if l.print(out.String()) != exitOK {
+		return exitNo
+	}
+	if code := s.run(); code != exitOK {
+		l.print("FAIL  a real run: /bin/true did not run behind the gate (see above)\nlaunch does not work on this machine yet.\n")
+		return exitNo
+	}
+	return l.print("ok    a real run: /bin/true ran behind the gate\nlaunch works on this machine.\n")
+}
+
+func findingText(f kernel.Finding) string {
+	word := "ok"
+	switch {
+	case !f.OK && f.Needed:
+		word = "FAIL"
+	case !f.OK:
+		word = "note"
+	}
+	text := fmt.Sprintf("%-5s %s: %s\n", word, f.Name, f.Detail)
+	if f.Fix != "" && !f.OK {
+		text += "      fix:\n        " + strings.ReplaceAll(strings.TrimSpace(f.Fix), "\n", "\n        ") + "\n"
+	}
+	return text
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"egressd/internal/explain"
+	"egressd/internal/gateflags"
+	"egressd/policy"
+)
+
+type explainOptions struct {
+	gate   gateflags.Flags
+	method string
+}
+
+func (o *explainOptions) flags() *flag.FlagSet {
+	fs := flag.NewFlagSet("explain", flag.ContinueOnError)
+	o.gate.Register(fs)
+	fs.StringVar(&o.method, "method", "", "judge a request with this HTTP `METHOD` (GET)")
+	return fs
+}
+
+// explain says how the policy judges each target: 0 all allowed, 1 one denied,
+// 2 a question that cannot be asked.
+func (l *launcher) explain(args []string) int {
+	var o explainOptions
+	fs := o.flags()
+	if code, done := l.parse(fs, args); done {
+		return code
+	}
+	if fs.NArg() == 0 {
+		return l.usage(exitUsage, errors.New("explain needs a URL or HOST:PORT"))
+	}
+	p, err := o.gate.Load(os.ReadFile)
+	if err != nil {
+		return l.fail(exitUsage, err)
+	}
+	var out strings.Builder
+	code := exitOK
+	for _, arg := range fs.Args() {
+		t, err := explain.Parse(arg, strings.ToUpper(o.method))
+		if err != nil {
+			return l.usage(exitUsage, err)
+		}
+		text, allowed := explain.Text(p, t)
+		out.WriteString(text)
+		if !allowed {
+			code = exitNo
+		}
+	}
+	return max(code, l.print(out.String()))
+}
+
+// check validates a policy file and says what it allows.
+func (l *launcher) check(args []string) int {
+	fs := flag.NewFlagSet("check", flag.ContinueOnError)
+	if code, done := l.parse(fs, args); done {
+		return code
+	}
+	if fs.NArg() != 1 {
+		return l.usage(exitUsage, errors.New("check needs one policy file"))
+	}
+	gate := gateflags.Flags{Files: fs.Args()}
+	p, err := gate.Load(os.ReadFile)
+	if err != nil {
+		return l.fail(exitUsage, err)
+	}
+	return l.print(explain.Policy(fs.Arg(0), p))
+}
+
+// presets lists the built-in presets, or shows the rules of those named.
+func (l *launcher) presets(args []string) int {
+	fs := flag.NewFlagSet("presets", flag.ContinueOnError)
+	names := fs.Bool("names", false, "names only")
+	if code, done := l.parse(fs, args); done {
+		return code
+	}
+	var out strings.Builder
+	for _, name := range fs.Args() {
+		text, ok := policy.PresetText(name)
+		if !ok {
+			return l.usage(exitUsage, fmt.Errorf("no preset %q: launch presets lists them", name))
+		}
+		out.WriteString(text)
+	}
+	if fs.NArg() == 0 {
+		out.WriteString(explain.Presets(*names))
+	}
+	return l.print(out.String())
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"egressd/internal/gateflags"
+	"egressd/sandbox/process"
+)
+
+// options is what the command line of a run says.
+type options struct {
+	gate      gateflags.Flags
+	upstreams gateflags.List
+	env       gateflags.List
+	publish   []process.Publish
+	hostPorts []process.HostPort
+
+	events, isolation, tier, workdir, learn, user string
+
+	timeout time.Duration
+
+	approve, quiet, noSummary bool
+
+	argv []string
+}
+
+func (o *options) flags() *flag.FlagSet {
+	fs := flag.NewFlagSet("launch", flag.ContinueOnError)
+	o.gate.Register(fs)
+	fs.StringVar(&o.events, "events", "", "append every decision to this `FILE` as JSON Lines (- is the standard output)")
+	fs.StringVar(&o.isolation, "isolation", "netns", "`MODE`: netns, or env (proxy variables only: advisory)")
+	fs.StringVar(&o.tier, "tier", "process", "sandbox `TIER`: process")
+	fs.Var(&o.env, "env", "pass this variable on, or set it: `NAME[=VALUE]`")
+	fs.StringVar(&o.workdir, "workdir", "", "run in this `DIR`")
+	fs.Func("timeout", "end the run after this `TIME` (90, 90s, 10m); exit 124", o.setTimeout)
+	fs.Func("publish", "let the host's loopback reach a server inside: `[HOST:]PORT`", o.setPublish)
+	fs.Func("host-port", "let the inside reach this `PORT` of the host's loopback as host.internal; localhost:PORT: as localhost, too", o.setHostPort)
+	fs.Var(&o.upstreams, "dns-upstream", "resolve names with this `SERVER` (1.1.1.1, tcp://, tls://)")
+	fs.StringVar(&o.learn, "learn", "", "write the smallest policy that would have allowed this run to this new `FILE`")
+	fs.BoolVar(&o.approve, "approve", false, "ask on the terminal about what no rule covers")
+	fs.StringVar(&o.user, "user", "", "as root: run the program as this user `NAME`")
+	fs.BoolVar(&o.quiet, "quiet", false, "print errors only")
+	fs.BoolVar(&o.noSummary, "no-summary", false, "print no summary at the end")
+	return fs
+}
+
+// validate checks what the flag package can't.
+func (o *options) validate() error {
+	switch {
+	case o.isolation != "netns" && o.isolation != "env":
+		return fmt.Errorf("--isolation %q: netns or env", o.isolation)
+	case o.tier != "process":
+		return fmt.Errorf("--tier %q: this build has the process tier only", o.tier)
+	case o.isolation == "env" && len(o.publish)+len(o.hostPorts) > 0:
+		return errors.New("--publish and --host-port are for --isolation netns: with env the program is on the host's loopback already")
+	case len(o.argv) == 0:
+		return errors.New("no program given: launch [flags] -- PROGRAM [ARGUMENT...]")
+	case o.argv[0] == "":
+		return errors.New("the program's name is empty")
+	}
+	return nil
+}
+
+func (o *options) setTimeout(s string) error {
+	d, err := time.ParseDuration(s)
+	if n, nerr := strconv.ParseUint(s, 10, 31); nerr == nil {
+		d, err = time.Duration(n)*time.Second, nil
+	}
+	if err != nil || d <= 0 {
+		return errors.New("a time such as 90s or 10m, more than zero")
+	}
+	o.timeout = d
+	return nil
+}
+
+func (o *options) setPublish(s string) error {
+	host, portText := "", s
+	if i := strings.LastIndexByte(s, ':'); i >= 0 {
+		host, portText = s[:i], s[i+1:]
+	}
+	port, err := parsePort(portText)
+	if err != nil {
+		return err
+	}
+	addr := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	if host != "" && host != "localhost" {
+		addr, err = netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+		if err != nil || !addr.Unmap().IsLoopback() {
+			return errors.New("HOST must be a loopback address: 127.0.0.1, [::1] or localhost")
+		}
+	}
+	o.publish = append(o.publish, process.Publish{Host: addr.Unmap(), Port: port})
+	return nil
+}
+
+func (o *options) setHostPort(s string) error {
+	portText, localhost := strings.CutPrefix(s, "localhost:")
+	port, err := parsePort(portText)
+	if err != nil {
+		return err
+	}
+	o.hostPorts = append(o.hostPorts, process.HostPort{Port: port, Localhost: localhost})
+	o.gate.HostPorts = append(o.gate.HostPorts, port)
+	return nil
+}
+
+func parsePort(s string) (uint16, error) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n == 0 || s[0] == '0' || s[0] == '+' {
+		return 0, fmt.Errorf("%q is not a port: 1 to 65535", s)
+	}
+	return uint16(n), nil
+}

@@ -1,0 +1,135 @@
+package approve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal is /dev/tty for the time of one question.
+type terminal struct {
+	fd    int
+	saved *unix.Termios
+	group int // the foreground process group to give the terminal back to; 0: nothing was taken
+	wake  int // readable once the time is up
+}
+
+// ask puts the question and reports the answer; no when nobody can be asked.
+//
+// The program may own the terminal, in raw mode, reading. So that one reader
+// remains, launch makes itself the foreground group for the time of the
+// question: a program that reads then is stopped by the kernel, as any
+// background job is, and goes on afterwards. The mode of the terminal is
+// saved, made line by line with echo, and put back.
+//
+// Threat: the person is typing to the program when the question appears, and
+// the keys answer it -> what was typed before the question is thrown away.
+// Left over: a key typed in the same instant.
+func ask(ctx context.Context, path, question string) word {
+	t, err := openTerminal(path)
+	if err != nil {
+		return no
+	}
+	defer t.close()
+	var pipe [2]int
+	if unix.Pipe2(pipe[:], unix.O_CLOEXEC) != nil {
+		return no
+	}
+	defer func() { _ = unix.Close(pipe[0]) }()
+	stop := context.AfterFunc(ctx, func() { _ = unix.Close(pipe[1]) })
+	defer func() {
+		if stop() {
+			_ = unix.Close(pipe[1])
+		}
+	}()
+	t.wake = pipe[0]
+	if t.take() != nil {
+		return no
+	}
+	defer t.giveBack()
+	if _, err := t.Write([]byte("\r\n" + question)); err != nil {
+		return no
+	}
+	w := read(t, t)
+	if ctx.Err() != nil {
+		_, _ = t.Write([]byte("\nlaunch: no answer in time: denied\n"))
+		return no
+	}
+	return w
+}
+
+func openTerminal(path string) (*terminal, error) {
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("terminal: %w", err)
+	}
+	saved, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("terminal: %w", err)
+	}
+	return &terminal{fd: fd, saved: saved}, nil
+}
+
+func (t *terminal) close() { _ = unix.Close(t.fd) }
+
+// take makes this process the reader of the terminal.
+func (t *terminal) take() error {
+	signal.Ignore(syscall.SIGTTOU) // whoever is in the background stops when it changes the terminal
+	if group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); err == nil && group != unix.Getpgrp() {
+		if err := unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, unix.Getpgrp()); err != nil {
+			signal.Reset(syscall.SIGTTOU)
+			return fmt.Errorf("terminal: %w", err)
+		}
+		t.group = group
+	}
+	mode := *t.saved
+	mode.Iflag |= unix.ICRNL | unix.BRKINT
+	mode.Iflag &^= unix.INLCR | unix.IGNCR
+	mode.Oflag |= unix.OPOST | unix.ONLCR
+	mode.Lflag |= unix.ICANON | unix.ECHO | unix.ECHOE | unix.ISIG
+	if err := unix.IoctlSetTermios(t.fd, unix.TCSETSF, &mode); err != nil { // ...F discards what was typed before
+		t.giveBack()
+		return fmt.Errorf("terminal: %w", err)
+	}
+	return nil
+}
+
+// giveBack restores mode and owner, and wakes a program that was stopped when
+// it read meanwhile.
+func (t *terminal) giveBack() {
+	_ = unix.IoctlSetTermios(t.fd, unix.TCSETS, t.saved)
+	if t.group > 0 {
+		_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, t.group)
+		_ = unix.Kill(-t.group, unix.SIGCONT)
+	}
+	signal.Reset(syscall.SIGTTOU)
+}
+
+// Read waits for a key or for the end of the time.
+func (t *terminal) Read(p []byte) (int, error) {
+	for {
+		fds := []unix.PollFd{{Fd: int32(t.fd), Events: unix.POLLIN}, {Fd: int32(t.wake), Events: unix.POLLIN}}
+		_, err := unix.Poll(fds, -1)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return 0, err
+		case fds[1].Revents != 0:
+			return 0, os.ErrDeadlineExceeded
+		}
+		n, err := unix.Read(t.fd, p)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		return n, err
+	}
+}
+
+func (t *terminal) Write(p []byte) (int, error) { return unix.Write(t.fd, p) }

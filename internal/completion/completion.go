@@ -1,0 +1,227 @@
+// Package completion writes shell completion scripts from flag sets, so that
+// they can't fall behind the flags.
+package completion
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+)
+
+// Spec is a program: its own flags, which end at the program it runs, and its
+// subcommands.
+type Spec struct {
+	Program  string
+	Flags    *flag.FlagSet
+	Commands []Command
+}
+
+// Command is a subcommand; Flags may be nil.
+type Command struct {
+	Name  string
+	Flags *flag.FlagSet
+}
+
+// Script reports the completion script for bash, zsh or fish.
+func Script(shell string, s Spec) (string, error) {
+	switch shell {
+	case "bash":
+		return bash(s), nil
+	case "zsh":
+		return zsh(s), nil
+	case "fish":
+		return fish(s), nil
+	}
+	return "", fmt.Errorf("no completion for shell %q: bash, zsh or fish", shell)
+}
+
+// option is one flag as the scripts need it.
+type option struct {
+	name, arg, usage string // arg is "" for a switch
+}
+
+func options(fs *flag.FlagSet) []option {
+	var out []option
+	if fs == nil {
+		return out
+	}
+	fs.VisitAll(func(f *flag.Flag) {
+		arg, usage := flag.UnquoteUsage(f)
+		if b, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
+			arg = ""
+		}
+		out = append(out, option{f.Name, arg, usage})
+	})
+	return out
+}
+
+// takesFile reports whether a flag's argument is a path.
+func (o option) takesFile() bool { return o.arg == "FILE" || o.arg == "DIR" }
+
+func names(s Spec) string {
+	var out []string
+	for _, c := range s.Commands {
+		out = append(out, c.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+func switches(opts []option) string {
+	var out []string
+	for _, o := range opts {
+		out = append(out, "--"+o.name)
+	}
+	return strings.Join(out, " ")
+}
+
+// cases reports the names of the flags that ok picks, as a shell pattern; one
+// that nothing matches when there is none.
+func cases(opts []option, ok func(option) bool) string {
+	var out []string
+	for _, o := range opts {
+		if ok(o) {
+			out = append(out, "--"+o.name, "-"+o.name)
+		}
+	}
+	if len(out) == 0 {
+		return "/none/"
+	}
+	return strings.Join(out, "|")
+}
+
+// bash: after "--" (or the program's name) complete as for that program.
+func bash(s Spec) string {
+	opts := options(s.Flags)
+	var sub strings.Builder
+	for _, c := range s.Commands {
+		if fl := switches(options(c.Flags)); fl != "" {
+			fmt.Fprintf(&sub, "        %s) COMPREPLY=($(compgen -W %q -- \"$cur\")); [[ $cur == -* ]] || COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", c.Name, fl)
+		}
+	}
+	return strings.NewReplacer("@P", s.Program, "@COMMANDS", names(s), "@FLAGS", switches(opts), "@SUB", sub.String(),
+		"@FILES", cases(opts, option.takesFile),
+		"@WORDS", cases(opts, func(o option) bool { return o.arg != "" && !o.takesFile() })).Replace(
+		`# bash completion for @P. Load it with: source <(@P completion bash)
+_@P() {
+    local cur=${COMP_WORDS[COMP_CWORD]} i word
+    COMPREPLY=()
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        case $word in
+        --) break ;;
+        @FILES|@WORDS) ((i++)) ;;
+        -*|=|*=*) ;;
+        *) break ;;
+        esac
+    done
+    if ((i < COMP_CWORD)); then
+        [[ $i -eq 1 ]] && case $word in
+@SUB        presets) COMPREPLY=($(compgen -W "$(@P presets --names 2>/dev/null)" -- "$cur")); return ;;
+        completion) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
+        check) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+        esac
+        [[ ${COMP_WORDS[i]} == -- ]] && ((i++))
+        if declare -F _command_offset >/dev/null; then _command_offset $i
+        elif ((i == COMP_CWORD)); then COMPREPLY=($(compgen -c -- "$cur"))
+        else COMPREPLY=($(compgen -f -- "$cur")); fi
+        return
+    fi
+    case ${COMP_WORDS[COMP_CWORD-1]} in
+    --preset) COMPREPLY=($(compgen -W "$(@P presets --names 2>/dev/null)" -- "$cur")); return ;;
+    --isolation) COMPREPLY=($(compgen -W "netns env" -- "$cur")); return ;;
+    @FILES) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    @WORDS) return ;;
+    esac
+    if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W "@FLAGS --" -- "$cur"))
+    elif ((COMP_CWORD == 1)); then COMPREPLY=($(compgen -W "@COMMANDS" -- "$cur")); fi
+}
+complete -o filenames -F _@P @P
+`)
+}
+
+func zsh(s Spec) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "#compdef %s\n# zsh completion for %s. Load it with: source <(%s completion zsh)\n", s.Program, s.Program, s.Program)
+	fmt.Fprintf(&b, "_%s() {\n  local -a flags\n  flags=(\n", s.Program)
+	for _, o := range options(s.Flags) {
+		fmt.Fprintf(&b, "    %s\n", single("*--"+o.name+"["+zshText(o.usage)+"]"+zshArg(s.Program, o)))
+	}
+	b.WriteString("  )\n")
+	fmt.Fprintf(&b, "  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then\n    compadd -- %s\n    return\n  fi\n", names(s))
+	b.WriteString("  case $words[2] in\n")
+	for _, c := range s.Commands {
+		switch c.Name {
+		case "completion":
+			b.WriteString("  completion) compadd bash zsh fish; return ;;\n")
+		case "presets":
+			fmt.Fprintf(&b, "  presets) compadd -- $(%s presets --names 2>/dev/null); return ;;\n", s.Program)
+		case "check":
+			b.WriteString("  check) _files; return ;;\n")
+		default:
+			fmt.Fprintf(&b, "  %s) compadd -- %s; return ;;\n", c.Name, switches(options(c.Flags)))
+		}
+	}
+	b.WriteString("  esac\n  _arguments -S $flags '(-)1:program:_command_names -e' '*::argument:_normal'\n}\n")
+	fmt.Fprintf(&b, "if [ \"$funcstack[1]\" = \"_%s\" ]; then _%s \"$@\"; else compdef _%s %s; fi\n", s.Program, s.Program, s.Program, s.Program)
+	return b.String()
+}
+
+func zshArg(program string, o option) string {
+	switch {
+	case o.arg == "":
+		return ""
+	case o.arg == "DIR":
+		return ":" + o.arg + ":_files -/"
+	case o.takesFile():
+		return ":" + o.arg + ":_files"
+	case o.name == "preset":
+		return ":" + o.arg + ":($(" + program + " presets --names 2>/dev/null))"
+	case o.name == "isolation":
+		return ":" + o.arg + ":(netns env)"
+	}
+	return ":" + zshText(o.arg) + ": "
+}
+
+// zshText escapes what _arguments reads: brackets and colons.
+func zshText(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, ":", `\:`).Replace(s)
+}
+
+func fish(s Spec) string {
+	var b strings.Builder
+	p := s.Program
+	fmt.Fprintf(&b, "# fish completion for %s. Load it with: %s completion fish | source\n", p, p)
+	fmt.Fprintf(&b, "complete -c %s -f\n", p)
+	for _, c := range s.Commands {
+		fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -a %s\n", p, c.Name)
+		for _, o := range options(c.Flags) {
+			fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from %s' %s\n", p, c.Name, fishFlag(p, o))
+		}
+	}
+	for _, o := range options(s.Flags) {
+		fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand %s\n", p, fishFlag(p, o))
+	}
+	fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n", p)
+	fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from presets' -a '(%s presets --names 2>/dev/null)'\n", p, p)
+	fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from check' -F\n", p)
+	fmt.Fprintf(&b, "complete -c %s -n 'contains -- -- (commandline -opc)' -xa '(__fish_complete_subcommand --fcs-skip=(contains -i -- -- (commandline -opc)))'\n", p)
+	return b.String()
+}
+
+func fishFlag(program string, o option) string {
+	text := "-l " + o.name + " -d " + single(o.usage)
+	switch {
+	case o.arg == "":
+		return text
+	case o.takesFile():
+		return text + " -r -F"
+	case o.name == "preset":
+		return text + " -x -a '(" + program + " presets --names 2>/dev/null)'"
+	case o.name == "isolation":
+		return text + " -x -a 'netns env'"
+	}
+	return text + " -x"
+}
+
+// single makes s one single-quoted word of any of the shells.
+func single(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
