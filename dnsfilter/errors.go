@@ -18,7 +18,7 @@ var (
 // LookupError says why a name has no addresses.
 type LookupError struct {
 	Name   string
-	Reason policy.Reason // ReasonNotFound, ReasonDNSTimeout, ReasonDNSError or ReasonOverload
+	Reason policy.Reason // ReasonNotFound, ReasonDNSTimeout, ReasonDNSError, ...
 	Err    error
 
 	exists bool // ReasonNotFound: the name exists, but has no addresses
@@ -32,7 +32,7 @@ func (e *LookupError) Unwrap() error { return e.Err }
 func (e *LookupError) PolicyReason() policy.Reason { return e.Reason }
 
 // ReasonOf reports the policy reason of an error of Lookup; ReasonInternal for
-// errors that are not its own, a cancelled context among them.
+// errors that are not its own and for callers that were cancelled.
 func ReasonOf(err error) policy.Reason {
 	if e, ok := errors.AsType[*LookupError](err); ok {
 		return e.Reason

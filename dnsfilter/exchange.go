@@ -11,8 +11,10 @@ import (
 	"github.com/miekg/dns"
 )
 
-// maxStray bounds the datagrams looked at while waiting for the right one.
-const maxStray = 256
+const (
+	maxStray      = 256  // datagrams looked at while waiting for the right one
+	maxReplyBytes = 4096 // of one datagram: more than we ask for, since some upstreams do not listen
+)
 
 var errMismatch = errors.New("answered another question")
 
@@ -55,7 +57,7 @@ func (r *Resolver) over(ctx context.Context, u Upstream, transport string, q *dn
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	conn := &dns.Conn{Conn: c, UDPSize: ourUDPBytes}
+	conn := &dns.Conn{Conn: c, UDPSize: maxReplyBytes}
 	if err := conn.WriteMsg(q); err != nil {
 		return nil, err
 	}

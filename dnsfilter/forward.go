@@ -29,9 +29,13 @@ func (s *Server) forward(ctx context.Context, p *policy.Policy, q *query, v verd
 			return failed(err, v)
 		}
 	}
-	if d := p.DecideAddrs(req, found.addrs); !d.Allowed() {
+	d := p.DecideAddrs(req, found.addrs)
+	if !d.Allowed() {
 		v.allowed, v.decision = false, d
 		return denied(req, d), v
+	}
+	if d.Audit {
+		v.decision = d
 	}
 	return q.addresses(found.addrs, seconds(time.Until(found.expires), forwardTTL)), v
 }

@@ -40,7 +40,7 @@ func (r *Resolver) resolve(ctx context.Context, name policy.Host) (found, time.D
 	case len(addrs) > 0 && (v4.err != nil || v6.err != nil):
 		return found{addrs: addrs}, failureTTL, nil // half an answer; ask again soon
 	case len(addrs) > 0:
-		return found{addrs: addrs}, merge(v4, v6), nil
+		return found{addrs: addrs}, lifespan(v4, v6), nil
 	case v4.err != nil || v6.err != nil:
 		err := errors.Join(v4.err, v6.err)
 		return found{}, failureTTL, &LookupError{Name: name.Name(), Reason: failure(err), Err: err}
@@ -50,9 +50,18 @@ func (r *Resolver) resolve(ctx context.Context, name policy.Host) (found, time.D
 	return found{}, min(v4.keep, v6.keep), err
 }
 
-// merge is the lifetime of a merged answer: the shorter of those families that
-// have addresses, and no longer than the other's absence is known.
-func merge(v4, v6 records) time.Duration { return min(v4.keep, v6.keep) }
+// lifespan is how long a merged answer may be remembered: as long as every
+// address in it. A family without addresses does not shorten that to its own
+// (often missing) negative lifetime, but it is looked for again in a while.
+func lifespan(v4, v6 records) time.Duration {
+	switch {
+	case len(v4.addrs) == 0:
+		return min(v6.keep, maxNegTTL)
+	case len(v6.addrs) == 0:
+		return min(v4.keep, maxNegTTL)
+	}
+	return min(v4.keep, v6.keep)
+}
 
 // failure sorts what went wrong into timeout or error.
 func failure(err error) policy.Reason {

@@ -80,8 +80,8 @@ func (r *Resolver) lookup(ctx context.Context, name policy.Host) (found, error) 
 	if r == nil || len(r.Upstreams) == 0 {
 		return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonDNSError, Err: errNoUpstreams}
 	}
-	if err := ctx.Err(); err != nil {
-		return found{}, err
+	if ctx.Err() != nil {
+		return found{}, gaveUp(ctx, name)
 	}
 	r.mu.Lock()
 	if e, ok := r.cache.get(name, time.Now()); ok {
@@ -104,8 +104,17 @@ func (r *Resolver) lookup(ctx context.Context, name policy.Host) (found, error) 
 		return f.result, f.err
 	case <-ctx.Done():
 		r.leave(name, f)
-		return found{}, ctx.Err()
+		return found{}, gaveUp(ctx, name)
 	}
+}
+
+// gaveUp is the error of a caller that stopped waiting.
+func gaveUp(ctx context.Context, name policy.Host) error {
+	e := &LookupError{Name: name.Name(), Reason: policy.ReasonDNSTimeout, Err: ctx.Err()}
+	if errors.Is(e.Err, context.Canceled) {
+		e.Reason = policy.ReasonInternal // nobody is left to tell
+	}
+	return e
 }
 
 // takeOff starts a look-up. Called with mu held.

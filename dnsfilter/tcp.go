@@ -77,6 +77,9 @@ func (r *running) serveConn(ctx context.Context, c net.Conn) {
 	for {
 		wire, err := t.next()
 		if err != nil {
+			if errors.Is(err, errQueryTooLong) {
+				_ = r.record(&query{}, malformed(&query{}), "", c.RemoteAddr().String()) // ends either way
+			}
 			return
 		}
 		select {

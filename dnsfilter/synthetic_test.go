@@ -1,0 +1,238 @@
+package dnsfilter
+
+import (
+	"bytes"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/miekg/dns"
+
+	"egressd/event"
+	"egressd/policy"
+)
+
+// spied is a Server in synthetic mode whose resolver counts what leaves: nothing may.
+func spied(t *testing.T, c *policy.Current, change ...func(*Server)) (*gate, *upstream) {
+	t.Helper()
+	up := startUpstream(t, zone("allowed.test. 60 IN A 192.0.2.1"))
+	s := &Server{Policy: c, Resolver: &Resolver{Upstreams: []Upstream{up.Upstream}}, Session: "s1", Isolation: "netns"}
+	for _, f := range change {
+		f(s)
+	}
+	g := start(t, s)
+	t.Cleanup(func() {
+		if n := up.count(); n != 0 {
+			t.Errorf("%d queries left the machine in synthetic mode: %v", n, up.seen())
+		}
+	})
+	return g, up
+}
+
+func TestSynthetic(t *testing.T) {
+	g, _ := spied(t, compile(t, "", "allowed.test", "*.wild.test", "!no.wild.test", "db.test:5432",
+		"host.internal=127.0.0.1", "host.internal:8080"))
+	const pin = "pin" // any synthetic address
+	tests := []struct {
+		name     string
+		qtype    uint16
+		rcode    int
+		want     string // "" empty, pin, or the address
+		decision string
+		reason   policy.Reason
+	}{
+		{"allowed.test", dns.TypeA, dns.RcodeSuccess, pin, event.Allowed, policy.ReasonAllowed},
+		{"AlLoWeD.tEsT", dns.TypeA, dns.RcodeSuccess, pin, event.Allowed, policy.ReasonAllowed},
+		{"allowed.test", dns.TypeAAAA, dns.RcodeSuccess, "", event.Allowed, policy.ReasonAllowed},
+		{"allowed.test", dns.TypeHTTPS, dns.RcodeSuccess, "", event.Allowed, policy.ReasonAllowed},
+		{"allowed.test", dns.TypeSVCB, dns.RcodeSuccess, "", event.Allowed, policy.ReasonAllowed},
+		{"allowed.test", dns.TypeTXT, dns.RcodeSuccess, "", event.Allowed, policy.ReasonAllowed},
+		{"allowed.test", dns.TypeNULL, dns.RcodeSuccess, "", event.Allowed, policy.ReasonAllowed},
+		{"allowed.test", dns.TypeMX, dns.RcodeSuccess, "", event.Allowed, policy.ReasonAllowed},
+		{"allowed.test", dns.TypeCNAME, dns.RcodeSuccess, "", event.Allowed, policy.ReasonAllowed},
+		{"allowed.test", 65399, dns.RcodeSuccess, "", event.Allowed, policy.ReasonAllowed},
+		{"a.b.wild.test", dns.TypeA, dns.RcodeSuccess, pin, event.Allowed, policy.ReasonAllowed},
+		{"wild.test", dns.TypeA, dns.RcodeNameError, "", event.Blocked, policy.ReasonHostNotListed},
+		{"no.wild.test", dns.TypeA, dns.RcodeNameError, "", event.Blocked, policy.ReasonDeniedByRule},
+		{"no.wild.test", dns.TypeHTTPS, dns.RcodeNameError, "", event.Blocked, policy.ReasonDeniedByRule},
+		// any port of the name is enough for the look-up; the connection is judged by port
+		{"db.test", dns.TypeA, dns.RcodeSuccess, pin, event.Allowed, policy.ReasonAllowed},
+		{"host.internal", dns.TypeA, dns.RcodeSuccess, pin, event.Allowed, policy.ReasonAllowed},
+		{"denied.test", dns.TypeA, dns.RcodeNameError, "", event.Blocked, policy.ReasonHostNotListed},
+		{"denied.test", dns.TypeTXT, dns.RcodeNameError, "", event.Blocked, policy.ReasonHostNotListed},
+		// the search list of resolv.conf
+		{"allowed.test.corp.example", dns.TypeA, dns.RcodeNameError, "", event.Blocked, policy.ReasonHostNotListed},
+		// data in labels of a name nobody allowed
+		{strings.Repeat("deadbeef", 7) + ".exfil.test", dns.TypeA, dns.RcodeNameError, "", event.Blocked, policy.ReasonHostNotListed},
+		{"192.0.2.1", dns.TypeA, dns.RcodeNameError, "", event.Blocked, policy.ReasonMalformed},
+		{"1.2.0.192.in-addr.arpa", dns.TypePTR, dns.RcodeNameError, "", event.Blocked, policy.ReasonHostNotListed},
+		{"localhost", dns.TypeA, dns.RcodeSuccess, "127.0.0.1", event.Allowed, policy.ReasonAllowed},
+		{"x.LocalHost", dns.TypeAAAA, dns.RcodeSuccess, "::1", event.Allowed, policy.ReasonAllowed},
+		{"localhost", dns.TypeTXT, dns.RcodeSuccess, "", event.Allowed, policy.ReasonAllowed},
+		// text that means something else once labels are joined
+		{`allowed\.test`, dns.TypeA, dns.RcodeNameError, "", event.Blocked, policy.ReasonMalformed},
+		{`evil\000.allowed.test`, dns.TypeA, dns.RcodeNameError, "", event.Blocked, policy.ReasonMalformed},
+		{`a\032b.wild.test`, dns.TypeA, dns.RcodeNameError, "", event.Blocked, policy.ReasonMalformed},
+		{`b\195\188cher.wild.test`, dns.TypeA, dns.RcodeNameError, "", event.Blocked, policy.ReasonMalformed},
+		{`*.wild.test`, dns.TypeA, dns.RcodeNameError, "", event.Blocked, policy.ReasonMalformed},
+		{".", dns.TypeNS, dns.RcodeNameError, "", event.Blocked, policy.ReasonMalformed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name+"/"+dns.Type(tt.qtype).String(), func(t *testing.T) {
+			m := g.query(t, tt.name, tt.qtype)
+			if m.Rcode != tt.rcode {
+				t.Fatalf("rcode %s, want %s", dns.RcodeToString[m.Rcode], dns.RcodeToString[tt.rcode])
+			}
+			if got, want := packedName(t, m.Question[0].Name), packedName(t, dns.Fqdn(tt.name)); !bytes.Equal(got, want) {
+				t.Errorf("question %q, want it repeated as asked", m.Question[0].Name)
+			}
+			checkAnswer(t, g, m, tt.want)
+			code, text, ok := ede(m)
+			if blocked := tt.rcode == dns.RcodeNameError; ok != blocked || ok && code != dns.ExtendedErrorCodeBlocked {
+				t.Errorf("EDE %d %q (%v), want Blocked exactly when denied", code, text, ok)
+			}
+			e := g.events.one(t)
+			if e.Type != event.DNSQuery || e.Door != event.DoorDNS || e.Decision != tt.decision || e.Reason != tt.reason.String() ||
+				e.QType != dns.Type(tt.qtype).String() || e.RCode != dns.RcodeToString[tt.rcode] ||
+				e.Session != "s1" || e.Isolation != "netns" || e.Client == "" {
+				t.Errorf("event %+v, want %s %s", e, tt.decision, tt.reason)
+			}
+		})
+	}
+}
+
+// checkAnswer compares the addresses of m with want; an empty answer carries an SOA.
+func checkAnswer(t *testing.T, g *gate, m *dns.Msg, want string) {
+	t.Helper()
+	got := addrsOf(m)
+	switch want {
+	case "":
+		if len(m.Answer) != 0 || len(m.Ns) != 1 || m.Ns[0].Header().Rrtype != dns.TypeSOA {
+			t.Errorf("answer %v, authority %v; want nothing and an SOA", m.Answer, m.Ns)
+		}
+	case "pin":
+		if len(got) != 1 || !strings.HasPrefix(got[0], "198.18.") {
+			t.Fatalf("answer %v, want one synthetic address", got)
+		}
+		if ttl := m.Answer[0].Header().Ttl; ttl == 0 || ttl > 60 {
+			t.Errorf("ttl %d, want 1 to 60", ttl)
+		}
+		if name, known, synthetic := g.Pins.NameOf(netip.MustParseAddr(got[0])); !known || !synthetic ||
+			name.Name() != strings.TrimSuffix(strings.ToLower(m.Question[0].Name), ".") {
+			t.Errorf("%s maps back to %v", got[0], name)
+		}
+	default:
+		if !slices.Equal(got, []string{want}) {
+			t.Errorf("answer %v, want %s", got, want)
+		}
+	}
+}
+
+func TestANYIsMinimal(t *testing.T) {
+	g, _ := spied(t, compile(t, "", "allowed.test"))
+	m := g.query(t, "allowed.test", dns.TypeANY)
+	if len(m.Answer) != 1 || m.Answer[0].Header().Rrtype != dns.TypeHINFO {
+		t.Errorf("answer %v, want one HINFO (RFC 8482)", m.Answer)
+	}
+}
+
+func TestReverseOfPinned(t *testing.T) {
+	c := compile(t, "", "allowed.test")
+	g, _ := spied(t, c)
+	arpa, err := dns.ReverseAddr(addrsOf(g.query(t, "allowed.test", dns.TypeA))[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := g.query(t, arpa, dns.TypePTR)
+	if len(m.Answer) != 1 || m.Answer[0].(*dns.PTR).Ptr != "allowed.test." {
+		t.Errorf("PTR answer %v", m.Answer)
+	}
+	c.Store(nil) // the name is no longer allowed
+	if m := g.query(t, arpa, dns.TypePTR); m.Rcode != dns.RcodeNameError {
+		t.Errorf("PTR of a name that is no longer allowed: %v", m)
+	}
+}
+
+func TestDeniedAnswerTeaches(t *testing.T) {
+	g, _ := spied(t, compile(t, "", "allowed.test"))
+	_, text, _ := ede(g.query(t, "denied.test", dns.TypeA))
+	if !strings.Contains(text, "--allow denied.test") || len(text) > maxEDEText {
+		t.Errorf("EDE text %q, want the flag that allows it", text)
+	}
+	long := strings.Repeat(strings.Repeat("a", 60)+".", 4) + "test"
+	if _, text, _ := ede(g.query(t, long, dns.TypeA)); len(text) == 0 || len(text) > maxEDEText {
+		t.Errorf("EDE text of %d bytes, want 1 to %d", len(text), maxEDEText)
+	}
+	m := new(dns.Msg)
+	m.SetQuestion("denied.test.", dns.TypeA)
+	if in := g.ask(t, "udp", m); len(in.Extra) != 0 || in.Rcode != dns.RcodeNameError {
+		t.Errorf("a client without EDNS got %v", in)
+	}
+}
+
+func TestNoPolicyDenies(t *testing.T) {
+	for name, c := range map[string]*policy.Current{"nil": nil, "empty": new(policy.Current)} {
+		g, _ := spied(t, c)
+		if m := g.query(t, "allowed.test", dns.TypeA); m.Rcode != dns.RcodeNameError {
+			t.Errorf("%s policy answered %v", name, m)
+		}
+	}
+}
+
+func TestReloadIsFelt(t *testing.T) {
+	c := compile(t, "", "allowed.test")
+	g, _ := spied(t, c)
+	if m := g.query(t, "later.test", dns.TypeA); m.Rcode != dns.RcodeNameError {
+		t.Fatalf("before: %v", m)
+	}
+	c.Store(compile(t, "", "later.test").Load())
+	if m := g.query(t, "later.test", dns.TypeA); len(addrsOf(m)) != 1 {
+		t.Errorf("after: %v", m)
+	}
+	if m := g.query(t, "allowed.test", dns.TypeA); m.Rcode != dns.RcodeNameError {
+		t.Errorf("withdrawn: %v", m)
+	}
+}
+
+func TestAskLaterAndAudit(t *testing.T) {
+	for _, mode := range []string{"", "forward"} {
+		g, _ := spied(t, compile(t, mode, "allowed.test", "!never.test"), func(s *Server) { s.AskLater = true })
+		if m := g.query(t, "who.test", dns.TypeA); len(addrsOf(m)) != 1 || !strings.HasPrefix(addrsOf(m)[0], "198.18.") {
+			t.Errorf("mode %q: ask later answered %v, want a synthetic address", mode, m)
+		}
+		if e := g.events.one(t); e.Decision != event.Allowed || e.Reason != policy.ReasonHostNotListed.String() {
+			t.Errorf("event %+v", e)
+		}
+		if m := g.query(t, "never.test", dns.TypeA); m.Rcode != dns.RcodeNameError {
+			t.Errorf("mode %q: a denied name answered %v", mode, m)
+		}
+	}
+	g, _ := spied(t, compile(t, "", "audit", "allowed.test"))
+	if m := g.query(t, "who.test", dns.TypeA); len(addrsOf(m)) != 1 {
+		t.Errorf("audit answered %v", m)
+	}
+	if e := g.events.one(t); !e.Audit || e.Decision != event.Allowed || e.Reason != policy.ReasonHostNotListed.String() {
+		t.Errorf("event %+v", e)
+	}
+}
+
+func TestPinsExhausted(t *testing.T) {
+	pins, err := NewPins(netip.MustParsePrefix("192.0.2.0/30"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := start(t, &Server{Policy: compile(t, "", "*.wild.test"), Pins: pins})
+	for name, want := range map[string]int{"a": dns.RcodeSuccess, "b": dns.RcodeSuccess} {
+		if m := g.query(t, name+".wild.test", dns.TypeA); m.Rcode != want {
+			t.Errorf("%s: %v", name, m)
+		}
+	}
+	g.events.take()
+	if m := g.query(t, "c.wild.test", dns.TypeA); m.Rcode != dns.RcodeServerFailure || len(m.Answer) != 0 {
+		t.Errorf("with every address in use: %v", m)
+	}
+	if e := g.events.one(t); e.Decision != event.Blocked || e.Reason != policy.ReasonOverload.String() {
+		t.Errorf("event %+v", e)
+	}
+}
