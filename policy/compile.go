@@ -7,10 +7,11 @@ import (
 )
 
 // Compile joins documents into one policy, loading the presets they name. All
-// rules count whatever document they come from; hosts entries and single
-// settings (dns mode, limits) of a later document replace those of an earlier
-// one; audit is on when any document turns it on. No documents, or empty ones,
-// make a policy that denies everything. Errors list every problem.
+// rules and secrets count, whatever document they come from; where documents
+// differ in a hosts entry or a single setting (dns mode, upstreams, a limit),
+// the earlier document wins (flags come before files); audit is on when any
+// document turns it on. No documents, or empty ones, make a policy that denies
+// everything. Errors list every problem.
 func Compile(docs ...*Document) (*Policy, error) {
 	c := &compiler{p: &Policy{loaded: true, static: make(map[Host][]netip.Addr), secretHosts: make(map[Host]bool)}}
 	allows, denies := 0, 0
@@ -20,6 +21,7 @@ func Compile(docs ...*Document) (*Policy, error) {
 		}
 	}
 	c.p.allow, c.p.deny = newIndex(allows), newIndex(denies)
+	c.p.allowRules, c.p.denyRules = make([]*Rule, 0, allows), make([]*Rule, 0, denies)
 	for _, d := range docs {
 		if d != nil {
 			c.document(d)
@@ -37,6 +39,7 @@ type compiler struct {
 	p       *Policy
 	errs    problems
 	presets map[string]bool
+	spare   []Rule // room for rules, allocated by the thousand
 }
 
 func (c *compiler) document(d *Document) {
@@ -67,113 +70,15 @@ func (c *compiler) rule(e Entry, deny bool) (*Rule, pattern, bool) {
 	if deny {
 		ix, list = c.p.deny, &c.p.denyRules
 	}
-	r := &Rule{Text: e.Text, Pos: e.Pos, Index: len(*list), Deny: deny}
+	if len(c.spare) == 0 {
+		c.spare = make([]Rule, 1024)
+	}
+	r := &c.spare[0]
+	c.spare = c.spare[1:]
+	*r = Rule{Text: e.Text, Pos: e.Pos, Index: len(*list), Deny: deny}
 	*list = append(*list, r)
 	ix.add(r, p)
 	return r, p, true
-}
-
-// checkReachable refuses an allow rule that can never match: one for an
-// address nobody can dial, or one that deny rules of the same document cover
-// whole. A deny in another document is a deliberate override.
-func (c *compiler) checkReachable(r *Rule, p pattern, firstDeny int) {
-	if p.scope == scopeAddr {
-		if why := undialable(p.prefix); why != "" {
-			c.errs.add(r.Pos, "remove it", "allow rule %q can never match: it is %s", r.Text, why)
-			return
-		}
-	}
-	if deny := c.shadow(p, firstDeny); deny != nil {
-		c.errs.add(r.Pos, "remove one of the two", "allow rule %q can never match: deny rule %q (%s) covers all of it", r.Text, deny.Text, deny.Pos)
-	}
-}
-
-// undialable says why no TCP connection can go to any address of pre.
-func undialable(pre netip.Prefix) string {
-	a := pre.Addr()
-	switch {
-	case a.IsMulticast() && (a.Is4() && pre.Bits() >= 4 || a.Is6() && pre.Bits() >= 8):
-		return "multicast, which TCP cannot reach"
-	case a.IsUnspecified() && pre.IsSingleIP():
-		return "the unspecified address, which is no destination"
-	case a.Is4() && a.As4()[0] == 0 && pre.Bits() >= 8:
-		return "in 0.0.0.0/8, which is no destination"
-	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return "the broadcast address, which TCP cannot reach"
-	}
-	return ""
-}
-
-// shadow reports a deny rule (of those filed from firstDeny on) that covers
-// all hosts and ports of p.
-func (c *compiler) shadow(p pattern, firstDeny int) *Rule {
-	ix := c.p.deny
-	if len(ix.rules) == firstDeny {
-		return nil
-	}
-	covers := func(head int32, ok bool) *Rule {
-		for i := head; ok && i >= 0; i = ix.rules[i].next {
-			d := &ix.rules[i]
-			if int(i) >= firstDeny && coversPorts(d.ports, p.ports) && coversPath(d.path, p.path) {
-				return d.rule
-			}
-		}
-		return nil
-	}
-	if p.scope == scopeAddr {
-		for bits := p.prefix.Bits(); bits >= 0; bits-- {
-			pre, _ := p.prefix.Addr().Prefix(bits) // bits fit: they count down from a valid prefix
-			head, ok := ix.addrs[pre]
-			if r := covers(head, ok); r != nil {
-				return r
-			}
-		}
-		return nil
-	}
-	// The apex half, then the subdomain half.
-	var apex *Rule
-	if p.scope != scopeBelow {
-		head, ok := ix.exact[p.name]
-		apex = covers(head, ok)
-	}
-	parent := p.name
-	if p.scope == scopeExact {
-		_, parent, _ = strings.Cut(p.name, ".")
-	}
-	for ; parent != ""; _, parent, _ = strings.Cut(parent, ".") {
-		head, ok := ix.below[parent]
-		r := covers(head, ok)
-		if r == nil {
-			continue
-		}
-		if p.scope == scopeTree && parent == p.name && apex == nil {
-			continue // *.x denied, x itself is not
-		}
-		return r
-	}
-	if p.scope == scopeExact {
-		return apex
-	}
-	return nil
-}
-
-func coversPorts(outer, inner ports) bool {
-	return !slices.ContainsFunc(inner, func(want portRange) bool {
-		return !slices.ContainsFunc(outer, func(have portRange) bool { return have.lo <= want.lo && want.hi <= have.hi })
-	})
-}
-
-func coversPath(outer, inner *pathRule) bool {
-	if outer == nil {
-		return true
-	}
-	if inner == nil || outer.path != "/**" && outer.path != inner.path {
-		return false
-	}
-	if len(outer.methods) == 0 {
-		return true
-	}
-	return len(inner.methods) > 0 && !slices.ContainsFunc(inner.methods, func(m string) bool { return !outer.hasMethod(m) })
 }
 
 func (c *compiler) preset(e Entry) {
@@ -197,8 +102,8 @@ func (c *compiler) preset(e Entry) {
 	}
 }
 
-// hosts compiles the hosts entries of one document; they replace what earlier
-// documents said about the same names.
+// hosts compiles the hosts entries of one document, but for names an earlier
+// document has settled.
 func (c *compiler) hosts(entries []Entry) {
 	mine := make(map[Host]bool)
 	for _, e := range entries {
@@ -212,10 +117,10 @@ func (c *compiler) hosts(entries []Entry) {
 			c.errs.add(e.Pos, "write NAME=ADDR, such as db.internal=10.0.0.5", "hosts entry %q does not begin with a host name", e.Text)
 			continue
 		}
-		if !mine[h] {
-			mine[h] = true
-			delete(c.p.static, h)
+		if _, settled := c.p.static[h]; settled && !mine[h] {
+			continue
 		}
+		mine[h] = true
 		for item := range strings.SplitSeq(list, ",") {
 			c.hostAddr(e, h, strings.TrimSpace(item))
 		}
@@ -237,45 +142,56 @@ func (c *compiler) hostAddr(e Entry, h Host, text string) {
 	}
 }
 
-// settings takes what is set in d over what earlier documents set.
+// settings takes what d sets and no earlier document did.
 func (c *compiler) settings(d *Document) {
 	p := c.p
 	p.audit = p.audit || d.Audit
 	switch d.DNS.Mode {
 	case "":
 	case "synthetic", "forward":
-		p.dns.Mode = d.DNS.Mode
+		if p.dns.Mode == "" {
+			p.dns.Mode = d.DNS.Mode
+		}
 	default:
 		c.errs.add(Pos{}, "write synthetic or forward", "dns mode %q is not known", d.DNS.Mode)
 	}
-	if len(d.DNS.Upstreams) > 0 {
+	if len(p.dns.Upstreams) == 0 {
 		p.dns.Upstreams = slices.Clone(d.DNS.Upstreams)
 	}
 	p.secrets = append(p.secrets, d.Secrets...)
-	replace(&p.limits.Connections, d.Limits.Connections)
-	replace(&p.limits.ConnectionsPerClient, d.Limits.ConnectionsPerClient)
-	replace(&p.limits.RatePerSecond, d.Limits.RatePerSecond)
-	replace(&p.limits.BytesPerFlow, d.Limits.BytesPerFlow)
-	replace(&p.limits.MaxDurationSeconds, d.Limits.MaxDurationSeconds)
-	replace(&p.limits.IdleTimeoutSeconds, d.Limits.IdleTimeoutSeconds)
-	replace(&p.limits.HeadBytes, d.Limits.HeadBytes)
+	settle(&p.limits.Connections, d.Limits.Connections)
+	settle(&p.limits.ConnectionsPerClient, d.Limits.ConnectionsPerClient)
+	settle(&p.limits.RatePerSecond, d.Limits.RatePerSecond)
+	settle(&p.limits.BytesPerFlow, d.Limits.BytesPerFlow)
+	settle(&p.limits.MaxDurationSeconds, d.Limits.MaxDurationSeconds)
+	settle(&p.limits.IdleTimeoutSeconds, d.Limits.IdleTimeoutSeconds)
+	settle(&p.limits.HeadBytes, d.Limits.HeadBytes)
 }
 
-func replace[N int | int64 | float64](old *N, set N) {
-	if set != 0 {
-		*old = set
+func settle[N int | int64 | float64](have *N, set N) {
+	if *have == 0 {
+		*have = set
 	}
 }
 
-// checkSecrets refuses a secret no rule lets out: it would be asked for and
-// never used.
+// checkSecrets refuses a secret no rule lets out (it would be asked for and
+// never used) and two secrets for one header of one host.
 func (c *compiler) checkSecrets() {
+	type binding struct {
+		host   Host
+		header string
+	}
+	taken := make(map[binding]string)
 	for _, s := range c.p.secrets {
 		for _, h := range s.Hosts {
-			f := c.p.lookup(h, 443)
-			if f.host == nil && f.path == nil && f.raw == nil {
+			if f := c.p.lookup(h, 443); f.host == nil && f.path == nil && f.raw == nil {
 				c.errs.add(s.Pos, "add "+h.String()+" to allow", "secret %s: no rule allows %s on port 443", s.Env, h)
 			}
+			b := binding{h, lowerASCII(s.Header)}
+			if other, dup := taken[b]; dup {
+				c.errs.add(s.Pos, "keep one of the two", "secret %s: header %s towards %s is already filled from %s", s.Env, s.Header, h, other)
+			}
+			taken[b] = s.Env
 			c.p.secretHosts[h] = true
 		}
 	}

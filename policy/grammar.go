@@ -29,6 +29,13 @@ func wrong(fix, format string, args ...any) error {
 // parseRule reads one rule. deny changes one thing: a deny rule without ports
 // covers every port.
 func parseRule(text string, deny bool) (pattern, error) {
+	if plain(text) { // the common case, and all of a long list
+		p := pattern{scope: scopeExact, name: text, ports: webPorts}
+		if deny {
+			p.ports = anyPort
+		}
+		return p, nil
+	}
 	if len(text) > maxRuleBytes {
 		return pattern{}, wrong("split it", "rule is longer than %d bytes", maxRuleBytes)
 	}

@@ -1,0 +1,86 @@
+package policy
+
+// judgeAnyPort answers a DNS question: may any port of this host be reached?
+// A question has no wire and no request, so either of them is malformed.
+func (p *Policy) judgeAnyPort(r *Request) Decision {
+	if r.Wire != WireUnseen || r.Method != "" {
+		return Decision{Reason: ReasonMalformed}
+	}
+	var open, shut *compiled
+	for c := p.allow.find(r.Host); ; {
+		rule := c.next()
+		if rule == nil {
+			break
+		}
+		if p.deniedEverywhere(r.Host, rule.ports) {
+			shut = earliest(shut, rule)
+		} else {
+			open = earliest(open, rule)
+		}
+	}
+	a := r.Host.addr
+	switch {
+	case open != nil && a.IsValid() && ClassifyAddr(a) != "" && !p.addrNamed(a, 0, true):
+		return Decision{Reason: ReasonIPProhibited, Rule: open.rule}
+	case open != nil && r.Addr.IsValid():
+		return p.judgeAddr(r, Decision{Verdict: Allow, Reason: ReasonAllowed, Rule: open.rule})
+	case open != nil:
+		return Decision{Verdict: Allow, Reason: ReasonAllowed, Rule: open.rule}
+	case shut != nil || p.denyRule(r.Host) != nil:
+		return Decision{Reason: ReasonDeniedByRule, Rule: p.denyRule(r.Host)}
+	case a.IsValid() && ClassifyAddr(a) != "":
+		return Decision{Reason: ReasonIPProhibited}
+	}
+	return Decision{Reason: ReasonHostNotListed}
+}
+
+// denyRule reports the first deny rule about the whole of h, whatever its ports.
+func (p *Policy) denyRule(h Host) *Rule {
+	var first *compiled
+	for c := p.deny.find(h); ; {
+		r := c.next()
+		if r == nil {
+			break
+		}
+		if r.path == nil {
+			first = earliest(first, r)
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return first.rule
+}
+
+// deniedEverywhere reports whether deny rules cover every port of ps.
+func (p *Policy) deniedEverywhere(h Host, ps ports) bool {
+	for _, want := range ps {
+		for port := int(want.lo); port <= int(want.hi); {
+			end := p.deniedUntil(h, uint16(port))
+			if end == 0 {
+				return false
+			}
+			port = int(end) + 1
+		}
+	}
+	return true
+}
+
+// deniedUntil reports the last port of the longest denied run that one deny
+// rule gives from port on, 0 when port is not denied.
+func (p *Policy) deniedUntil(h Host, port uint16) (end uint16) {
+	for c := p.deny.find(h); ; {
+		r := c.next()
+		if r == nil {
+			return end
+		}
+		if r.path != nil {
+			continue
+		}
+		for _, have := range r.ports {
+			if have.lo <= port && port <= have.hi {
+				end = max(end, have.hi)
+			}
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package policy
+
+import "net/netip"
+
+// found is what the rules say about one host and port.
+type found struct {
+	deny  *compiled // a deny rule covers host and port
+	raw   *compiled // raw: rule
+	host  *compiled // rule about the whole host
+	path  *compiled // allow rule with a path
+	paths bool      // any path rule, allow or deny, covers host and port
+	other *compiled // an allow rule names the host, for other ports only
+}
+
+// earliest keeps the rule that stands first in its list.
+func earliest(a, b *compiled) *compiled {
+	if a == nil || b.rule.Index < a.rule.Index {
+		return b
+	}
+	return a
+}
+
+func (p *Policy) lookup(h Host, port uint16) found {
+	var f found
+	for c := p.deny.find(h); ; {
+		r := c.next()
+		if r == nil {
+			break
+		}
+		switch {
+		case !r.ports.has(port):
+		case r.path != nil:
+			f.paths = true
+		default:
+			f.deny = earliest(f.deny, r)
+		}
+	}
+	for c := p.allow.find(h); ; {
+		r := c.next()
+		if r == nil {
+			break
+		}
+		switch {
+		case !r.ports.has(port):
+			f.other = earliest(f.other, r)
+		case r.path != nil:
+			f.paths = true
+			f.path = earliest(f.path, r)
+		case r.raw:
+			f.raw = earliest(f.raw, r)
+		default:
+			f.host = earliest(f.host, r)
+		}
+	}
+	return f
+}
+
+// judge asks look after look; the first denial ends it.
+func (p *Policy) judge(r *Request) Decision {
+	if r.Host.IsZero() {
+		return Decision{Reason: ReasonMalformed}
+	}
+	if r.Port == 0 {
+		return p.judgeAnyPort(r)
+	}
+	f := p.lookup(r.Host, r.Port)
+	d := p.judgeHost(r, &f)
+	if d.Allowed() && r.Addr.IsValid() {
+		d = p.judgeAddr(r, d)
+	}
+	if d.Allowed() && r.Wire != WireUnseen {
+		d = judgeWire(r, d)
+	}
+	if d.Allowed() && r.Method != "" && f.paths {
+		d = p.judgeRequest(r, &f, d)
+	} else if d.Verdict == Intercept && r.Method != "" {
+		d.Verdict = Allow // only a secret asked for interception
+	}
+	return d
+}
+
+// judgeHost takes the first look: by host and port alone.
+func (p *Policy) judgeHost(r *Request, f *found) Decision {
+	d := Decision{Verdict: Allow, Reason: ReasonAllowed, Needs: WireOther}
+	switch r.Port {
+	case 443:
+		d.Needs = WireTLS
+	case 80:
+		d.Needs = WireHTTP
+	}
+	switch {
+	case f.deny != nil:
+		return Decision{Reason: ReasonDeniedByRule, Rule: f.deny.rule}
+	case f.raw != nil:
+		d.Rule, d.Needs = f.raw.rule, WireUnseen
+	case f.host != nil:
+		d.Rule = f.host.rule
+	case f.path != nil:
+		d.Rule = f.path.rule
+	case f.other != nil:
+		return Decision{Reason: ReasonPortNotListed, Rule: f.other.rule}
+	case r.Host.addr.IsValid() && ClassifyAddr(r.Host.addr) != "":
+		return Decision{Reason: ReasonIPProhibited}
+	default:
+		return Decision{Reason: ReasonHostNotListed}
+	}
+	if a := r.Host.addr; a.IsValid() && ClassifyAddr(a) != "" && !p.addrNamed(a, r.Port, true) {
+		return Decision{Reason: ReasonIPProhibited, Rule: d.Rule}
+	}
+	// Threat: raw: beside a path rule would carry the request past the rule.
+	// Interception wins.
+	if f.paths || r.Port == 443 && p.secretHosts[r.Host] {
+		d.Verdict, d.Needs = Intercept, WireTLS
+	}
+	return d
+}
+
+// judgeAddr takes the second look: at the address about to be dialled.
+func (p *Policy) judgeAddr(r *Request, d Decision) Decision {
+	a := r.Addr.Unmap().WithZone("")
+	if r.Host.addr.IsValid() {
+		if a != r.Host.addr {
+			return Decision{Reason: ReasonIPProhibited, Rule: d.Rule}
+		}
+		return d // judged as the host
+	}
+	h := Host{addr: a}
+	for c := p.deny.find(h); ; {
+		rule := c.next()
+		if rule == nil {
+			break
+		}
+		// A DNS question (port 0) is refused only where no port is left.
+		if rule.path == nil && (rule.ports.has(r.Port) || r.Port == 0 && rule.ports[0] == anyPort[0]) {
+			return Decision{Reason: ReasonDeniedByRule, Rule: rule.rule}
+		}
+	}
+	if ClassifyAddr(a) == "" || p.isStatic(r.Host, a) || p.addrNamed(a, r.Port, false) {
+		return d
+	}
+	return Decision{Reason: ReasonIPProhibited, Rule: d.Rule}
+}
+
+// addrNamed reports whether an allow rule names the special-purpose address a
+// with this port (0: any port). Path rules count for a literal host only.
+func (p *Policy) addrNamed(a netip.Addr, port uint16, paths bool) bool {
+	for c := p.allow.find(Host{addr: a}); ; {
+		r := c.next()
+		if r == nil {
+			return false
+		}
+		if r.special && (paths || r.path == nil) && (port == 0 || r.ports.has(port)) {
+			return true
+		}
+	}
+}
+
+func (p *Policy) isStatic(h Host, a netip.Addr) bool {
+	for _, have := range p.static[h] {
+		if have == a {
+			return true
+		}
+	}
+	return false
+}
+
+// judgeWire takes the third look: at what the client speaks. d.Needs says what
+// the port asks for.
+//
+// Threat: domain fronting. A client asks for an allowed host and then names
+// another one in its SNI or Host, inside the connection where the origin's
+// front end obeys it. Both names must be the judged one. Left over: ECH, whose
+// inner name nobody can see; its outer name is held to the same rule.
+func judgeWire(r *Request, d Decision) Decision {
+	reason := ReasonAllowed
+	switch {
+	case r.Wire >= WireBad:
+		reason = ReasonMalformed
+	case d.Needs == WireUnseen:
+		return d
+	case r.Wire == WireTLS && d.Needs == WireHTTP:
+		reason = ReasonNotHTTP
+	case r.Wire == WireTLS && r.Host.addr.IsValid():
+		// An address has no SNI; a client that sends one names something else.
+		if !r.Server.IsZero() {
+			reason = ReasonSNIMismatch
+		}
+	case r.Wire == WireTLS:
+		if r.Server != r.Host {
+			reason = ReasonSNIMismatch
+		}
+	case d.Needs == WireTLS:
+		reason = ReasonNotTLS
+	case r.Wire == WireHTTP:
+		absentIsFine := d.Needs == WireOther && r.Server.IsZero()
+		if r.Server != r.Host && !absentIsFine || r.ServerPort != 0 && r.ServerPort != r.Port {
+			reason = ReasonHostMismatch
+		}
+	case d.Needs == WireHTTP:
+		reason = ReasonNotHTTP
+	}
+	if reason != ReasonAllowed {
+		return Decision{Reason: reason, Rule: d.Rule}
+	}
+	return d
+}
+
+// judgeRequest takes the fourth look: at one HTTP request to a host that path
+// rules cover.
+func (p *Policy) judgeRequest(r *Request, f *found, d Decision) Decision {
+	if !cleanPath(r.Path) {
+		return Decision{Reason: ReasonMalformed, Rule: d.Rule}
+	}
+	if deny := p.matchingDeny(r); deny != nil {
+		return Decision{Reason: ReasonDeniedByRule, Rule: deny.rule}
+	}
+	d.Verdict = Allow
+	if f.raw != nil || f.host != nil {
+		return d
+	}
+	var hit, near *compiled
+	for c := p.allow.find(r.Host); ; {
+		rule := c.next()
+		if rule == nil {
+			break
+		}
+		if rule.path == nil || !rule.ports.has(r.Port) || !rule.path.matchAllow(r.Path) {
+			continue
+		}
+		if rule.path.hasMethod(r.Method) {
+			hit = earliest(hit, rule)
+		} else {
+			near = earliest(near, rule)
+		}
+	}
+	switch {
+	case hit != nil:
+		d.Rule = hit.rule
+		return d
+	case near != nil:
+		return Decision{Reason: ReasonMethodNotListed, Rule: near.rule}
+	}
+	return Decision{Reason: ReasonPathNotListed, Rule: d.Rule}
+}
+
+func (p *Policy) matchingDeny(r *Request) *compiled {
+	var hit *compiled
+	for c := p.deny.find(r.Host); ; {
+		rule := c.next()
+		if rule == nil {
+			return hit
+		}
+		if rule.path != nil && rule.ports.has(r.Port) && rule.path.hasMethod(r.Method) && rule.path.matchDeny(r.Path) {
+			hit = earliest(hit, rule)
+		}
+	}
+}
