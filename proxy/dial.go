@@ -80,11 +80,19 @@ func resolveReason(err error) policy.Reason {
 	return policy.ReasonDNSError
 }
 
+// dialled is a connection to the address that was judged, or the reason why
+// there is none.
+type dialled struct {
+	c    net.Conn // nil unless d allows
+	addr netip.Addr
+	d    policy.Decision
+}
+
 // dialAddrs connects to one of addrs, all of which resolve has judged for r.
-// The connection is nil unless the decision allows; the caller closes it.
-func (s *Server) dialAddrs(ctx context.Context, r policy.Request, addrs []netip.Addr) (net.Conn, policy.Decision) {
+// The caller closes the connection.
+func (s *Server) dialAddrs(ctx context.Context, r policy.Request, addrs []netip.Addr) dialled {
 	if len(addrs) == 0 {
-		return nil, because(policy.ReasonNotFound)
+		return dialled{d: because(policy.ReasonNotFound)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -95,13 +103,15 @@ func (s *Server) dialAddrs(ctx context.Context, r policy.Request, addrs []netip.
 	return s.race(ctx, r, addrs)
 }
 
-// dial is resolve followed by dialAddrs.
+// dial is resolve followed by dialAddrs. The connection is nil unless the
+// decision allows; the caller closes it.
 func (s *Server) dial(ctx context.Context, r policy.Request) (net.Conn, policy.Decision) {
 	addrs, d := s.resolve(ctx, r)
 	if !d.Allowed() {
 		return nil, d
 	}
-	return s.dialAddrs(ctx, r, addrs)
+	got := s.dialAddrs(ctx, r, addrs)
+	return got.c, got.d
 }
 
 // deniedDial carries the last look's denial out of net.Dialer.
@@ -110,7 +120,7 @@ type deniedDial struct{ d policy.Decision }
 func (e *deniedDial) Error() string { return "denied: " + e.d.Reason.String() }
 
 // attempt connects to one address.
-func (s *Server) attempt(ctx context.Context, r policy.Request, a netip.Addr) (net.Conn, policy.Decision) {
+func (s *Server) attempt(ctx context.Context, r policy.Request, a netip.Addr) dialled {
 	want := netip.AddrPortFrom(a, r.Port)
 	final := policy.Decision{}
 	d := net.Dialer{
@@ -138,9 +148,9 @@ func (s *Server) attempt(ctx context.Context, r policy.Request, a netip.Addr) (n
 	}
 	c, err := connect(ctx, "tcp", want.String())
 	if err != nil {
-		return nil, dialDecision(err)
+		return dialled{d: dialDecision(err)}
 	}
-	return c, final
+	return dialled{c, a, final}
 }
 
 func dialDecision(err error) policy.Decision {
@@ -164,21 +174,15 @@ func dialReason(err error) policy.Reason {
 	return policy.ReasonUnreachable
 }
 
-// attempted is one attempt's outcome.
-type attempted struct {
-	c net.Conn
-	d policy.Decision
-}
-
 // race starts an attempt every dialStagger, or as soon as one has failed, and
 // takes the first connection (RFC 8305). It returns after all have ended.
-func (s *Server) race(ctx context.Context, r policy.Request, addrs []netip.Addr) (net.Conn, policy.Decision) {
+func (s *Server) race(ctx context.Context, r policy.Request, addrs []netip.Addr) dialled {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	results := make(chan attempted, len(addrs))
+	results := make(chan dialled, len(addrs))
 	stagger := time.NewTicker(dialStagger)
 	defer stagger.Stop()
-	var won attempted
+	var won dialled
 	last := because(policy.ReasonUnreachable)
 	started, ended := 0, 0
 	for ended < started || started < len(addrs) && won.c == nil && ctx.Err() == nil {
@@ -206,14 +210,13 @@ func (s *Server) race(ctx context.Context, r policy.Request, addrs []netip.Addr)
 		}
 	}
 	if won.c == nil {
-		return nil, last
+		return dialled{d: last}
 	}
-	return won.c, won.d
+	return won
 }
 
-func (s *Server) raceOne(ctx context.Context, r policy.Request, a netip.Addr, results chan<- attempted) {
-	c, d := s.attempt(ctx, r, a)
-	results <- attempted{c, d}
+func (s *Server) raceOne(ctx context.Context, r policy.Request, a netip.Addr, results chan<- dialled) {
+	results <- s.attempt(ctx, r, a)
 }
 
 // worse picks the decision that tells the client more: an address that

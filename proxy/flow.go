@@ -166,28 +166,28 @@ func (f *flow) any(addrs []netip.Addr, sniff bool) { f.dialAndRelay(addrs, sniff
 // dialAndRelay connects, records, tells the client to go on if that has not
 // been done, and relays until both sides are done.
 func (f *flow) dialAndRelay(addrs []netip.Addr, sniff bool) {
-	up, d := f.s.dialAddrs(f.ctx, f.req, addrs)
-	if up == nil {
-		f.refuse(d, "")
+	up := f.s.dialAddrs(f.ctx, f.req, addrs)
+	if up.c == nil {
+		f.refuse(up.d, "")
 		return
 	}
-	if a := addrPort(up.RemoteAddr()); a.IsValid() {
-		f.req.Addr = a.Addr().Unmap()
-	}
-	ev := f.s.decisionEvent(f.sc, f.req, d, up.RemoteAddr().String())
-	if err := f.s.record(ev); err != nil {
-		_ = up.Close()
-		f.s.log().Error("a flow was not recorded and is denied", "err", err)
+	f.req.Addr = up.addr
+	r := &relayed{f: f, up: up.c, req: f.req, d: up.d, limit: f.s.bounds().bytesPerFlow}
+	// What the client speaks is looked at once it speaks: until then there is
+	// no decision to record.
+	if !sniff && !r.recordAllowed() {
+		_ = up.c.Close()
 		f.no(because(policy.ReasonOverload), "")
 		return
 	}
 	if !f.yes() {
-		_ = up.Close()
+		_ = up.c.Close()
 		_ = f.c.Close()
+		r.recordAllowed() // the client left; what there was is on record
 		return
 	}
 	_ = f.c.SetDeadline(time.Time{})
-	f.relay(up, sniff)
+	r.run(sniff)
 }
 
 // refuse denies the flow: it is recorded, and the client is told in the

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -12,33 +13,56 @@ import (
 
 	"egressd/event"
 	"egressd/internal/wire"
+	"egressd/policy"
 )
 
-// relayed is one flow being relayed.
+// relayed is one flow being relayed. Its decision is recorded before the first
+// byte goes either way.
 type relayed struct {
 	f     *flow
 	up    net.Conn
+	req   policy.Request  // as it was when the origin was dialled
+	d     policy.Decision // about req
 	limit int64 // bytes, both ways together
 
 	out, in, sum atomic.Int64 // client to origin, origin to client, both
-	once         sync.Once
-	why          atomic.Pointer[string] // set by stop: why the gate ended it
+	aborted      sync.Once
+	why          atomic.Pointer[string] // why the gate ended it
+
+	record   sync.Once
+	recorded bool // written under record
 }
 
-// relay carries bytes both ways until both sides have ended, one of them
+// recordAllowed records the decision, once. False: it could not be recorded,
+// and no byte may pass.
+func (r *relayed) recordAllowed() bool {
+	r.record.Do(func() {
+		f := r.f
+		ev := f.s.decisionEvent(f.sc, r.req, r.d, netip.AddrPortFrom(r.req.Addr, r.req.Port).String())
+		if err := f.s.record(ev); err != nil {
+			f.s.log().Error("a flow was not recorded and is denied", "err", err)
+			return
+		}
+		r.recorded = true
+	})
+	return r.recorded
+}
+
+// run carries bytes both ways until both sides have ended, one of them
 // fails, or the gate stops it; then it records the close. It closes both.
-func (f *flow) relay(up net.Conn, sniff bool) {
-	start := f.s.now()
-	r := &relayed{f: f, up: up, limit: f.s.bounds().bytesPerFlow}
-	release := f.s.track(f.ctx, f.req, &r.sum, r.stop)
+func (r *relayed) run(sniff bool) {
+	start := r.f.s.now()
+	release := r.f.s.track(r.f.ctx, r.f.req, &r.sum, r.stop)
 	defer release()
 	var wg sync.WaitGroup
 	wg.Go(r.originToClient)
 	r.clientToOrigin(sniff)
 	wg.Wait()
-	_ = up.Close()
-	_ = f.c.Close()
-	r.recordClose(start)
+	_ = r.up.Close()
+	_ = r.f.c.Close()
+	if r.recordAllowed() {
+		r.recordClose(start)
+	}
 }
 
 func (r *relayed) recordClose(start time.Time) {
@@ -65,7 +89,7 @@ func (r *relayed) stop(why string) {
 
 // abort resets both sides, once.
 func (r *relayed) abort() {
-	r.once.Do(func() {
+	r.aborted.Do(func() {
 		reset(r.up)
 		reset(r.f.c)
 	})
@@ -78,7 +102,11 @@ func (r *relayed) clientToOrigin(sniff bool) {
 		return
 	}
 	if held := c.held(); len(held) > 0 {
-		if _, err := r.up.Write(held); err != nil || !r.count(&r.out, int64(len(held))) {
+		if !r.count(&r.out, int64(len(held))) {
+			r.abort()
+			return
+		}
+		if _, err := r.up.Write(held); err != nil {
 			r.abort()
 			return
 		}
@@ -103,8 +131,13 @@ func (r *relayed) pump(dst, src net.Conn, n *atomic.Int64) {
 	}
 }
 
-// count adds k bytes and reports whether the flow may go on.
+// count adds k bytes that are about to be sent on and reports whether they
+// may be.
 func (r *relayed) count(n *atomic.Int64, k int64) bool {
+	if !r.recordAllowed() {
+		r.stop("the flow could not be recorded")
+		return false
+	}
 	n.Add(k)
 	if r.sum.Add(k) > r.limit {
 		r.stop("the flow carried more bytes than its limit")
@@ -164,10 +197,16 @@ func (r *relayed) judgeHello(h wire.Hello, st wire.State) bool {
 	if d.Allowed() {
 		return true
 	}
+	// Where the server spoke first, the flow is on record as allowed; that it
+	// ends here is then a second decision about it.
+	blocked := false
+	r.record.Do(func() { blocked = true })
 	f.report(d, "")
-	why := "denied by its ClientHello: " + d.Reason.String()
-	r.why.CompareAndSwap(nil, &why)
-	reset(r.up)
+	if !blocked {
+		why := "denied by its ClientHello: " + d.Reason.String()
+		r.why.CompareAndSwap(nil, &why)
+	}
+	r.aborted.Do(func() { reset(r.up) })
 	f.alert()
 	return false
 }

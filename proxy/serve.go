@@ -60,11 +60,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, door func(context.C
 	s.serving.add(own)
 	defer s.serving.remove(own)
 	s.engine.start()
-	defer func() {
-		if s.engine.stop() {
-			s.closeUpstreams()
-		}
-	}()
+	defer s.engine.stop()
 	l := &listener{s: s, serve: door, conns: make(map[net.Conn]struct{})}
 	stop := context.AfterFunc(ctx, func() { _ = ln.Close() }) // ends accept
 	l.wg.Go(func() { s.sweeper(ctx) })

@@ -25,22 +25,19 @@ type engine struct {
 	users int // Serve calls under way
 }
 
-// start and stop bracket a Serve call. stop reports whether it was the last:
-// then the pipes are closed.
+// start and stop bracket a Serve call: the last stop closes the pipes.
 func (e *engine) start() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.users++
 }
 
-func (e *engine) stop() (last bool) {
+func (e *engine) stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.users--; e.users > 0 {
-		return false
+	if e.users--; e.users == 0 {
+		e.pipes.drain()
 	}
-	e.pipes.drain()
-	return true
 }
 
 // transfer carries src to dst until src ends (nil) or either fails. count is

@@ -1,0 +1,383 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"egressd/event"
+	"egressd/policy"
+)
+
+// testGate is a Server whose look-ups and connections are counted and lead to
+// origins of the test.
+type testGate struct {
+	*Server
+	t       testing.TB
+	answers map[string][]netip.Addr // name → addresses; others do not exist
+	origins map[string]string       // address as judged → address dialled
+	pins    map[netip.Addr]policy.Host
+	sink    *memSink
+
+	lookups, dials atomic.Int64
+	explicitAddr   string
+	captureAddr    string
+	capturedDst    atomic.Value // netip.AddrPort that captured connections were going to
+}
+
+// public is where every name of a test resolves to unless it says otherwise.
+var public = netip.MustParseAddr("93.184.216.34")
+
+func newGate(t testing.TB, rules ...string) *testGate {
+	t.Helper()
+	g := &testGate{
+		t: t, answers: map[string][]netip.Addr{}, origins: map[string]string{},
+		pins: map[netip.Addr]policy.Host{}, sink: &memSink{},
+	}
+	g.Server = &Server{
+		Policy: new(policy.Current), Resolver: g, Names: g, Events: g.sink, Session: "test",
+	}
+	g.Server.dialFunc = g.dialOrigin
+	g.Server.originalDst = func(net.Conn) (netip.AddrPort, error) {
+		return g.capturedDst.Load().(netip.AddrPort), nil
+	}
+	g.setPolicy(rules...)
+	return g
+}
+
+// setPolicy puts rules in force: "deny X" denies, others allow.
+func (g *testGate) setPolicy(rules ...string) {
+	g.t.Helper()
+	var doc policy.Document
+	for i, r := range rules {
+		pos := policy.Pos{File: "test", Line: i + 1}
+		switch {
+		case r == "audit":
+			doc.Audit = true
+		case strings.HasPrefix(r, "deny "):
+			doc.Deny = append(doc.Deny, policy.Entry{Text: strings.TrimPrefix(r, "deny "), Pos: pos})
+		default:
+			doc.Allow = append(doc.Allow, policy.Entry{Text: r, Pos: pos})
+		}
+	}
+	p, err := policy.Compile(&doc)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.Policy.Store(p)
+}
+
+// start serves the explicit and the captured door until the test ends.
+func (g *testGate) start() *testGate {
+	g.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	explicit, capture := listenLocal(g.t), listenLocal(g.t)
+	g.explicitAddr, g.captureAddr = explicit.Addr().String(), capture.Addr().String()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := g.Serve(ctx, explicit); err != nil {
+			g.t.Error(err)
+		}
+	})
+	wg.Go(func() {
+		if err := g.ServeTransparent(ctx, capture); err != nil {
+			g.t.Error(err)
+		}
+	})
+	g.t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
+	return g
+}
+
+func (g *testGate) Lookup(_ context.Context, name policy.Host) ([]netip.Addr, error) {
+	g.lookups.Add(1)
+	if a, ok := g.answers[name.Name()]; ok {
+		return a, nil
+	}
+	return nil, &net.DNSError{IsNotFound: true}
+}
+
+func (g *testGate) NameOf(a netip.Addr) (policy.Host, bool, bool) {
+	h, ok := g.pins[a]
+	return h, ok, netip.MustParsePrefix("198.18.0.0/15").Contains(a)
+}
+
+func (g *testGate) dialOrigin(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error) {
+	if err := d.ControlContext(ctx, network, address, nil); err != nil {
+		return nil, err
+	}
+	g.dials.Add(1)
+	to, ok := g.origins[address]
+	if !ok {
+		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	}
+	return new(net.Dialer).DialContext(ctx, network, to)
+}
+
+// name makes name resolve to the public address and lead to origin at port.
+func (g *testGate) name(name string, port uint16, origin string) {
+	g.answers[name] = []netip.Addr{public}
+	g.origins[netip.AddrPortFrom(public, port).String()] = origin
+}
+
+// memSink keeps events.
+type memSink struct {
+	mu     sync.Mutex
+	events []event.Event
+	full   bool
+}
+
+func (m *memSink) Emit(e event.Event) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.full {
+		return errors.New("full")
+	}
+	m.events = append(m.events, e)
+	return nil
+}
+
+func (m *memSink) all(typ event.Type) []event.Event {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(m.events), func(e event.Event) bool { return e.Type != typ })
+}
+
+// decision waits for the n-th decision and reports it.
+func (g *testGate) decision(n int) event.Event {
+	g.t.Helper()
+	return g.event(event.NetworkConnected, n)
+}
+
+func (g *testGate) event(typ event.Type, n int) event.Event {
+	g.t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		if evs := g.sink.all(typ); len(evs) >= n {
+			return evs[n-1]
+		}
+		if time.Now().After(deadline) {
+			g.t.Fatalf("no %s number %d; have %+v", typ, n, g.sink.all(typ))
+		}
+		time.Sleep(time.Millisecond) // polling: the event follows the bytes the client sees
+	}
+}
+
+func listenLocal(t testing.TB) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
+// origin serves every connection with serve until the test ends.
+func origin(t testing.TB, serve func(net.Conn)) string {
+	t.Helper()
+	ln := listenLocal(t)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	conns := map[net.Conn]bool{}
+	wg.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns[c] = true
+			mu.Unlock()
+			wg.Go(func() {
+				defer c.Close()
+				serve(c)
+				mu.Lock()
+				delete(conns, c)
+				mu.Unlock()
+			})
+		}
+	})
+	t.Cleanup(func() {
+		ln.Close()
+		mu.Lock()
+		for c := range conns {
+			c.Close()
+		}
+		mu.Unlock()
+		wg.Wait()
+	})
+	return ln.Addr().String()
+}
+
+// echo sends back what it gets, and ends when the client has ended.
+func echo(c net.Conn) {
+	_, _ = io.Copy(c, c)
+	_ = halfClose(c)
+}
+
+// httpOK answers every request.
+func httpOK(c net.Conn) {
+	br := bufio.NewReader(c)
+	for {
+		for {
+			line, err := br.ReadString('\n')
+			if err != nil {
+				return
+			}
+			if line == "\r\n" {
+				break
+			}
+		}
+		if _, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\n"); err != nil {
+			return
+		}
+	}
+}
+
+var testCert = sync.OnceValue(func() tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"*"}}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+})
+
+// tlsEcho is echo inside TLS, for any server name.
+func tlsEcho(c net.Conn) {
+	s := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{testCert()}})
+	_, _ = io.Copy(s, s)
+	_ = s.Close()
+}
+
+// client is one way into the gate.
+type client struct {
+	name string
+	// open asks for host:port. err says that the gate said no in the door's
+	// own words.
+	open func(g *testGate, host string, port uint16) (net.Conn, error)
+}
+
+// clients are the doors that can carry any protocol.
+func clients() []client {
+	return []client{
+		{"connect", openConnect},
+		{"socks5", openSocks5},
+		{"socks4a", openSocks4},
+		{"transparent", openCaptured},
+	}
+}
+
+type refused struct{ what string }
+
+func (r refused) Error() string { return r.what }
+
+func dialGate(g *testGate, addr string) net.Conn {
+	g.t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	g.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func openConnect(g *testGate, host string, port uint16) (net.Conn, error) {
+	c := dialGate(g, g.explicitAddr)
+	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", net.JoinHostPort(host, fmt.Sprint(port)))
+	head, err := readHead(c)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(head, "HTTP/1.1 200 ") {
+		return nil, refused{strings.TrimSpace(strings.SplitN(head, "\r\n", 2)[0])}
+	}
+	return c, nil
+}
+
+// readHead reads to the empty line and not one byte more.
+func readHead(c net.Conn) (string, error) {
+	var b strings.Builder
+	one := make([]byte, 1)
+	for !strings.HasSuffix(b.String(), "\r\n\r\n") {
+		if _, err := c.Read(one); err != nil {
+			return b.String(), err
+		}
+		b.Write(one)
+	}
+	return b.String(), nil
+}
+
+func openSocks5(g *testGate, host string, port uint16) (net.Conn, error) {
+	c := dialGate(g, g.explicitAddr)
+	msg := append([]byte{5, 1, 0, 5, 1, 0, 3, byte(len(host))}, host...)
+	_, _ = c.Write(append(msg, byte(port>>8), byte(port)))
+	reply := make([]byte, 12)
+	if _, err := io.ReadFull(c, reply); err != nil {
+		return nil, err
+	}
+	if reply[3] != 0 {
+		return nil, refused{fmt.Sprint("reply ", reply[3])}
+	}
+	return c, nil
+}
+
+func openSocks4(g *testGate, host string, port uint16) (net.Conn, error) {
+	c := dialGate(g, g.explicitAddr)
+	msg := append([]byte{4, 1, byte(port >> 8), byte(port), 0, 0, 0, 1, 'u', 0}, host...)
+	_, _ = c.Write(append(msg, 0))
+	reply := make([]byte, 8)
+	if _, err := io.ReadFull(c, reply); err != nil {
+		return nil, err
+	}
+	if reply[1] != 90 {
+		return nil, refused{fmt.Sprint("reply ", reply[1])}
+	}
+	return c, nil
+}
+
+// openCaptured connects to the address that the DNS door would have given out.
+func openCaptured(g *testGate, host string, port uint16) (net.Conn, error) {
+	dst, err := netip.ParseAddr(host)
+	if err != nil {
+		h, err := policy.ParseHost(host)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		dst = netip.MustParseAddr("198.18.0.7")
+		g.pins[dst] = h
+	}
+	g.capturedDst.Store(netip.AddrPortFrom(dst, port))
+	c, err := net.Dial("tcp", g.captureAddr)
+	if err != nil {
+		return nil, err // a reset that came before connect had returned
+	}
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	g.t.Cleanup(func() { c.Close() })
+	return c, nil
+}
+
+func mustAddr(s string) netip.Addr { return netip.MustParseAddr(s) }
