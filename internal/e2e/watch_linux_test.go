@@ -1,0 +1,52 @@
+package e2e
+
+import (
+	"net/netip"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// watch is a moment in the world's records.
+type watch struct {
+	w                          *world
+	questions, visits, packets int
+}
+
+// sightings is what was seen outside since.
+type sightings struct {
+	questions []string
+	visits    []visit
+	packets   []packet // without the questions to the DNS upstream and their answers
+}
+
+func needWorld(t *testing.T) {
+	t.Helper()
+	if env.world == nil {
+		t.Skip("no world: " + env.skip)
+	}
+}
+
+func (w *world) watch() watch {
+	return watch{w: w, questions: w.dns.mark(), visits: w.origins.mark(), packets: w.sniffer.mark()}
+}
+
+func (b watch) end(t *testing.T) sightings {
+	t.Helper()
+	packets, err := b.w.sniffer.since(b.packets)
+	if err != nil {
+		t.Fatalf("the record of packets is not whole: %v", err)
+	}
+	s := sightings{questions: b.w.dns.asked(b.questions), visits: b.w.origins.since(b.visits)}
+	upstream := netip.AddrPortFrom(netip.MustParseAddr(upstreamDNS), 53)
+	for _, p := range packets {
+		switch {
+		case p.Dst == upstream || p.Src == upstream:
+		case p.Proto == unix.IPPROTO_TCP && p.Reply:
+		case p.Proto == unix.IPPROTO_ICMPV6 && p.Dst.Addr().IsMulticast(): // the kernel's own neighbour and listener reports
+		default:
+			s.packets = append(s.packets, p)
+		}
+	}
+	return s
+}

@@ -1,0 +1,114 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strings"
+	"sync"
+
+	"github.com/miekg/dns"
+)
+
+// upstreamDNS is where launch is told to send its questions. Like every
+// address, it is the world's own.
+const upstreamDNS = "9.9.9.9"
+
+// worldPorts are where TCP canaries listen, on every address there is. The
+// sniffer sees attempts at all other ports too.
+var worldPorts = []string{"22", "25", "80", "443", "853", "5432", "6379", "8000", "8050", "8100", "8080", "8443", "9000", "9418", "3306"}
+
+// world is everything outside the sandbox.
+type world struct {
+	dns     *dnsServer
+	origins *origins
+	sniffer *sniffer
+
+	listeners []net.Listener
+	packets   []net.PacketConn
+	servers   []*dns.Server
+	wg        sync.WaitGroup
+}
+
+// newWorld makes every address local and starts the canaries.
+func newWorld(base string) (*world, error) {
+	for _, args := range []string{
+		"link set lo up",
+		"route add local default dev lo",
+		"-6 route add local default dev lo",
+	} {
+		if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("ip %s: %w: %s", args, err, out)
+		}
+	}
+	w := &world{dns: newDNSServer()}
+	var err error
+	if w.sniffer, err = startSniffer(); err != nil {
+		return nil, fmt.Errorf("sniffer: %w", err)
+	}
+	if w.origins, err = newOrigins(base); err != nil {
+		return nil, err
+	}
+	for _, port := range worldPorts {
+		ln, err := net.Listen("tcp", "[::]:"+port)
+		if err != nil {
+			return nil, err
+		}
+		w.listeners = append(w.listeners, ln)
+		w.wg.Go(func() { w.origins.serve(ln) })
+	}
+	for _, port := range []string{"123", "443", "1900", "5353", "5355", "4242"} {
+		for _, network := range []string{"udp4", "udp6"} {
+			if err := w.echoUDP(network, port); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return w, w.serveDNS()
+}
+
+// serveDNS answers at port 53 of every address, over UDP and TCP.
+func (w *world) serveDNS() error {
+	for _, network := range []string{"udp", "tcp"} {
+		ready := make(chan struct{})
+		s := &dns.Server{Addr: ":53", Net: network, Handler: w.dns, NotifyStartedFunc: func() { close(ready) }}
+		failed := make(chan error, 1)
+		w.wg.Go(func() { failed <- s.ListenAndServe() })
+		select {
+		case <-ready:
+		case err := <-failed:
+			return fmt.Errorf("dns over %s: %w", network, err)
+		}
+		w.servers = append(w.servers, s)
+	}
+	return nil
+}
+
+// echoUDP answers every datagram with the marker, from the address it was sent to.
+func (w *world) echoUDP(network, port string) error {
+	pc, err := net.ListenPacket(network, ":"+port)
+	if err != nil {
+		return err
+	}
+	w.packets = append(w.packets, pc)
+	w.wg.Go(func() { echoPackets(pc.(*net.UDPConn)) })
+	return nil
+}
+
+func (w *world) close() error {
+	var errs []error
+	for _, s := range w.servers {
+		errs = append(errs, s.Shutdown())
+	}
+	for _, ln := range w.listeners {
+		errs = append(errs, ln.Close())
+	}
+	for _, pc := range w.packets {
+		errs = append(errs, pc.Close())
+	}
+	w.origins.close()
+	errs = append(errs, w.sniffer.close())
+	w.wg.Wait()
+	return errors.Join(errs...)
+}
