@@ -27,86 +27,46 @@ const (
 // openRefusals opens a socket that receives the packets of logGroup in the
 // calling thread's namespace. Binding needs CAP_NET_ADMIN; reading does not.
 func openRefusals() (*os.File, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+	c, err := dial(unix.NETLINK_NETFILTER)
 	if err != nil {
 		return nil, fmt.Errorf("open nfnetlink_log: %w", err)
 	}
-	if err := bindRefusals(fd); err != nil {
-		unix.Close(fd)
+	if err := first(c.send([]netlink.Message{bindGroup()})); err != nil {
+		c.close()
 		return nil, fmt.Errorf("bind nfnetlink_log: %w", err)
 	}
-	return os.NewFile(uintptr(fd), "nflog"), nil
+	return c.file("nflog"), nil
 }
 
-func bindRefusals(fd int) error {
-	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return err
-	}
+// bindGroup asks for the starts of the packets of logGroup.
+func bindGroup() netlink.Message {
 	// struct nfulnl_msg_config_mode: range, mode, padding.
-	mode := binary.BigEndian.AppendUint32(nil, logSnaplen)
-	mode = append(mode, nfulCopyPacket, 0)
-	attrs, err := netlink.MarshalAttributes([]netlink.Attribute{
-		{Type: nfulCfgCmd, Data: []byte{nfulBind}},
-		{Type: nfulCfgMode, Data: mode},
-	})
-	if err != nil {
-		return err
+	mode := append(binary.BigEndian.AppendUint32(nil, logSnaplen), nfulCopyPacket, 0)
+	return netlink.Message{
+		Header: netlink.Header{Type: nfulConfig, Flags: netlink.Acknowledge},
+		Data: append(nfgenmsg(unix.AF_UNSPEC, logGroup), attributes(
+			netlink.Attribute{Type: nfulCfgCmd, Data: []byte{nfulBind}},
+			netlink.Attribute{Type: nfulCfgMode, Data: mode},
+		)...),
 	}
-	// struct nfgenmsg: family, version, group.
-	head := binary.BigEndian.AppendUint16([]byte{unix.AF_UNSPEC, unix.NFNETLINK_V0}, logGroup)
-	m := netlink.Message{
-		Header: netlink.Header{
-			Length: uint32(unix.SizeofNlMsghdr + len(head) + len(attrs)),
-			Type:   nfulConfig,
-			Flags:  netlink.Request | netlink.Acknowledge,
-		},
-		Data: append(head, attrs...),
-	}
-	b, err := m.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	if err := unix.Sendto(fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return err
-	}
-	if err := awaitAck(fd); err != nil {
-		return err
-	}
-	return unix.SetNonblock(fd, true)
-}
-
-// awaitAck reads the answer to the configuration. The kernel has queued it by
-// the time the request was sent, so this does not wait.
-func awaitAck(fd int) error {
-	buf := make([]byte, os.Getpagesize())
-	n, _, err := unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT)
-	if err != nil {
-		return err
-	}
-	messages, err := syscall.ParseNetlinkMessage(buf[:n])
-	if err != nil {
-		return err
-	}
-	for _, m := range messages {
-		if m.Header.Type == unix.NLMSG_ERROR && len(m.Data) >= 4 {
-			if code := int32(binary.NativeEndian.Uint32(m.Data)); code != 0 {
-				return unix.Errno(-code)
-			}
-			return nil
-		}
-	}
-	return errors.New("no answer from the kernel")
 }
 
 // ServeRefusals reports each refused packet read from f (Doors.Refusals) to
 // fn, one at a time, until ctx ends or f fails. It closes f. When packets come
 // faster than fn takes them the kernel drops the record, never the refusal.
 func ServeRefusals(ctx context.Context, f *os.File, fn func(Refusal)) error {
-	defer f.Close()
-	defer context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })()
+	own, err := pollable(f)
+	if err != nil {
+		return errors.Join(fmt.Errorf("read refused packets: %w", err), f.Close())
+	}
+	defer own.Close()
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("read refused packets: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { _ = own.SetReadDeadline(time.Unix(1, 0)) })()
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := f.Read(buf)
+		n, err := own.Read(buf)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -119,6 +79,29 @@ func ServeRefusals(ctx context.Context, f *os.File, fn func(Refusal)) error {
 			fn(r)
 		}
 	}
+}
+
+// pollable duplicates f as a file that has deadlines: a descriptor that came
+// from another process may have been made blocking on the way.
+func pollable(f *os.File) (*os.File, error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	fd := -1
+	var dup error
+	err = raw.Control(func(old uintptr) {
+		if fd, dup = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0); dup == nil {
+			dup = unix.SetNonblock(fd, true)
+		}
+	})
+	if err = errors.Join(err, dup); err != nil {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
 // parseLog reads the packets in one datagram of nfnetlink_log. What it can't

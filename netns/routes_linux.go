@@ -13,6 +13,10 @@ import (
 // loIndex is the interface index of lo in every network namespace.
 const loIndex = 1
 
+// dummyIndex is the interface index we give eth0: modules may have put devices
+// of their own (tunl0, sit0) at the small numbers.
+const dummyIndex = 100
+
 // addrGenModeNone is IN6_ADDR_GEN_MODE_NONE, linux/if_link.h.
 const addrGenModeNone = 1
 
@@ -29,31 +33,36 @@ type links struct {
 
 // setupLinks brings lo up and makes every address local to it (AnyIP): what
 // is sent anywhere arrives here, and nothing can be routed out.
+//
+// A dummy eth0 that leads nowhere is there for programs that take a machine
+// with nothing but lo for offline; not every kernel has the device.
 func setupLinks() (links, error) {
-	var l links
-	c, err := netlink.Dial(unix.NETLINK_ROUTE, nil)
+	c, err := dial(unix.NETLINK_ROUTE)
 	if err != nil {
-		return l, fmt.Errorf("open rtnetlink: %w", err)
+		return links{}, fmt.Errorf("open rtnetlink: %w", err)
 	}
-	defer c.Close()
-	if err := execute(c, linkUp(loIndex)); err != nil {
-		return l, fmt.Errorf("bring lo up: %w", err)
+	defer c.close()
+	up, err := c.send([]netlink.Message{linkUp(loIndex), newDummy("eth0")})
+	if err := first(up[:min(1, len(up))], err); err != nil {
+		return links{}, fmt.Errorf("bring lo up: %w", err)
 	}
+	l := links{dummy: up[1] == nil}
 	home := uint32(loIndex)
-	if index, ok := addDummy(c); ok {
-		home, l.dummy = index, true
+	if l.dummy {
+		home = dummyIndex
 	}
-	if err := execute(c, newAddr(home, ownAddr)); err != nil {
-		return l, fmt.Errorf("add %s: %w", ownAddr, err)
+	done, err := c.send([]netlink.Message{
+		newAddr(home, ownAddr),
+		localDefault(unix.AF_INET, ownAddr),
+		localDefault(unix.AF_INET6, netip.Addr{}),
+	})
+	if err := first(done[:min(2, len(done))], err); err != nil {
+		return links{}, fmt.Errorf("make every address local: %w", err)
 	}
-	if err := execute(c, localDefault(unix.AF_INET, ownAddr)); err != nil {
-		return l, fmt.Errorf("add the local default route: %w", err)
+	if err := done[2]; err != nil && !ipv6Absent(err) {
+		return links{}, fmt.Errorf("make every IPv6 address local: %w", err)
 	}
-	err = execute(c, localDefault(unix.AF_INET6, netip.Addr{}))
-	l.ipv6 = err == nil
-	if err != nil && !ipv6Absent(err) {
-		return l, fmt.Errorf("add the local default route for IPv6: %w", err)
-	}
+	l.ipv6 = done[2] == nil
 	return l, nil
 }
 
@@ -64,39 +73,22 @@ func ipv6Absent(err error) bool {
 		errors.Is(err, unix.EACCES) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENODEV)
 }
 
-// addDummy makes an eth0 that is up and leads nowhere, for programs that take
-// a machine with nothing but lo for offline. ok is false where the kernel has
-// no dummy device.
-func addDummy(c *netlink.Conn) (index uint32, ok bool) {
-	if err := execute(c, newDummy("eth0")); err != nil {
-		return 0, false
-	}
-	// The second interface of a fresh namespace is not always number 2
-	// (tunl0 and friends come with some modules), so ask.
-	index, err := linkIndex(c, "eth0")
-	if err != nil {
-		return 0, false
-	}
-	return index, execute(c, linkUp(index)) == nil
-}
-
-func execute(c *netlink.Conn, m netlink.Message) error {
-	m.Header.Flags |= netlink.Request | netlink.Acknowledge
-	_, err := c.Execute(m)
-	return err
-}
-
 // linkUp is RTM_NEWLINK with IFF_UP: struct ifinfomsg, rtnetlink(7).
 func linkUp(index uint32) netlink.Message {
+	return message(unix.RTM_NEWLINK, 0, ifinfomsg(index), nil)
+}
+
+// ifinfomsg names a link and asks that it be up.
+func ifinfomsg(index uint32) []byte {
 	b := make([]byte, unix.SizeofIfInfomsg)
 	binary.NativeEndian.PutUint32(b[4:], index)
 	binary.NativeEndian.PutUint32(b[8:], unix.IFF_UP)
 	binary.NativeEndian.PutUint32(b[12:], unix.IFF_UP)
-	return message(unix.RTM_NEWLINK, 0, b, nil)
+	return b
 }
 
 func newDummy(name string) netlink.Message {
-	return message(unix.RTM_NEWLINK, netlink.Create|netlink.Excl, make([]byte, unix.SizeofIfInfomsg),
+	return message(unix.RTM_NEWLINK, netlink.Create|netlink.Excl, ifinfomsg(dummyIndex),
 		func(a *netlink.AttributeEncoder) {
 			a.String(unix.IFLA_IFNAME, name)
 			a.Nested(unix.IFLA_LINKINFO, func(a *netlink.AttributeEncoder) error {
@@ -112,22 +104,6 @@ func newDummy(name string) netlink.Message {
 				return nil
 			})
 		})
-}
-
-func linkIndex(c *netlink.Conn, name string) (uint32, error) {
-	m := message(unix.RTM_GETLINK, 0, make([]byte, unix.SizeofIfInfomsg),
-		func(a *netlink.AttributeEncoder) { a.String(unix.IFLA_IFNAME, name) })
-	m.Header.Flags |= netlink.Request
-	replies, err := c.Execute(m)
-	if err != nil {
-		return 0, err
-	}
-	for _, r := range replies {
-		if len(r.Data) >= unix.SizeofIfInfomsg {
-			return binary.NativeEndian.Uint32(r.Data[4:]), nil
-		}
-	}
-	return 0, errors.New("no such link")
 }
 
 // newAddr is RTM_NEWADDR with a host mask: struct ifaddrmsg.
@@ -155,7 +131,7 @@ func localDefault(family byte, src netip.Addr) netlink.Message {
 }
 
 func message(kind uint16, flags netlink.HeaderFlags, head []byte, attrs func(*netlink.AttributeEncoder)) netlink.Message {
-	m := netlink.Message{Header: netlink.Header{Type: netlink.HeaderType(kind), Flags: flags}, Data: head}
+	m := netlink.Message{Header: netlink.Header{Type: netlink.HeaderType(kind), Flags: flags | netlink.Acknowledge}, Data: head}
 	if attrs == nil {
 		return m
 	}

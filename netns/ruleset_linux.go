@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
 )
 
 // tableName is the one table of ours, family inet.
@@ -32,8 +32,8 @@ type chain struct {
 }
 
 type hook struct {
-	kind     nftables.ChainType
-	hook     *nftables.ChainHook
+	kind     string
+	hook     uint32
 	priority int32
 	accept   bool // policy; false drops
 
@@ -64,7 +64,7 @@ func captureRules(dns, transparent uint16, record bool) ruleset {
 		{
 			name: "capture",
 			base: &hook{
-				kind: nftables.ChainTypeNAT, hook: nftables.ChainHookOutput, priority: -100, accept: true,
+				kind: "nat", hook: unix.NF_INET_LOCAL_OUT, priority: -100, accept: true,
 				text: "type nat hook output priority -100; policy accept;",
 			},
 			rules: []rule{
@@ -81,7 +81,7 @@ func captureRules(dns, transparent uint16, record bool) ruleset {
 			// What no reply can be sent for: the sender sees EPERM.
 			name: "leave",
 			base: &hook{
-				kind: nftables.ChainTypeFilter, hook: nftables.ChainHookOutput, priority: 0, accept: true,
+				kind: "filter", hook: unix.NF_INET_LOCAL_OUT, priority: 0, accept: true,
 				text: "type filter hook output priority filter; policy accept;",
 			},
 			rules: []rule{
@@ -97,7 +97,7 @@ func captureRules(dns, transparent uint16, record bool) ruleset {
 			// for a fatal error; here the sender gets ECONNREFUSED.
 			name: "arrive",
 			base: &hook{
-				kind: nftables.ChainTypeFilter, hook: nftables.ChainHookInput, priority: 0, accept: false,
+				kind: "filter", hook: unix.NF_INET_LOCAL_IN, priority: 0, accept: false,
 				text: "type filter hook input priority filter; policy drop;",
 			},
 			rules: []rule{
@@ -131,33 +131,4 @@ func (r ruleset) String() string {
 	}
 	b.WriteString("}\n")
 	return b.String()
-}
-
-// apply installs the ruleset in one transaction: all of it or nothing.
-func (r ruleset) apply(c *nftables.Conn) error {
-	table := c.AddTable(&nftables.Table{Name: tableName, Family: nftables.TableFamilyINet})
-	chains := make([]*nftables.Chain, len(r.chains))
-	for i, ch := range r.chains { // all chains first: rules refer to them
-		chains[i] = c.AddChain(ch.object(table))
-	}
-	for i, ch := range r.chains {
-		for _, l := range ch.rules {
-			c.AddRule(&nftables.Rule{Table: table, Chain: chains[i], Exprs: l.exprs})
-		}
-	}
-	return c.Flush()
-}
-
-func (c chain) object(t *nftables.Table) *nftables.Chain {
-	o := &nftables.Chain{Name: c.name, Table: t}
-	if c.base == nil {
-		return o
-	}
-	policy := nftables.ChainPolicyDrop
-	if c.base.accept {
-		policy = nftables.ChainPolicyAccept
-	}
-	o.Type, o.Hooknum, o.Policy = c.base.kind, c.base.hook, &policy
-	o.Priority = nftables.ChainPriorityRef(nftables.ChainPriority(c.base.priority))
-	return o
 }

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
 )
 
@@ -99,11 +98,11 @@ func (d *Doors) openAnyIP(c Capture) error {
 // applyRules installs the capture rules, with a record of refusals where the
 // kernel can keep one.
 func (d *Doors) applyRules(transparent uint16) error {
-	c, err := nftables.New(nftables.AsLasting())
+	c, err := dial(unix.NETLINK_NETFILTER)
 	if err != nil {
 		return fmt.Errorf("open nftables: %w", err)
 	}
-	defer c.CloseLasting() //nolint:errcheck // the rules are in place or the error is reported
+	defer c.close()
 	refusals, logErr := openRefusals()
 	if logErr == nil {
 		if logErr = captureRules(dnsPort, transparent, true).apply(c); logErr == nil {

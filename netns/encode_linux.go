@@ -1,0 +1,123 @@
+package netns
+
+import (
+	"encoding/binary"
+
+	"github.com/google/nftables/expr"
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// apply installs the ruleset in one transaction: all of it or nothing.
+func (r ruleset) apply(c *conn) error {
+	messages, err := r.encode()
+	if err != nil {
+		return err
+	}
+	return first(c.send(messages))
+}
+
+// encode is the transaction as nfnetlink messages. Only the last rule asks for
+// an acknowledgement, which comes after the commit; errors come unasked.
+func (r ruleset) encode() ([]netlink.Message, error) {
+	messages := []netlink.Message{
+		batchMark(unix.NFNL_MSG_BATCH_BEGIN),
+		nftMessage(unix.NFT_MSG_NEWTABLE, netlink.Create, attributes(
+			text(unix.NFTA_TABLE_NAME, tableName),
+		)),
+	}
+	for _, c := range r.chains { // all chains first: rules refer to them
+		messages = append(messages, nftMessage(unix.NFT_MSG_NEWCHAIN, netlink.Create, c.encode()))
+	}
+	for _, c := range r.chains {
+		for _, l := range c.rules {
+			b, err := l.encode(c.name)
+			if err != nil {
+				return nil, err
+			}
+			messages = append(messages, nftMessage(unix.NFT_MSG_NEWRULE, netlink.Create|netlink.Append, b))
+		}
+	}
+	messages[len(messages)-1].Header.Flags |= netlink.Acknowledge
+	return append(messages, batchMark(unix.NFNL_MSG_BATCH_END)), nil
+}
+
+func (c chain) encode() []byte {
+	attrs := []netlink.Attribute{
+		text(unix.NFTA_CHAIN_TABLE, tableName),
+		text(unix.NFTA_CHAIN_NAME, c.name),
+	}
+	if c.base == nil {
+		return attributes(attrs...)
+	}
+	policy := uint32(nfDrop)
+	if c.base.accept {
+		policy = nfAccept
+	}
+	return attributes(append(attrs,
+		nested(unix.NFTA_CHAIN_HOOK,
+			number(unix.NFTA_HOOK_HOOKNUM, c.base.hook),
+			number(unix.NFTA_HOOK_PRIORITY, uint32(c.base.priority)), // two's complement
+		),
+		number(unix.NFTA_CHAIN_POLICY, policy),
+		text(unix.NFTA_CHAIN_TYPE, c.base.kind),
+	)...)
+}
+
+// Verdicts, linux/netfilter.h.
+const (
+	nfDrop   = 0
+	nfAccept = 1
+)
+
+func (l rule) encode(chain string) ([]byte, error) {
+	elems := make([]netlink.Attribute, len(l.exprs))
+	for i, e := range l.exprs {
+		b, err := expr.Marshal(unix.NFPROTO_INET, e)
+		if err != nil {
+			return nil, err
+		}
+		elems[i] = netlink.Attribute{Type: unix.NLA_F_NESTED | unix.NFTA_LIST_ELEM, Data: b}
+	}
+	return attributes(
+		text(unix.NFTA_RULE_TABLE, tableName),
+		text(unix.NFTA_RULE_CHAIN, chain),
+		nested(unix.NFTA_RULE_EXPRESSIONS, elems...),
+	), nil
+}
+
+// nfgenmsg is struct nfgenmsg: family, version, resource.
+func nfgenmsg(family byte, resource uint16) []byte {
+	return binary.BigEndian.AppendUint16([]byte{family, unix.NFNETLINK_V0}, resource)
+}
+
+func nftMessage(kind int, flags netlink.HeaderFlags, attrs []byte) netlink.Message {
+	return netlink.Message{
+		Header: netlink.Header{Type: netlink.HeaderType(unix.NFNL_SUBSYS_NFTABLES<<8 | kind), Flags: flags},
+		Data:   append(nfgenmsg(unix.NFPROTO_INET, 0), attrs...),
+	}
+}
+
+func batchMark(kind netlink.HeaderType) netlink.Message {
+	return netlink.Message{Header: netlink.Header{Type: kind}, Data: nfgenmsg(unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES)}
+}
+
+func text(kind uint16, s string) netlink.Attribute {
+	return netlink.Attribute{Type: kind, Data: append([]byte(s), 0)}
+}
+
+func number(kind uint16, n uint32) netlink.Attribute {
+	return netlink.Attribute{Type: kind, Data: binary.BigEndian.AppendUint32(nil, n)}
+}
+
+func nested(kind uint16, attrs ...netlink.Attribute) netlink.Attribute {
+	return netlink.Attribute{Type: unix.NLA_F_NESTED | kind, Data: attributes(attrs...)}
+}
+
+func attributes(attrs ...netlink.Attribute) []byte {
+	b, err := netlink.MarshalAttributes(attrs)
+	if err != nil { // an attribute of 64 KiB
+		panic("netns: bug: " + err.Error())
+	}
+	return b
+}
