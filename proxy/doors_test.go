@@ -36,7 +36,7 @@ func pingPong(c net.Conn) bool {
 func speakHTTP(host string) speak {
 	return func(c net.Conn) bool {
 		fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", host)
-		head, err := readHead(c)
+		head, err := headOf(c)
 		return err == nil && strings.HasPrefix(head, "HTTP/1.1 200 ")
 	}
 }
@@ -87,14 +87,14 @@ func TestDoorsAgree(t *testing.T) {
 		{"mapped loopback", "::ffff:127.0.0.1", 22, speakRaw, "destination_ip_prohibited", 0, 0},
 		{"unlisted address", "1.1.1.1", 22, speakRaw, "host_not_listed", 0, 0},
 	}
-	tlsOrigin, rawOrigin, webOrigin := origin(t, tlsEcho), origin(t, echo), origin(t, httpOK)
+	tlsOrigin, plainOrigin, webOrigin := serveOrigin(t, tlsEcho), serveOrigin(t, echo), serveOrigin(t, httpOK)
 	for _, door := range clients() {
 		for _, tt := range tests {
 			t.Run(door.name+"/"+tt.name, func(t *testing.T) {
 				g := newGate(t, rules...).start()
-				to := map[uint16]string{443: tlsOrigin, 22: rawOrigin, 5432: rawOrigin, 80: webOrigin}[tt.port]
+				to := map[uint16]string{443: tlsOrigin, 22: plainOrigin, 5432: plainOrigin, 80: webOrigin}[tt.port]
 				if strings.HasPrefix(tt.host, "raw.") {
-					to = rawOrigin
+					to = plainOrigin
 				} else if tt.name == "other port, TLS" {
 					to = tlsOrigin
 				}

@@ -190,8 +190,8 @@ func listenLocal(t testing.TB) net.Listener {
 	return ln
 }
 
-// origin serves every connection with serve until the test ends.
-func origin(t testing.TB, serve func(net.Conn)) string {
+// serveOrigin serves every connection with serve until the test ends.
+func serveOrigin(t testing.TB, serve func(net.Conn)) string {
 	t.Helper()
 	ln := listenLocal(t)
 	var wg sync.WaitGroup
@@ -308,7 +308,7 @@ func dialGate(g *testGate, addr string) net.Conn {
 func openConnect(g *testGate, host string, port uint16) (net.Conn, error) {
 	c := dialGate(g, g.explicitAddr)
 	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", net.JoinHostPort(host, fmt.Sprint(port)))
-	head, err := readHead(c)
+	head, err := headOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -318,8 +318,8 @@ func openConnect(g *testGate, host string, port uint16) (net.Conn, error) {
 	return c, nil
 }
 
-// readHead reads to the empty line and not one byte more.
-func readHead(c net.Conn) (string, error) {
+// headOf reads to the empty line and not one byte more.
+func headOf(c net.Conn) (string, error) {
 	var b strings.Builder
 	one := make([]byte, 1)
 	for !strings.HasSuffix(b.String(), "\r\n\r\n") {

@@ -23,7 +23,7 @@ type relayed struct {
 	up    net.Conn
 	req   policy.Request  // as it was when the origin was dialled
 	d     policy.Decision // about req
-	limit int64 // bytes, both ways together
+	limit int64           // bytes, both ways together
 
 	out, in, sum atomic.Int64 // client to origin, origin to client, both
 	aborted      sync.Once
