@@ -86,4 +86,12 @@ func (b *Backend) Isolation() string { return isolationNetns }
 // stops. Only tests set it.
 type testHooks struct {
 	skip map[string]bool
+	exe  string // what the init executes; "": this program
+}
+
+func (h testHooks) executable() string {
+	if h.exe != "" {
+		return h.exe
+	}
+	return "/proc/self/exe"
 }

@@ -1,0 +1,255 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"egressd/netns"
+)
+
+// controlFD is the control socket's descriptor in the init; handOverFD that of
+// the file which carries the init's state over its second execve.
+const (
+	controlFD  = 3
+	handOverFD = 4
+)
+
+// initCrashed is the init's exit code when it could not even tell why.
+const initCrashed = 125
+
+// initProcess is pid 1 inside.
+type initProcess struct {
+	cfg config
+	env []string // the harness's
+	ctl *conn
+	tty *os.File // the controlling terminal; nil: none
+}
+
+// handOver is what the second execve needs to know.
+type handOver struct {
+	Config config
+	Env    []string
+}
+
+// runInit is the init's main function. It returns when the harness has ended
+// or the supervisor is gone; the kernel then kills whatever is left inside.
+func runInit(args []string) int {
+	runtime.LockOSThread() // credentials belong to threads; this one forks the harness
+	again := len(args) == 1 && args[0] == "again"
+	first := uint(controlFD + 1)
+	if again {
+		first = handOverFD + 1
+	}
+	// Threat: a descriptor that the launcher inherited (a socket, a directory
+	// outside) reaches the harness -> everything but stdio and the control
+	// socket is closed before anything else is opened. Left over: what the
+	// person connects to stdin, stdout and stderr.
+	if err := unix.CloseRange(first, math.MaxUint32, 0); err != nil {
+		return initCrashed
+	}
+	unix.CloseOnExec(controlFD)
+	ctl, err := newConn(os.NewFile(controlFD, "control"))
+	if err != nil {
+		return initCrashed
+	}
+	in := &initProcess{ctl: ctl}
+	swallowSignals()
+	if again {
+		err = in.takeOver()
+	} else {
+		err = in.setUp()
+	}
+	var se *stepError
+	switch {
+	case err == nil:
+		return in.run()
+	case errors.As(err, &se):
+		in.fail(se)
+	default:
+		in.fail(&stepError{"start", err})
+	}
+	return initCrashed
+}
+
+// stepError says which step of the set-up failed.
+type stepError struct {
+	step string
+	err  error
+}
+
+func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
+func (e *stepError) Unwrap() error { return e.err }
+
+func (in *initProcess) fail(e *stepError) {
+	r := failReport{Step: e.step, Err: e.err.Error()}
+	errors.As(e.err, &r.Errno)
+	in.ctl.send(message{Failed: &r}) //nolint:errcheck // the supervisor is gone then
+}
+
+// setUp builds every wall, in this order: doors and mounts (which need
+// capabilities), the supervisor's go-ahead, no capabilities, the filter.
+func (in *initProcess) setUp() error {
+	m, fds, err := in.ctl.receive()
+	closeAll(fds)
+	if err != nil || m.Config == nil {
+		return &stepError{"configuration", errors.Join(err, io.ErrUnexpectedEOF)}
+	}
+	in.cfg = *m.Config
+	doors := make(chan error, 1)
+	go in.openDoors(doors)
+	in.openTerminal()
+	mountErr := in.mountWalls()
+	if err := <-doors; err != nil {
+		return &stepError{"network", err}
+	}
+	if mountErr != nil {
+		return &stepError{"mounts", mountErr}
+	}
+	m, fds, err = in.ctl.receive()
+	closeAll(fds)
+	if err != nil || m.Go == nil {
+		return &stepError{"go-ahead", errors.Join(err, io.ErrUnexpectedEOF)}
+	}
+	in.env = m.Go.Env
+	switch err := in.dropCapabilities(); {
+	case errors.Is(err, errOtherThreads):
+		return &stepError{"privileges", in.again()}
+	case err != nil:
+		return &stepError{"privileges", err}
+	}
+	if err := in.confine(); err != nil {
+		return &stepError{"privileges", err}
+	}
+	return nil
+}
+
+// openDoors prepares the network namespace and hands its sockets over.
+func (in *initProcess) openDoors(done chan<- error) { done <- in.sendDoors() }
+
+func (in *initProcess) sendDoors() error {
+	d, err := netns.Setup(in.cfg.Capture)
+	if err != nil {
+		return err
+	}
+	defer d.Close() //nolint:errcheck // copies; the supervisor has its own
+	r := doorsReady{Mode: d.Mode, ProxyPort: d.ProxyPort, Transparent: len(d.Transparent), Refusals: d.Refusals != nil, Notes: d.Notes}
+	files := []*os.File{d.Proxy, d.DNSTCP, d.DNSUDP}
+	if d.Refusals != nil {
+		files = append(files, d.Refusals)
+	}
+	files = append(files, d.Transparent...)
+	for _, port := range in.cfg.Localhost {
+		ls, err := listenLocalhost(port)
+		if err != nil {
+			return err
+		}
+		defer closeAll(ls)
+		for range ls {
+			r.Localhost = append(r.Localhost, port)
+		}
+		files = append(files, ls...)
+	}
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	return in.ctl.send(message{Doors: &r}, fds...)
+}
+
+func listenLocalhost(port uint16) ([]*os.File, error) {
+	runtime.LockOSThread() // every thread of the init is in the namespace; this says so
+	defer runtime.UnlockOSThread()
+	ls, err := netns.ListenLoopback(port)
+	if err != nil {
+		return nil, fmt.Errorf("localhost:%d inside: %w", port, err)
+	}
+	return ls, nil
+}
+
+// openTerminal opens the controlling terminal before /dev changes.
+func (in *initProcess) openTerminal() {
+	if !in.cfg.Controls {
+		return
+	}
+	if f, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0); err == nil {
+		in.tty = f
+	}
+}
+
+// again executes this program a second time, which leaves only this thread's
+// (empty) capabilities. It returns only when that failed.
+func (in *initProcess) again() error {
+	state, err := json.Marshal(handOver{Config: in.cfg, Env: in.env})
+	if err != nil {
+		return err
+	}
+	fd, err := unix.MemfdCreate("state", 0)
+	if err != nil {
+		return fmt.Errorf("memfd: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "state")
+	if _, err := f.WriteAt(state, 0); err != nil {
+		return err
+	}
+	ctl, err := in.ctl.c.File()
+	if err != nil {
+		return err
+	}
+	// Both may sit where the other goes: move them out of the way first.
+	for i, from := range []int{int(ctl.Fd()), fd} {
+		if err := unix.Dup3(from, 100+i, unix.O_CLOEXEC); err != nil {
+			return err
+		}
+	}
+	for i, to := range []int{controlFD, handOverFD} {
+		if err := unix.Dup3(100+i, to, 0); err != nil {
+			return err
+		}
+	}
+	return syscall.Exec("/proc/self/exe", []string{stageName, "again"}, []string{})
+}
+
+// takeOver goes on after the second execve.
+func (in *initProcess) takeOver() error {
+	f := os.NewFile(handOverFD, "state")
+	defer f.Close()
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, maxMessageBytes))
+	if err != nil {
+		return &stepError{"hand-over", err}
+	}
+	var state handOver
+	if err := json.Unmarshal(data, &state); err != nil {
+		return &stepError{"hand-over", err}
+	}
+	in.cfg, in.env = state.Config, state.Env
+	in.openTerminal()
+	if err := in.confine(); err != nil {
+		return &stepError{"privileges", err}
+	}
+	return nil
+}
+
+// swallowSignals makes the init survive what the inside may send it. The
+// kernel drops signals that pid 1 has no handler for, but the Go runtime
+// installs handlers that end the process. Signals that were ignored from the
+// start (nohup) stay ignored, for the harness's sake.
+func swallowSignals() {
+	for _, s := range []os.Signal{
+		syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGSYS,
+		syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGIO, syscall.SIGPWR, syscall.SIGSTKFLT,
+	} {
+		if !signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// privateRoots are directories where other programs keep sockets and hand-over
+// files. Inside, each is an empty file system of its own.
+//
+// Threat: the harness connects to a daemon that acts outside (docker, dbus,
+// X11, resolved, nscd, an ssh or gpg agent) through its socket, which no
+// network namespace covers -> the directories where such sockets live are not
+// there; what the person named is brought back without sockets; sockets
+// elsewhere are masked (mask_linux.go). Left over: a socket that appears
+// elsewhere after the start, on kernels whose Landlock does not know sockets.
+var privateRoots = []string{"/tmp", "/var/tmp", "/run", "/var/run"}
+
+// plan is what the walls need to know before the first mount hides it.
+type plan struct {
+	roots   []string // existing private roots
+	binds   []bind   // what is brought back, outermost first
+	masks   []string // sockets to hide
+	devices []device
+	cgroup  tree // -1: none
+	resolv  string
+	hosts   []byte // nil: no /etc/hosts
+}
+
+// mountWalls builds the file-system walls. Order matters: everything that is
+// brought back is picked up before anything is hidden.
+func (in *initProcess) mountWalls() error {
+	if err := makePrivate(); err != nil {
+		return fmt.Errorf("private mounts: %w", err)
+	}
+	p, err := in.plan()
+	if err != nil {
+		return err
+	}
+	steps := []struct {
+		name string
+		do   func(*plan) error
+	}{
+		{"proc", in.mountProc},
+		{"sys", in.mountSys},
+		{"dev", in.mountDev},
+		{"private", in.mountPrivate},
+		{"binds", in.bringBack},
+		{"names", in.mountNames},
+		{"protect", in.protect},
+		{"sockets", in.maskSockets},
+	}
+	for _, s := range steps {
+		if in.cfg.Skip[s.name] {
+			continue
+		}
+		if err := s.do(p); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+func (in *initProcess) plan() (*plan, error) {
+	p := &plan{cgroup: -1}
+	for _, r := range privateRoots {
+		if fi, err := os.Lstat(r); err == nil && fi.IsDir() {
+			p.roots = append(p.roots, r)
+		}
+	}
+	p.resolv = resolvTarget()
+	p.hosts = loopbackHosts()
+	var err error
+	if p.devices, err = in.planDevices(); err != nil {
+		return nil, err
+	}
+	if p.binds, err = in.planBinds(p.roots); err != nil {
+		return nil, err
+	}
+	p.masks = in.planMasks(p)
+	if t, err := cloneTree("/sys/fs/cgroup", true); err == nil {
+		p.cgroup = t
+	}
+	return p, nil
+}
+
+// mountProc mounts a process file system of this process namespace.
+//
+// Threat: the host's /proc shows its processes (environments, memory, ways
+// into their namespaces); a uid 0 without capabilities may still write kernel
+// settings such as core_pattern, which run programs outside -> a fresh /proc,
+// the settings in it read-only. Where the kernel refuses a fresh one (a
+// container masks parts of its own) nothing is run.
+func (in *initProcess) mountProc(*plan) error {
+	t, err := newTree("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("the kernel refuses a fresh /proc, most likely because this container masks parts of its own: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.attach("/proc"); err != nil {
+		return err
+	}
+	if !in.cfg.Skip["pids"] {
+		if err := limitProcesses(); err != nil {
+			return err
+		}
+	}
+	if in.cfg.Skip["procsys"] {
+		return nil
+	}
+	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"} {
+		if err := bindOver(path, path, true); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for _, path := range []string{"/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/timer_list", "/proc/sched_debug"} {
+		if err := bindOver("/dev/null", path, true); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// mountSys mounts the devices and settings of this network namespace, or
+// keeps the host's where the kernel refuses that; read-only both ways.
+func (in *initProcess) mountSys(p *plan) error {
+	if fi, err := os.Stat("/sys"); err != nil || !fi.IsDir() {
+		return nil
+	}
+	const attrs = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC | unix.MOUNT_ATTR_RDONLY
+	t, err := newTree("sysfs", attrs)
+	if err != nil {
+		return mountReadOnly("/sys")
+	}
+	if err := t.attach("/sys"); err != nil {
+		return err
+	}
+	if p.cgroup >= 0 {
+		// Run-times size themselves by the limits they read here.
+		if err := p.cgroup.attach("/sys/fs/cgroup"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *initProcess) mountPrivate(p *plan) error {
+	for _, r := range p.roots {
+		mode, size := "1777", "50%"
+		if strings.HasSuffix(r, "run") {
+			mode, size = "755", "10%"
+		}
+		t, err := newTree("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, [2]string{"mode", mode}, [2]string{"size", size})
+		if err != nil {
+			return err
+		}
+		if err := t.attach(r); err != nil {
+			return err
+		}
+	}
+	if d := in.cfg.TmpDir; below(d, p.roots) {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return err
+		}
+	}
+	if d := in.cfg.RuntimeDir; below(d, p.roots) {
+		if err := os.MkdirAll(filepath.Dir(d), 0o755); err != nil {
+			return err
+		}
+		if err := os.Mkdir(d, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	if below("/run/lock", p.roots) {
+		if err := os.Mkdir("/run/lock", 0o755); err != nil {
+			return err
+		}
+		return os.Chmod("/run/lock", 0o777|os.ModeSticky)
+	}
+	return nil
+}
+
+// below reports whether path lies strictly below one of roots.
+func below(path string, roots []string) bool {
+	for _, r := range roots {
+		if strings.HasPrefix(path, r+"/") {
+			return true
+		}
+	}
+	return false
+}

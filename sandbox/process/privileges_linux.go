@@ -1,0 +1,153 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"egressd/internal/seccomp"
+)
+
+// maxProcesses bounds processes and threads inside: far more than a build or a
+// browser needs, far fewer than a fork bomb.
+const maxProcesses = 4096
+
+// errOtherThreads means that this process cannot change the credentials of its
+// other threads (a binary linked with cgo) and must execute itself again.
+var errOtherThreads = errors.New("other threads keep their capabilities")
+
+// limitProcesses bounds the process namespace where the kernel keeps the limit
+// per namespace (6.14 and later). Older kernels share the setting with the
+// host, so there it is left alone and RLIMIT_NPROC, which does not bind uid 0,
+// is all there is.
+func limitProcesses() error {
+	if !kernelAtLeast(6, 14) {
+		return nil
+	}
+	return os.WriteFile("/proc/sys/kernel/pid_max", []byte(strconv.Itoa(maxProcesses+300)), 0)
+}
+
+func kernelAtLeast(major, minor int) bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	a, rest, _ := strings.Cut(unix.ByteSliceToString(u.Release[:]), ".")
+	b, _, _ := strings.Cut(rest, ".")
+	x, errX := strconv.Atoi(a)
+	y, errY := strconv.Atoi(strings.TrimRight(b, "-+abcdefghijklmnopqrstuvwxyz"))
+	return errX == nil && errY == nil && (x > major || x == major && y >= minor)
+}
+
+// dropCapabilities throws every capability away for good, for this thread and
+// what it starts, and then for every other thread of this process.
+//
+// Threat: the harness uses a capability over its own namespaces to change the
+// capture rules or the mounts, or gets one back by executing as uid 0 or a file
+// with capabilities -> none in any set, the bounding set empty, the rules that
+// make uid 0 special locked off. Left over: a uid 0 owns files of uid 0.
+func (in *initProcess) dropCapabilities() error {
+	// Daemons' keys sit in the session's and the user's keyrings.
+	if err := joinSessionKeyring(); err != nil {
+		return fmt.Errorf("session keyring: %w", err)
+	}
+	if err := setLimits(); err != nil {
+		return err
+	}
+	if in.cfg.Skip["caps"] {
+		return nil
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("ambient capabilities: %w", err)
+	}
+	for c := uintptr(0); ; c++ {
+		if _, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); err != nil {
+			break // past the last capability this kernel knows
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+			return fmt.Errorf("bounding set: %w", err)
+		}
+	}
+	// linux/securebits.h; x/sys has no names for them.
+	const (
+		noRoot       = 1<<0 | 1<<1
+		noSetuidFix  = 1<<2 | 1<<3
+		keepCapsLock = 1 << 5
+		noAmbient    = 1<<6 | 1<<7
+	)
+	if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot|noSetuidFix|keepCapsLock|noAmbient, 0, 0, 0); err != nil {
+		return fmt.Errorf("securebits: %w", err)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
+	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none[0])), 0)
+	switch errno {
+	case 0:
+		return nil
+	case syscall.ENOTSUP:
+		return errOtherThreads
+	}
+	return fmt.Errorf("capabilities of other threads: %w", errno)
+}
+
+// joinSessionKeyring leaves the person's session keyring for an empty one. A
+// kernel without keyrings, or a container that forbids them, has none to leave.
+func joinSessionKeyring() error {
+	const anonymous = 0
+	_, _, errno := unix.Syscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, anonymous, 0)
+	switch errno {
+	case 0, unix.ENOSYS, unix.EPERM:
+		return nil
+	}
+	return errno
+}
+
+// setLimits bounds what one harness can take from the machine.
+func setLimits() error {
+	for resource, limit := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NPROC: maxProcesses} {
+		var r unix.Rlimit
+		if err := unix.Getrlimit(resource, &r); err != nil {
+			return fmt.Errorf("getrlimit: %w", err)
+		}
+		r.Cur, r.Max = min(r.Cur, limit), min(r.Max, limit)
+		if err := unix.Setrlimit(resource, &r); err != nil {
+			return fmt.Errorf("setrlimit: %w", err)
+		}
+	}
+	return nil
+}
+
+// confine puts up the walls that need no capability, on this thread and what
+// it starts; the system-call filter covers every thread.
+func (in *initProcess) confine() error {
+	if !in.cfg.Skip["dumpable"] {
+		// Nobody inside may look into the init's memory or descriptors.
+		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+			return fmt.Errorf("dumpable: %w", err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	if !in.cfg.Skip["landlock"] {
+		if err := scopeLandlock(); err != nil {
+			return fmt.Errorf("landlock: %w", err)
+		}
+	}
+	if in.cfg.Skip["seccomp"] {
+		return nil
+	}
+	if err := seccomp.Install(); err != nil {
+		return fmt.Errorf("system-call filter: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package process
+
+import (
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The harness is a job of its own on the launcher's terminal, as if a shell had
+// started it: its process group holds the terminal, so Ctrl-C, Ctrl-Z and a
+// resize reach it and not the launcher; when it stops, the launcher stops its
+// own group, so the person's shell sees one stopped job; when that goes on, so
+// does the harness.
+//
+// Threat: in the launcher's own group, a harness could signal the launcher and
+// whatever shares a pipeline with it ("kill 0") -> it never is in that group.
+
+// terminal is the launcher's controlling terminal.
+type terminal struct {
+	f       *os.File
+	state   *unix.Termios // when the launcher started
+	granted bool          // the harness was given the terminal
+}
+
+// openTerminal reports the controlling terminal, nil when there is none.
+func openTerminal() *terminal {
+	f, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	t := &terminal{f: f}
+	t.state, _ = unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS) // nil: nothing to restore
+	return t
+}
+
+// owned reports whether the launcher's group holds the terminal.
+func (t *terminal) owned() bool {
+	return t != nil && foregroundOf(t.f) == unix.Getpgrp()
+}
+
+// takeBack gives the terminal back to the launcher's group when it is held by
+// a group that is gone, and undoes what a killed harness left (raw mode).
+func (t *terminal) takeBack(restore bool) {
+	if t == nil {
+		return
+	}
+	defer t.f.Close()
+	if !t.granted {
+		return
+	}
+	fd := int(t.f.Fd())
+	if g := foregroundOf(t.f); g != unix.Getpgrp() {
+		if g > 0 && unix.Kill(-g, 0) == nil {
+			return // somebody else's by now: the person's shell
+		}
+		setForeground(fd, unix.Getpgrp())
+	}
+	if restore && t.state != nil {
+		withoutTTOU(func() { unix.IoctlSetTermios(fd, unix.TCSETS, t.state) }) //nolint:errcheck // best effort
+	}
+}
+
+func foregroundOf(f *os.File) int {
+	g, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	if err != nil {
+		return -1
+	}
+	return g
+}
+
+// foreground reports the process group that holds the terminal, as numbered
+// inside; 0 when it is outside or there is no terminal.
+func (in *initProcess) foreground() int {
+	if in.tty == nil {
+		return 0
+	}
+	return foregroundOf(in.tty)
+}
+
+// setForeground gives the terminal to group. The caller is in the background,
+// where that would stop it, so the signal is blocked meanwhile.
+func setForeground(fd, group int) {
+	withoutTTOU(func() { unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, group) }) //nolint:errcheck // the terminal is gone
+}
+
+func withoutTTOU(fn func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var set, old unix.Sigset_t
+	set.Val[0] = 1 << (uint(unix.SIGTTOU) - 1)
+	if unix.PthreadSigmask(unix.SIG_BLOCK, &set, &old) != nil {
+		return
+	}
+	fn()
+	unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) //nolint:errcheck // restores what it just reported
+}
+
+// stopSelf stops the launcher's process group with sig, as the terminal would
+// have, and returns when it goes on. The kernel does not stop a group that
+// nobody could wake up; then it returns at once.
+func stopSelf(sig syscall.Signal) {
+	resumed := make(chan os.Signal, 1)
+	signal.Notify(resumed, syscall.SIGCONT)
+	defer signal.Stop(resumed)
+	if unix.Kill(0, sig) != nil {
+		return
+	}
+	select {
+	case <-resumed:
+	case <-time.After(100 * time.Millisecond): // the group did not stop
+	}
+}
+
+// isTerminal reports whether f is a terminal.
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// terminalPath reports the device of the first terminal among files.
+func terminalPath(files [3]*os.File) string {
+	for _, f := range files {
+		if !isTerminal(f) {
+			continue
+		}
+		var open, named unix.Stat_t
+		path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
+		if err == nil && unix.Fstat(int(f.Fd()), &open) == nil && unix.Stat(path, &named) == nil && open.Rdev == named.Rdev {
+			return path
+		}
+	}
+	return ""
+}
