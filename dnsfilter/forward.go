@@ -3,6 +3,7 @@ package dnsfilter
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/miekg/dns"
@@ -31,13 +32,24 @@ func (s *Server) forward(ctx context.Context, p *policy.Policy, q *query, v verd
 	}
 	d := p.DecideAddrs(req, found.addrs)
 	if !d.Allowed() {
-		v.allowed, v.decision = false, d
+		req.Addr = culprit(p, req, found.addrs)
+		v.allowed, v.decision, v.addr = false, d, req.Addr
 		return denied(req, d), v
 	}
 	if d.Audit {
 		v.decision = d
 	}
 	return q.addresses(found.addrs, seconds(time.Until(found.expires), forwardTTL)), v
+}
+
+// culprit reports which of addrs the policy denies, for the words of the denial.
+func culprit(p *policy.Policy, r policy.Request, addrs []netip.Addr) netip.Addr {
+	for _, r.Addr = range addrs {
+		if !p.Decide(r).Allowed() {
+			return r.Addr
+		}
+	}
+	return netip.Addr{}
 }
 
 // failed is the answer when the upstreams gave no address.

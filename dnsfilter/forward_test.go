@@ -71,7 +71,11 @@ func TestForward(t *testing.T) {
 			if blocked := tt.decision == event.Blocked; ok != blocked || ok && code != dns.ExtendedErrorCodeBlocked {
 				t.Errorf("EDE %d (%v)", code, ok)
 			}
-			if e := g.events.one(t); e.Decision != tt.decision || e.Reason != tt.reason.String() || e.RCode != dns.RcodeToString[tt.rcode] {
+			e := g.events.one(t)
+			if refused := tt.reason == policy.ReasonIPProhibited; refused != (e.Addr == "10.0.0.1" || e.Addr == "::ffff:169.254.169.254") {
+				t.Errorf("event names address %q", e.Addr)
+			}
+			if e.Decision != tt.decision || e.Reason != tt.reason.String() || e.RCode != dns.RcodeToString[tt.rcode] {
 				t.Errorf("event %+v, want %s %s", e, tt.decision, tt.reason)
 			}
 		})

@@ -17,6 +17,13 @@ func isLocalhost(h policy.Host) bool {
 	return h.Name() == "localhost" || strings.HasSuffix(h.Name(), ".localhost")
 }
 
+// neverAsked reports whether h lies below a domain that no resolver may be
+// asked about. RFC 6761 section 6.4 (invalid), RFC 7686 section 2 (onion).
+func neverAsked(h policy.Host) bool {
+	top := h.Name()[strings.LastIndexByte(h.Name(), '.')+1:]
+	return top == "invalid" || top == "onion"
+}
+
 func loopback() []netip.Addr {
 	return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 }

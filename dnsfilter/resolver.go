@@ -77,6 +77,12 @@ func (r *Resolver) lookup(ctx context.Context, name policy.Host) (found, error) 
 	if name.IsZero() {
 		return found{}, &LookupError{Reason: policy.ReasonMalformed, Err: errNoName}
 	}
+	if isLocalhost(name) {
+		return found{addrs: loopback(), expires: time.Now().Add(maxTTL)}, nil
+	}
+	if neverAsked(name) {
+		return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonNotFound, Err: errNoAddress}
+	}
 	if r == nil || len(r.Upstreams) == 0 {
 		return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonDNSError, Err: errNoUpstreams}
 	}

@@ -103,6 +103,15 @@ func TestUnasked(t *testing.T) {
 	if got, err := r.Lookup(t.Context(), host(t, "192.0.2.1")); err != nil || len(got) != 1 {
 		t.Errorf("a literal: %v, %v", got, err)
 	}
+	for _, name := range []string{"localhost", "a.localhost"} {
+		if got, err := lookup(t, r, name); !slices.Equal(got, []string{"127.0.0.1", "::1"}) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	for _, name := range []string{"a.onion", "invalid", "b.a.invalid"} {
+		_, err := lookup(t, r, name)
+		checkReason(t, err, policy.ReasonNotFound)
+	}
 	_, err := r.Lookup(t.Context(), policy.Host{})
 	checkReason(t, err, policy.ReasonMalformed)
 	cancelled, cancel := context.WithCancel(t.Context())
