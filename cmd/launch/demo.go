@@ -1,9 +1,7 @@
 package main
 
 import (
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 
@@ -21,7 +19,7 @@ func (l *launcher) demo(args []string) int {
 	if len(args) == 1 && args[0] == "--client" {
 		c := &demo.Client{
 			Out:  l.stdout,
-			Port: lookup(l.environ, demoPort), CA: lookup(l.environ, demoCA), ProxyURL: lookup(l.environ, "HTTPS_PROXY"),
+			Port: l.getenv(demoPort), CA: l.getenv(demoCA), ProxyURL: l.getenv("HTTPS_PROXY"),
 		}
 		if err := c.Run(); err != nil {
 			return l.fail(exitNo, err)
@@ -54,12 +52,12 @@ func (l *launcher) demoRun(origin *demo.Origin) int {
 	}
 	port := strconv.Itoa(int(origin.Port))
 	rule := demo.AllowedHost + ":" + port
-	s := &session{launcher: l, id: rand.Text()[:16]}
+	s := &session{launcher: l}
 	s.opts.isolation = "netns"
 	s.opts.gate.Allow = []string{rule}
 	s.opts.gate.Hosts = []string{demo.AllowedHost + "=127.0.0.1", demo.BlockedHost + "=127.0.0.1"}
 	s.opts.env = []string{demoPort + "=" + port, demoCA + "=" + origin.CA}
 	s.opts.argv = []string{self, "demo", "--client"}
-	l.say("%s", fmt.Sprintf("An origin on this machine answers for %s and %s.\nA small client now runs behind the gate, as if you had typed:\n\n  launch --allow %s -- client\n\n", demo.AllowedHost, demo.BlockedHost, rule))
+	l.say("An origin on this machine answers for %s and %s.\nA small client now runs behind the gate, as if you had typed:\n\n  launch --allow %s -- client\n\n", demo.AllowedHost, demo.BlockedHost, rule)
 	return s.run()
 }

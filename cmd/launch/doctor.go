@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -28,7 +27,7 @@ func (l *launcher) doctor(args []string) int {
 	for _, f := range kernel.Probe(ctx, kernel.Options{Binary: self}) {
 		out.WriteString(findingText(f))
 	}
-	s := &session{launcher: l, id: rand.Text()[:16]}
+	s := &session{launcher: l}
 	s.opts.isolation, s.opts.quiet, s.opts.timeout = "netns", true, 20*time.Second
 	s.opts.argv = []string{"/bin/true"}
 	if l.print(out.String()) != exitOK {

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -67,53 +65,27 @@ func (o *options) validate() error {
 	return nil
 }
 
-func (o *options) setTimeout(s string) error {
-	d, err := time.ParseDuration(s)
-	if n, nerr := strconv.ParseUint(s, 10, 31); nerr == nil {
-		d, err = time.Duration(n)*time.Second, nil
-	}
-	if err != nil || d <= 0 {
-		return errors.New("a time such as 90s or 10m, more than zero")
-	}
-	o.timeout = d
-	return nil
+func (o *options) setTimeout(s string) (err error) {
+	o.timeout, err = gateflags.Seconds(s)
+	return err
 }
 
 func (o *options) setPublish(s string) error {
-	host, portText := "", s
-	if i := strings.LastIndexByte(s, ':'); i >= 0 {
-		host, portText = s[:i], s[i+1:]
-	}
-	port, err := parsePort(portText)
+	at, err := gateflags.Loopback(s)
 	if err != nil {
 		return err
 	}
-	addr := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	if host != "" && host != "localhost" {
-		addr, err = netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
-		if err != nil || !addr.Unmap().IsLoopback() {
-			return errors.New("HOST must be a loopback address: 127.0.0.1, [::1] or localhost")
-		}
-	}
-	o.publish = append(o.publish, process.Publish{Host: addr.Unmap(), Port: port})
+	o.publish = append(o.publish, process.Publish{Host: at.Addr(), Port: at.Port()})
 	return nil
 }
 
 func (o *options) setHostPort(s string) error {
 	portText, localhost := strings.CutPrefix(s, "localhost:")
-	port, err := parsePort(portText)
+	port, err := gateflags.Port(portText)
 	if err != nil {
 		return err
 	}
 	o.hostPorts = append(o.hostPorts, process.HostPort{Port: port, Localhost: localhost})
 	o.gate.HostPorts = append(o.gate.HostPorts, port)
 	return nil
-}
-
-func parsePort(s string) (uint16, error) {
-	n, err := strconv.ParseUint(s, 10, 16)
-	if err != nil || n == 0 || s[0] == '0' || s[0] == '+' {
-		return 0, fmt.Errorf("%q is not a port: 1 to 65535", s)
-	}
-	return uint16(n), nil
 }

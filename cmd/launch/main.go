@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"strings"
 
 	"egressd/sandbox/process"
 )
@@ -43,4 +44,14 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 		}
 	}
 	return l.runProgram(args)
+}
+
+// getenv reports a variable of the environment; "" when it is not set.
+func (l *launcher) getenv(name string) string {
+	for _, kv := range l.environ {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
 }
