@@ -73,22 +73,38 @@ func (x *exchange) serve() {
 	x.forward()
 }
 
-// judge takes the look at one request. Inside intercepted TLS the SNI has been
-// judged with the handshake; what is asked here is the Host of each request.
+// judge takes the look at one request.
 func (x *exchange) judge() policy.Decision {
-	r := x.req
 	if x.sc.tls {
-		if r.Server != r.Host || r.ServerPort != 0 && r.ServerPort != r.Port {
-			return policy.Decision{Reason: policy.ReasonHostMismatch}
-		}
-		r.Wire, r.ServerPort = policy.WireTLS, 0
+		return x.judgeInner()
 	}
-	x.judged = r
-	d := x.h.s.judge(x.r.Context(), r)
-	if d.Allowed() && d.Needs == policy.WireTLS && !x.sc.tls {
+	x.judged = x.req
+	d := x.h.s.judge(x.r.Context(), x.judged)
+	if d.Allowed() && d.Needs == policy.WireTLS {
 		return policy.Decision{Reason: policy.ReasonNotTLS, Rule: d.Rule}
 	}
 	return d
+}
+
+// judgeInner takes the look at one request inside intercepted TLS. There the
+// wire is TLS, whose SNI is the judged host; the Host of each request must name
+// it too.
+func (x *exchange) judgeInner() policy.Decision {
+	r := x.req
+	named := r.Server == r.Host && (r.ServerPort == 0 || r.ServerPort == r.Port)
+	r.Wire, r.Server, r.ServerPort = policy.WireTLS, r.Host, 0
+	if r.Host.Addr().IsValid() {
+		r.Server = policy.Host{} // an address has no SNI
+	}
+	x.judged = r
+	d := x.h.s.judge(x.r.Context(), r)
+	if !d.Allowed() || named {
+		return d
+	}
+	if x.h.s.inForce().Audit() {
+		return policy.Decision{Verdict: policy.Allow, Reason: policy.ReasonHostMismatch, Rule: d.Rule, Audit: true}
+	}
+	return policy.Decision{Reason: policy.ReasonHostMismatch, Rule: d.Rule}
 }
 
 // malformed refuses what is no request.

@@ -104,7 +104,7 @@ func (s *Server) dialUpstream(ctx context.Context, _, addr string) (net.Conn, er
 	if !ok || x.authority() != addr {
 		return nil, fmt.Errorf("dial %s: not the judged authority", addr) // unreachable
 	}
-	c, d := s.dial(ctx, x.req)
+	c, d := s.dial(ctx, x.judged)
 	if !d.Allowed() {
 		return nil, &deniedDial{d}
 	}

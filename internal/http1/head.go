@@ -2,6 +2,7 @@ package http1
 
 import (
 	"bytes"
+	"net/url"
 	"strings"
 )
 
@@ -47,7 +48,7 @@ type Request struct {
 
 // Error is a request that cannot be read in one way only.
 type Error struct {
-	// Status is the HTTP status that fits best: 400, 408, 417, 431 or 505.
+	// Status is the HTTP status that fits best: 400, 408, 417 or 431.
 	Status int
 	Detail string // one line, no bytes of the client
 }
@@ -132,9 +133,9 @@ func (r *Request) parseRequestLine(line []byte) *Error {
 	case "HTTP/1.0":
 		r.Minor = 0
 	case "HTTP/2.0", "HTTP/2", "HTTP/3":
-		return &Error{Status: 505, Detail: "HTTP/2 without TLS (prior knowledge) is not spoken here; use HTTP/1.1"}
+		return malformed("HTTP/2 without TLS (prior knowledge) is not spoken here; use HTTP/1.1")
 	default:
-		return &Error{Status: 505, Detail: "the version is not HTTP/1.1 or HTTP/1.0"}
+		return malformed("the version is not HTTP/1.1 or HTTP/1.0")
 	}
 	for _, c := range target {
 		// Non-ASCII bytes, controls and DEL have no place in a URI (RFC 3986);
@@ -146,7 +147,17 @@ func (r *Request) parseRequestLine(line []byte) *Error {
 			return malformed("the request target holds a fragment")
 		}
 	}
-	return r.parseTarget(string(target))
+	if err := r.parseTarget(string(target)); err != nil {
+		return err
+	}
+	if r.Form != FormAuthority && r.Form != FormAsterisk {
+		// The server behind the gate reads it with net/url, and would answer in
+		// words of its own.
+		if _, err := url.ParseRequestURI(r.Target); err != nil {
+			return malformed("the request target is not a valid URI (a % without two hex digits, or a bad host)")
+		}
+	}
+	return nil
 }
 
 func (r *Request) parseTarget(target string) *Error {

@@ -18,9 +18,9 @@ func TestParseHeadRefuses(t *testing.T) {
 		{"trailing space", "GET / HTTP/1.1 \r\n" + ok + "\r\n", 400, "request line"},
 		{"method is no token", "G(T / HTTP/1.1\r\n" + ok + "\r\n", 400, "method"},
 		{"no method", " / HTTP/1.1\r\n" + ok + "\r\n", 400, "method is not"},
-		{"prior knowledge", "PRI * HTTP/2.0\r\n\r\n", 505, "prior knowledge"},
-		{"lower-case version", "GET / http/1.1\r\n" + ok + "\r\n", 505, "version"},
-		{"version 1.2", "GET / HTTP/1.2\r\n" + ok + "\r\n", 505, "version"},
+		{"prior knowledge", "PRI * HTTP/2.0\r\n\r\n", 400, "prior knowledge"},
+		{"lower-case version", "GET / http/1.1\r\n" + ok + "\r\n", 400, "version"},
+		{"version 1.2", "GET / HTTP/1.2\r\n" + ok + "\r\n", 400, "version"},
 		{"fragment", "GET /#x HTTP/1.1\r\n" + ok + "\r\n", 400, "fragment"},
 		{"backslash", "GET /a\\b HTTP/1.1\r\n" + ok + "\r\n", 400, "percent-encoded"},
 		{"byte above ASCII", "GET /\xff HTTP/1.1\r\n" + ok + "\r\n", 400, "percent-encoded"},
@@ -32,6 +32,9 @@ func TestParseHeadRefuses(t *testing.T) {
 		{"star without OPTIONS", "GET * HTTP/1.1\r\n" + ok + "\r\n", 400, "OPTIONS"},
 		{"CONNECT with a path", "CONNECT /x HTTP/1.1\r\n" + ok + "\r\n", 400, "CONNECT"},
 		{"CONNECT with a body", "CONNECT a:443 HTTP/1.1\r\n" + ok + "Content-Length: 1\r\n\r\n", 400, "CONNECT"},
+
+		{"bad percent-encoding", "GET /%zz HTTP/1.1\r\n" + ok + "\r\n", 400, "valid URI"},
+		{"bracketed name", "GET http://[a.example]/ HTTP/1.1\r\n" + ok + "\r\n", 400, "valid URI"},
 
 		{"no host", "GET / HTTP/1.1\r\n\r\n", 400, "no Host"},
 		{"two hosts", "GET / HTTP/1.1\r\n" + ok + "Host: b.example\r\n\r\n", 400, "more than one Host"},
