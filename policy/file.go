@@ -32,6 +32,7 @@ func ParseFile(name string, data []byte) (*Document, error) {
 	if ok && root != nil {
 		f.root(root)
 	}
+	f.errs.sort()
 	if err := f.errs.err(); err != nil {
 		return nil, err
 	}
@@ -54,14 +55,14 @@ func (f *fileParser) load(data []byte) (*yaml.Node, bool) {
 	case errors.Is(err, io.EOF):
 		return nil, true
 	case err != nil:
-		f.yamlError(err)
+		f.yamlError(err, data)
 		return nil, false
 	}
 	var second yaml.Node
 	switch err := dec.Decode(&second); {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		f.yamlError(err)
+		f.yamlError(err, data)
 		return nil, false
 	default:
 		f.errs.add(f.pos(&second), "keep one document a file; give several --policy files", "a second YAML document begins here")
@@ -77,11 +78,28 @@ func (f *fileParser) load(data []byte) (*yaml.Node, bool) {
 	return top, true
 }
 
-var yamlLine = regexp.MustCompile(`line (\d+): `)
+var (
+	yamlLine = regexp.MustCompile(`line (\d+): `)
 
-// yamlError turns the YAML package's own error into a Problem, and explains
-// the one every user meets: a bare * is YAML's alias sign.
-func (f *fileParser) yamlError(err error) {
+	// unquoted finds list items and values that YAML reads as an alias (*) or as
+	// a list ([) although a rule was meant.
+	unquoted = regexp.MustCompile(`(?m)^[ ]*(?:- +|[a-z_]+: +)(\*[.a-zA-Z0-9][^\s#]*|\*[ ]+https://\S*|\* *$|\[[0-9a-fA-F:.]+(?:/\d+)?\](?:/\d+)?:\S+)`)
+)
+
+// yamlError turns the YAML package's own error into a Problem. What nearly
+// every user meets first, a rule that needs quotes, is shown in its place.
+func (f *fileParser) yamlError(err error, data []byte) {
+	if at := unquoted.FindSubmatchIndex(data); at != nil {
+		before := data[:at[2]]
+		pos := Pos{
+			File:   f.name,
+			Line:   1 + bytes.Count(before, []byte("\n")),
+			Column: at[2] - bytes.LastIndexByte(before, '\n'),
+		}
+		text := string(data[at[2]:at[3]])
+		f.errs.add(pos, fmt.Sprintf("put it in quotes: %q", text), "%s means something else in YAML (%q begins an alias or a list)", text, text[:1])
+		return
+	}
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	pos := Pos{File: f.name, Line: 1, Column: 1}
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
@@ -90,11 +108,7 @@ func (f *fileParser) yamlError(err error) {
 		}
 		text = strings.Replace(text, m[0], "", 1)
 	}
-	fix := "check indentation and quotes"
-	if strings.Contains(text, "alphabetic or numeric character") || strings.Contains(text, "unknown anchor") {
-		text, fix = "a value that begins with * is an alias in YAML", `put it in quotes: "*.example.com"`
-	}
-	f.errs.add(pos, fix, "%s", text)
+	f.errs.add(pos, "check the indentation (spaces only), brackets and quotes there and in the line before", "this is no YAML: %s", text)
 }
 
 // keys walks a mapping: every key must be known and stand there once.
@@ -153,7 +167,7 @@ func (f *fileParser) text(n *yaml.Node, where string) (string, bool) {
 		return "", false
 	}
 	if n.Kind != yaml.ScalarNode || isNull(n) {
-		fix := "write one value"
+		fix := "write a value, or remove the line"
 		if n.Kind == yaml.SequenceNode {
 			fix = `write one value; text that begins with [ goes in quotes: "[2001:db8::1]:443"`
 		}

@@ -87,6 +87,9 @@ func schemeError(text, scheme, rest string) error {
 
 // parseHostRule reads host[:ports], address[:ports] or prefix[:ports].
 func parseHostRule(s string) (pattern, error) {
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		return pattern{}, wrong("write "+s[i+1:], "rule %q holds userinfo", s)
+	}
 	host, portText, listed, err := splitPorts(s)
 	if err != nil {
 		return pattern{}, err
@@ -125,8 +128,12 @@ func splitPorts(s string) (host, portText string, listed bool, err error) {
 			return s, "", false, nil
 		}
 		if after, ok := strings.CutPrefix(rest, "/"); ok {
-			return "", "", false, wrong("write the prefix length inside the brackets: "+s[:end]+"/"+after,
-				"rule %q has its prefix length outside the brackets", s)
+			length, portText, listed := strings.Cut(after, ":")
+			fix := "write " + s[1:end] + "/" + length
+			if listed {
+				fix = "write " + s[:end] + "/" + length + "]:" + portText
+			}
+			return "", "", false, wrong(fix, "rule %q has its prefix length outside the brackets", s)
 		}
 		if rest[0] != ':' {
 			return "", "", false, wrong("write "+s[:end+1]+":443", "rule %q has text after its bracket", s)
@@ -144,10 +151,6 @@ func splitPorts(s string) (host, portText string, listed bool, err error) {
 }
 
 func (p *pattern) setHost(host string) error {
-	if strings.Contains(host, "@") {
-		_, after, _ := strings.Cut(host, "@")
-		return wrong("write "+after, "rule host %q holds userinfo", host)
-	}
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		inner = strings.TrimSuffix(inner, "]")
 		if !strings.Contains(inner, ":") {
@@ -177,13 +180,36 @@ func (p *pattern) setHost(host string) error {
 }
 
 func wildcardError(host string) error {
-	fix := "write the exact host"
-	if i := strings.LastIndexByte(host, '*'); i >= 0 {
-		if _, base, ok := strings.Cut(host[i:], "."); ok && base != "" {
-			fix = "write *." + base
-		}
+	fix := "write the exact host, or a domain and all below it: *.example.com"
+	last := host[strings.LastIndexByte(host, '*')+1:]
+	_, base, _ := strings.Cut(last, ".")
+	if strings.LastIndexByte(host, '*') == 0 {
+		base = last // *example.com
+	}
+	if h, err := ParseHost(base); err == nil && !publicSuffix(h.Name()) {
+		fix = "write *." + base
 	}
 	return wrong(fix, "rule host %q: * stands only for whole labels at the front", host)
+}
+
+// publicSuffix reports whether name is a whole ICANN suffix such as com or
+// co.uk. Suffixes of the list's private half (github.io) are ordinary domains.
+func publicSuffix(name string) bool {
+	suffix, icann := publicsuffix.PublicSuffix(name)
+	return icann && suffix == name
+}
+
+// hostFix says how to write a host that ParseHost refuses.
+func hostFix(host string) string {
+	switch name := lowerASCII(strings.TrimSuffix(host, ".")); {
+	case strings.Contains(host, "%"):
+		return "leave the zone and any percent-encoding out"
+	case strings.Contains(host, ":"):
+		return "write an IPv6 address with its port as [2001:db8::1]:443"
+	case numericLabel(name[strings.LastIndexByte(name, '.')+1:]):
+		return "write an address in plain dotted decimal, such as 203.0.113.7"
+	}
+	return "write a host such as api.example.com, an address or a prefix"
 }
 
 func (p *pattern) setSuffix(text, base string) error {
@@ -195,7 +221,7 @@ func (p *pattern) setSuffix(text, base string) error {
 		return wrong("write the address itself or a prefix such as 203.0.113.0/24", "rule host %q: an address has no subdomains", text)
 	}
 	p.name = h.Name()
-	if suffix, icann := publicsuffix.PublicSuffix(p.name); icann && suffix == p.name {
+	if publicSuffix(p.name) {
 		return wrong("name the domain: *.example."+p.name, "rule host %q covers a whole public suffix", text)
 	}
 	return nil
@@ -204,7 +230,7 @@ func (p *pattern) setSuffix(text, base string) error {
 func (p *pattern) setExact(host string) error {
 	h, err := ParseHost(host)
 	if err != nil {
-		return wrong("write a host such as api.example.com, an address or a prefix", "rule %s", err)
+		return wrong(hostFix(host), "rule %s", err)
 	}
 	if a := h.Addr(); a.IsValid() {
 		p.scope, p.prefix = scopeAddr, netip.PrefixFrom(a, a.BitLen())
@@ -274,8 +300,8 @@ func parseMethods(s string) ([]string, error) {
 	var out []string
 	for m := range strings.SplitSeq(s, ",") {
 		if m == "" || strings.Trim(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" {
-			return nil, wrong("write methods in capitals, such as GET,POST https://host/path/**, or * for any",
-				"%q is no list of HTTP methods", s)
+			return nil, wrong("write one host a rule, or methods in capitals before a URL: GET,POST https://host/path/** (* alone is any method)",
+				"rule begins with %q, which is no list of HTTP methods", s)
 		}
 		out = append(out, m)
 	}

@@ -192,7 +192,7 @@ func canonicalName(s string) (string, error) {
 		last = label
 	}
 	if numericLabel(last) {
-		return "", fmt.Errorf("host %q looks like an IPv4 address in an odd spelling; write plain dotted decimal", s)
+		return "", fmt.Errorf("host %q looks like an IPv4 address in an odd spelling", s)
 	}
 	return ascii, nil
 }

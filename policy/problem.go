@@ -1,8 +1,10 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -66,7 +68,34 @@ func (ps *problems) addError(pos Pos, err error) {
 	ps.add(pos, "", "%s", err)
 }
 
-// err reports all problems, in the order found, or nil.
+// merge takes over what other collected.
+func (ps *problems) merge(other problems) {
+	for _, err := range other.list {
+		if len(ps.list) == maxProblems {
+			ps.more++
+			continue
+		}
+		ps.list = append(ps.list, err)
+	}
+	ps.more += other.more
+}
+
+// sort orders the problems of one file as a reader meets them.
+func (ps *problems) sort() {
+	at := func(err error) Pos {
+		var p *Problem
+		if errors.As(err, &p) {
+			return p.Pos
+		}
+		return Pos{}
+	}
+	slices.SortStableFunc(ps.list, func(a, b error) int {
+		x, y := at(a), at(b)
+		return cmp.Or(cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column))
+	})
+}
+
+// err reports all problems, or nil.
 func (ps *problems) err() error {
 	if ps.more > 0 {
 		return errors.Join(append(ps.list, fmt.Errorf("and %d more", ps.more))...)

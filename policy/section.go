@@ -89,7 +89,7 @@ func (f *fileParser) host(key, value *yaml.Node, name string) {
 			var c compiler
 			c.p = &Policy{static: make(map[Host][]netip.Addr)}
 			c.hosts([]Entry{e})
-			f.errs.list = append(f.errs.list, c.errs.list...)
+			f.errs.merge(c.errs)
 			f.doc.Hosts = append(f.doc.Hosts, e)
 		}
 	}

@@ -1,0 +1,228 @@
+package policy
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func digest(t *testing.T, docs ...*Document) string {
+	t.Helper()
+	p, err := Compile(docs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := p.Digest()
+	if !strings.HasPrefix(d, "sha256:") || len(d) != 7+64 || d != p.Digest() {
+		t.Fatalf("digest %q", d)
+	}
+	return d
+}
+
+func TestDigestSame(t *testing.T) {
+	want := digest(t, doc("a.test", "b.test:22,443", "GET,POST https://c.test/x/**", "10.0.0.0/8", "!d.test", "=h.test=10.0.0.1,10.0.0.2"))
+	for name, d := range map[string][]*Document{
+		"order":     {doc("10.0.0.0/8", "b.test:22,443", "!d.test", "a.test", "GET,POST https://c.test/x/**", "=h.test=10.0.0.1,10.0.0.2")},
+		"spelling":  {doc("A.TEST.", "b.test:443,22", "POST,GET https://c.test:443/x/**", "10.0.0.0/8:80,443", "!d.test:*", "=h.test=10.0.0.2,10.0.0.1")},
+		"twice":     {doc("a.test", "a.test", "b.test:22,443", "GET,POST https://c.test/x/**", "10.0.0.0/8", "!d.test", "=h.test=10.0.0.1,10.0.0.2")},
+		"documents": {doc("a.test", "!d.test"), doc("b.test:22,443", "GET,POST https://c.test/x/**", "10.0.0.0/8", "=h.test=10.0.0.1,10.0.0.2")},
+	} {
+		if got := digest(t, d...); got != want {
+			t.Errorf("%s changes the digest", name)
+		}
+	}
+}
+
+func TestDigestDiffers(t *testing.T) {
+	secret := func(env, header, h string) *Document {
+		return &Document{Secrets: []Secret{{Env: env, Header: header, Hosts: []Host{host(t, h)}}}}
+	}
+	base := doc("a.test", "b.test")
+	seen := map[string]string{"": ""}
+	for name, extra := range map[string]*Document{
+		"base":          {},
+		"a rule":        doc("c.test"),
+		"a suffix":      doc("*.c.test"),
+		"a tree":        doc(".c.test"),
+		"a port":        doc("c.test:22"),
+		"raw":           doc("raw:c.test:22"),
+		"a deny rule":   doc("!c.test"),
+		"a method":      doc("GET https://c.test/**"),
+		"other method":  doc("POST https://c.test/**"),
+		"other path":    doc("GET https://c.test/v1/**"),
+		"an address":    doc("10.0.0.1"),
+		"a prefix":      doc("10.0.0.0/31"),
+		"a hosts entry": doc("=a.test=10.0.0.1"),
+		"its address":   doc("=a.test=10.0.0.2"),
+		"dns mode":      {DNS: DNS{Mode: "forward"}},
+		"an upstream":   {DNS: DNS{Upstreams: []Entry{{Text: "1.1.1.1"}}}},
+		"a limit":       {Limits: Limits{Connections: 1}},
+		"other limit":   {Limits: Limits{ConnectionsPerClient: 1}},
+		"audit":         {Audit: true},
+		"a secret":      secret("A", "X", "a.test"),
+		"its variable":  secret("B", "X", "a.test"),
+		"its header":    secret("A", "Y", "a.test"),
+		"its host":      secret("A", "X", "b.test"),
+	} {
+		d := digest(t, base, extra)
+		if other, dup := seen[d]; dup {
+			t.Errorf("%s and %s have one digest", name, other)
+		}
+		seen[d] = name
+	}
+	if digest(t, base) != digest(t, base, &Document{DNS: DNS{Mode: "synthetic"}}) {
+		t.Error("saying the default changes the digest")
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	rules := []string{"h.test:22", "GET https://p.test/v1/**", "web.test", "raw:x.test:9", "!bad.test", "8.8.8.8:53"}
+	for _, tt := range []struct{ to, addr, wire, server, request, want string }{
+		{"new.test:443", "", "", "", "", "new.test"},
+		{"new.test:80", "", "", "", "", "new.test"},
+		{"new.test:22", "", "", "", "", "new.test:22"},
+		{"new.test:0", "", "", "", "", "new.test"},
+		{"h.test:443", "", "", "", "", "h.test:443"},
+		{"bad.test:443", "", "", "", "", ""},
+		{"10.0.0.5:5432", "", "", "", "", "10.0.0.5:5432"},
+		{"[fd00::1]:5432", "", "", "", "", "[fd00::1]:5432"},
+		{"[2606:4700::1]:443", "", "", "", "", "2606:4700::1"},
+		{"0.0.0.0:443", "", "", "", "", ""},
+		{"web.test:443", "10.0.0.5", "", "", "", "10.0.0.5:443"},
+		{"web.test:443", "", "other", "", "", "raw:web.test:443"},
+		{"web.test:80", "", "other", "", "", "raw:web.test:80"},
+		{"web.test:443", "", "tls", "", "", "raw:web.test:443"},
+		{"web.test:443", "", "tls", "evil.test", "", ""},
+		{"web.test:80", "", "http", "evil.test", "", ""},
+		{"web.test:443", "", "bad", "", "", ""},
+		{"p.test:443", "", "other", "", "", ""},
+		{"p.test:443", "", "tls", "p.test", "POST /v1/x", "POST https://p.test/v1/x"},
+		{"p.test:443", "", "tls", "p.test", "GET /v2", "GET https://p.test/v2"},
+		{"p.test:443", "", "tls", "p.test", "GET /v2/a*", ""},
+		{"p.test:443", "", "tls", "p.test", "GET /v1/../v2", ""},
+		{"web.test:443", "", "", "", "", ""}, // allowed
+	} {
+		p := compileRules(t, rules...)
+		h, port := authority(t, tt.to)
+		r := Request{Host: h, Port: port, Server: host(t, tt.server)}
+		if tt.addr != "" {
+			r.Addr = netip.MustParseAddr(tt.addr)
+		}
+		r.Wire = map[string]Wire{"": WireUnseen, "tls": WireTLS, "http": WireHTTP, "other": WireOther, "bad": WireBad}[tt.wire]
+		r.Method, r.Path, _ = strings.Cut(tt.request, " ")
+		got := Suggest(r, p.Decide(r))
+		if got != tt.want {
+			t.Errorf("Suggest(%s %s %s %s %s) = %q, want %q", tt.to, tt.addr, tt.wire, tt.server, tt.request, got, tt.want)
+		}
+		if got == "" {
+			continue
+		}
+		if d := compileRules(t, append(slices.Clone(rules), got)...).Decide(r); !d.Allowed() {
+			t.Errorf("%s: the suggested rule %q does not allow it: %s", tt.to, got, d.Reason)
+		}
+	}
+}
+
+func TestReasonTable(t *testing.T) {
+	if int(ReasonInternal)+1 != len(reasonTable) {
+		t.Fatalf("%d reasons, %d rows", int(ReasonInternal)+1, len(reasonTable))
+	}
+	seen := make(map[string]bool)
+	for r := Reason(0); int(r) < len(reasonTable); r++ {
+		word := r.String()
+		if word == "" || seen[word] || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz_") != "" {
+			t.Errorf("reason %d has the word %q", r, word)
+		}
+		seen[word] = true
+		if r.Class() == ClassBug && r != ReasonInternal || r.Class() == ClassNone && r != ReasonAllowed {
+			t.Errorf("%s is of class %s", r, r.Class())
+		}
+	}
+	if r := Reason(255); r.String() != "unknown_reason" || r.Class() != ClassBug {
+		t.Errorf("an unknown reason is %s, %s", r, r.Class())
+	}
+	for v, want := range map[Verdict]string{Deny: "deny", Allow: "allow", Intercept: "intercept", 99: "deny"} {
+		if v.String() != want || (Decision{Verdict: v}).Allowed() != (want != "deny") {
+			t.Errorf("verdict %d is %q", v, v)
+		}
+	}
+	classes := make(map[string]bool)
+	for c := ClassBug; c <= ClassOverload; c++ {
+		classes[c.String()] = true
+	}
+	if len(classes) != int(ClassOverload)+1 || Class(99).String() != "bug" {
+		t.Errorf("classes %v", classes)
+	}
+}
+
+func TestPosString(t *testing.T) {
+	for want, p := range map[string]Pos{"": {}, "f.yaml:3:5": {"f.yaml", 3, 5}, "--allow #2": {"--allow", 2, 0}, "f.yaml": {File: "f.yaml"}} {
+		if got := p.String(); got != want {
+			t.Errorf("%#v = %q, want %q", p, got, want)
+		}
+	}
+}
+
+func TestPresets(t *testing.T) {
+	want := []string{
+		"anthropic", "crates", "debian", "docker-hub", "github", "gitlab", "go",
+		"google-ai", "huggingface", "maven", "npm", "openai", "pypi",
+	}
+	if got := PresetNames(); !slices.Equal(got, want) {
+		t.Fatalf("presets %q", got)
+	}
+	for _, name := range want {
+		text, ok := PresetText(name)
+		if !ok || !strings.HasPrefix(text, "# ") || !strings.Contains(text, "# Source") {
+			t.Errorf("%s does not say where it comes from", name)
+		}
+		p := compileRules(t, "@"+name)
+		allow, _ := p.Rules()
+		if len(allow) == 0 || len(allow) > 25 {
+			t.Errorf("%s has %d rules", name, len(allow))
+		}
+		for _, r := range allow {
+			if r.Pos.File != "preset:"+name || !strings.Contains(strings.Split(text, "\n")[r.Pos.Line-1], r.Text) {
+				t.Errorf("%s: %s is said to stand at %s", name, r.Text, r.Pos)
+			}
+		}
+		// A deny rule in the same document may cut a preset down.
+		if len(allow) > 0 && allow[0].Pos.Line > 0 && !strings.Contains(allow[0].Text, " ") {
+			compileRules(t, "@"+name, "!"+allow[0].Text)
+		}
+	}
+	for _, name := range []string{"", "nope", "../presets/npm", "npm.txt", "NPM"} {
+		if _, ok := PresetText(name); ok {
+			t.Errorf("there is a preset %q", name)
+		}
+	}
+	if _, err := Compile(doc("@npmm")); err == nil || !strings.Contains(err.Error(), "did you mean npm?") {
+		t.Errorf("a mistyped preset: %v", err)
+	}
+	if got, _ := compileRules(t, "@npm", "@npm").Rules(); len(got) != 2 {
+		t.Errorf("a preset named twice makes %d rules", len(got))
+	}
+}
+
+func TestRules(t *testing.T) {
+	p := compileRules(t, "b.test", "!x.test", "a.test", "!y.test")
+	allow, deny := p.Rules()
+	if len(allow) != 2 || allow[0].Text != "b.test" || allow[1].Index != 1 || allow[1].Deny || len(deny) != 2 || deny[1].Text != "y.test" || !deny[1].Deny {
+		t.Errorf("%v %v", allow, deny)
+	}
+	// The first of several matching rules is the one reported.
+	p = compileRules(t, "*.x.test", "a.x.test", ".x.test")
+	if d := p.Decide(Request{Host: host(t, "a.x.test"), Port: 443}); d.Rule.Index != 0 {
+		t.Errorf("rule %v decided", d.Rule)
+	}
+}
+
+func TestCurrent(t *testing.T) {
+	var c Current
+	p := compileRules(t, "a.test")
+	c.Store(p)
+	if c.Load() != p {
+		t.Error("the policy in force is another one")
+	}
+}
