@@ -168,9 +168,21 @@ func (r *relayed) sniff() bool {
 			return r.sniffEnd(err)
 		}
 		if len(f.c.held()) > 0 {
-			_ = f.c.SetReadDeadline(time.Now().Add(helloTimeout)) // TLS so far, and not whole
+			_ = f.c.SetReadDeadline(time.Now().Add(sniffTimeout(f.c.held())))
 		}
 	}
+}
+
+// tlsHandshake is the first byte of every ClientHello but SSLv2's.
+const tlsHandshake = 22
+
+// sniffTimeout is how long to wait for the rest of first bytes that may become
+// a ClientHello. What may only become an SSLv2 one is not held for long.
+func sniffTimeout(held []byte) time.Duration {
+	if held[0] == tlsHandshake {
+		return helloTimeout
+	}
+	return time.Second
 }
 
 // sniffEnd decides about a client that stopped before its first bytes were
@@ -178,8 +190,14 @@ func (r *relayed) sniff() bool {
 func (r *relayed) sniffEnd(err error) bool {
 	f := r.f
 	switch {
-	case errors.Is(err, io.EOF) && len(f.c.held()) == 0:
+	case len(f.c.held()) == 0 && !errors.Is(err, io.EOF):
+		r.abort()
+		return false
+	case len(f.c.held()) == 0 && errors.Is(err, io.EOF):
 		return true // it never spoke: its half-close is passed on
+	case f.c.held()[0] != tlsHandshake && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF)):
+		_ = f.c.SetReadDeadline(time.Time{})
+		return true
 	case errors.Is(err, errTooLong):
 		return r.judgeHello(wire.Hello{}, wire.Bad)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.EOF):

@@ -78,6 +78,10 @@ func (s *HelloScanner) Scan(b []byte) (Hello, State) {
 
 // begins tells TLS from other protocols by the first bytes. An SSLv2 hello is
 // Bad: it carries no name, and no client has a reason to send one.
+//
+// Threat: a client sends a record version that we take for another protocol
+// and a lenient server (crypto/tls takes any below 0x1000) for TLS -> such
+// bytes are TLS here too, with a version that is Bad.
 func begins(b []byte) State {
 	switch {
 	case len(b) == 0:
@@ -86,15 +90,26 @@ func begins(b []byte) State {
 		if len(b) < 2 {
 			return More
 		}
-		if b[1] != 3 {
+		if b[1] >= 0x10 {
 			return Other
 		}
 		return Done
-	case b[0]&0x80 != 0 && len(b) >= 5 && b[2] == typeClientHello &&
-		(b[3] == 3 && b[4] <= 4 || b[3] == 0 && b[4] == 2):
+	case sslv2(b):
+		if len(b) < 5 {
+			return More
+		}
 		return Bad
 	}
 	return Other
+}
+
+// sslv2 reports whether b may be the beginning of an SSLv2 ClientHello (RFC
+// 6101 appendix E), which offers SSLv2 or any version from SSLv3 on.
+func sslv2(b []byte) bool {
+	return b[0]&0x80 != 0 &&
+		(len(b) < 3 || b[2] == typeClientHello) &&
+		(len(b) < 4 || b[3] == 3 || b[3] == 0) &&
+		(len(b) < 5 || b[3] == 3 && b[4] <= 4 || b[3] == 0 && b[4] == 2)
 }
 
 // record reports the payload length of the record that b starts with. Other
