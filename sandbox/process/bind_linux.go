@@ -12,48 +12,42 @@ const maxNamed = 4096
 
 // bind is something brought back into a private root.
 type bind struct {
-	path     string // where it appears
-	source   string // the same, links resolved
-	dir      bool
-	readOnly bool
-	t        tree
+	Path     string // where it appears
+	Source   string // the same, links resolved
+	Dir      bool
+	ReadOnly bool
 }
 
 // planBinds picks up what is brought back into the private roots: the working
 // directory and HOME to read and write; to read what the person named, which is
 // files and directories in argv (also behind "=") and in the values of the
 // environment, the entries of PATH, and the program with what lies beside it.
-func (in *initProcess) planBinds(roots []string) ([]bind, error) {
+func (c *config) planBinds(roots []string) []bind {
 	var binds []bind
 	add := func(path string, readOnly bool) {
 		if b, ok := newBind(path, readOnly); ok {
 			binds = append(binds, placed(b, roots)...)
 		}
 	}
-	add(in.cfg.Dir, false)
-	add(in.cfg.Home, false)
-	for _, p := range in.named() {
+	add(c.Dir, false)
+	add(c.Home, false)
+	for _, p := range c.named() {
 		add(p, true)
 	}
 	slices.SortStableFunc(binds, func(a, b bind) int {
-		if n := strings.Count(a.path, "/") - strings.Count(b.path, "/"); n != 0 {
+		if n := strings.Count(a.Path, "/") - strings.Count(b.Path, "/"); n != 0 {
 			return n
 		}
-		return boolOrder(a.readOnly, b.readOnly)
+		return boolOrder(a.ReadOnly, b.ReadOnly)
 	})
 	var kept []bind
 	for _, b := range binds {
 		if covered(b, kept) {
 			continue
 		}
-		t, err := cloneTree(b.source, b.readOnly)
-		if err != nil {
-			return nil, err
-		}
-		b.t = t
 		kept = append(kept, b)
 	}
-	return kept, nil
+	return kept
 }
 
 // newBind reports what path names, if that is a regular file or a directory.
@@ -71,21 +65,21 @@ func newBind(path string, readOnly bool) (bind, bool) {
 	if err != nil || !fi.IsDir() && !fi.Mode().IsRegular() {
 		return bind{}, false
 	}
-	return bind{path: path, source: real, dir: fi.IsDir(), readOnly: readOnly, t: -1}, true
+	return bind{Path: path, Source: real, Dir: fi.IsDir(), ReadOnly: readOnly}, true
 }
 
 // placed reports where below roots b must appear: under the name it was given
 // and under its real one.
 func placed(b bind, roots []string) []bind {
 	var out []bind
-	if below(b.path, roots) {
+	if below(b.Path, roots) {
 		out = append(out, b)
 	}
-	if b.source != b.path && below(b.source, roots) {
-		b.path = b.source
+	if b.Source != b.Path && below(b.Source, roots) {
+		b.Path = b.Source
 		out = append(out, b)
 	}
-	return slices.DeleteFunc(out, func(b bind) bool { return b.dir && b.readOnly && runtimeDirectory(b.source) })
+	return slices.DeleteFunc(out, func(b bind) bool { return b.Dir && b.ReadOnly && runtimeDirectory(b.Source) })
 }
 
 // runtimeDirectory reports whether path is where a user's daemons keep their
@@ -98,7 +92,7 @@ func runtimeDirectory(path string) bool {
 // covered reports whether b can be seen through an outer bind already.
 func covered(b bind, outer []bind) bool {
 	for _, o := range outer {
-		if b.path == o.path || o.dir && strings.HasPrefix(b.path, o.path+"/") && (!o.readOnly || b.readOnly) {
+		if b.Path == o.Path || o.Dir && strings.HasPrefix(b.Path, o.Path+"/") && (!o.ReadOnly || b.ReadOnly) {
 			return true
 		}
 	}
@@ -116,9 +110,9 @@ func boolOrder(a, b bool) int {
 }
 
 // named lists the absolute paths that the person may have meant.
-func (in *initProcess) named() []string {
+func (c *config) named() []string {
 	var words []string
-	for i, a := range in.cfg.Argv {
+	for i, a := range c.Argv {
 		if i > 0 || strings.Contains(a, "/") {
 			words = append(words, a)
 		}
@@ -126,7 +120,7 @@ func (in *initProcess) named() []string {
 			words = append(words, v)
 		}
 	}
-	words = append(words, in.cfg.Paths...)
+	words = append(words, c.Paths...)
 	if len(words) > maxNamed {
 		words = words[:maxNamed]
 	}
@@ -136,11 +130,11 @@ func (in *initProcess) named() []string {
 			continue
 		}
 		if !filepath.IsAbs(w) {
-			w = filepath.Join(in.cfg.Dir, w)
+			w = filepath.Join(c.Dir, w)
 		}
 		paths = append(paths, w)
 	}
-	if prog, err := lookPath(in.cfg.Argv[0], in.cfg.Dir, in.cfg.Path); err == nil {
+	if prog, err := lookPath(c.Argv[0], c.Dir, c.Path); err == nil {
 		paths = append(paths, prog, filepath.Dir(prog))
 		if real, err := filepath.EvalSymlinks(prog); err == nil {
 			paths = append(paths, filepath.Dir(real))
@@ -150,12 +144,15 @@ func (in *initProcess) named() []string {
 }
 
 // bringBack attaches the binds.
-func (in *initProcess) bringBack(p *plan) error {
-	for _, b := range p.binds {
-		if err := mountPoint(b.path, b.dir); err != nil {
+func (in *initProcess) bringBack(p *picked) error {
+	for i, b := range in.cfg.Plan.Binds {
+		if p.binds[i] < 0 {
+			continue
+		}
+		if err := mountPoint(b.Path, b.Dir); err != nil {
 			return err
 		}
-		if err := b.t.attach(b.path); err != nil {
+		if err := p.binds[i].attach(b.Path); err != nil {
 			return err
 		}
 	}

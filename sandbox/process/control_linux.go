@@ -6,10 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"egressd/netns"
 )
@@ -86,28 +87,19 @@ type failReport struct {
 }
 
 // conn frames messages over a stream socket: four bytes of length, then JSON.
-// Descriptors travel with the first byte. Send is safe for concurrent use.
+// Descriptors travel with the first byte. Calls block without Go's poller,
+// which would cost the init's start a millisecond; shutdown wakes them. Send is
+// safe for concurrent use.
 type conn struct {
-	c  *net.UnixConn
+	fd int
 	mu sync.Mutex // serialises frames
 }
 
-// newConn takes over f.
-func newConn(f *os.File) (*conn, error) {
-	defer f.Close()
-	c, err := net.FileConn(f)
-	if err != nil {
-		return nil, fmt.Errorf("control socket: %w", err)
-	}
-	uc, ok := c.(*net.UnixConn)
-	if !ok {
-		c.Close()
-		return nil, errors.New("control socket: not a unix socket")
-	}
-	return &conn{c: uc}, nil
-}
+// close closes the socket, which nobody may be using any more.
+func (c *conn) close() { unix.Close(c.fd) }
 
-func (c *conn) Close() error { return c.c.Close() }
+// shutdown ends the talk: receive returns io.EOF on both sides.
+func (c *conn) shutdown() { unix.Shutdown(c.fd, unix.SHUT_RDWR) } //nolint:errcheck // the other side is gone then
 
 // send writes m, passing fds along; they stay open here.
 func (c *conn) send(m message, fds ...int) error {
@@ -122,16 +114,19 @@ func (c *conn) send(m message, fds ...int) error {
 	frame = append(frame, body...)
 	var oob []byte
 	if len(fds) > 0 {
-		oob = syscall.UnixRights(fds...)
+		oob = unix.UnixRights(fds...)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n, _, err := c.c.WriteMsgUnix(frame, oob, nil)
-	if err != nil {
-		return fmt.Errorf("control socket: %w", err)
-	}
-	if _, err := c.c.Write(frame[n:]); err != nil {
-		return fmt.Errorf("control socket: %w", err)
+	for len(frame) > 0 {
+		n, err := unix.SendmsgN(c.fd, frame, oob, nil, unix.MSG_NOSIGNAL)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("control socket: %w", err)
+		}
+		frame, oob = frame[n:], nil
 	}
 	return nil
 }
@@ -140,30 +135,18 @@ func (c *conn) send(m message, fds ...int) error {
 // caller closes. io.EOF means that the other side is gone.
 func (c *conn) receive() (m message, fds []*os.File, err error) {
 	var head [4]byte
-	oob := make([]byte, syscall.CmsgSpace(4*maxMessageFDs))
-	n, oobn, flags, _, err := c.c.ReadMsgUnix(head[:], oob)
-	if err != nil {
+	if fds, err = c.read(head[:]); err != nil {
+		closeAll(fds)
 		return m, nil, err
 	}
-	if n == 0 {
-		return m, nil, io.EOF
+	size := binary.BigEndian.Uint32(head[:])
+	if size > maxMessageBytes {
+		closeAll(fds)
+		return m, nil, errors.New("control message: too large")
 	}
-	fds, err = parseRights(oob[:oobn])
-	if err == nil && flags&syscall.MSG_CTRUNC != 0 {
-		err = errors.New("control socket: descriptors were cut off")
-	}
-	if err == nil {
-		_, err = io.ReadFull(c.c, head[n:])
-	}
-	var body []byte
-	if size := binary.BigEndian.Uint32(head[:]); err == nil {
-		if size > maxMessageBytes {
-			err = errors.New("control message: too large")
-		} else {
-			body = make([]byte, size)
-			_, err = io.ReadFull(c.c, body)
-		}
-	}
+	body := make([]byte, size)
+	more, err := c.read(body)
+	closeAll(more) // there are none: descriptors travel with the first byte
 	if err == nil {
 		err = json.Unmarshal(body, &m)
 	}
@@ -172,6 +155,33 @@ func (c *conn) receive() (m message, fds []*os.File, err error) {
 		return m, nil, err
 	}
 	return m, fds, nil
+}
+
+// read fills b.
+func (c *conn) read(b []byte) (fds []*os.File, err error) {
+	oob := make([]byte, unix.CmsgSpace(4*maxMessageFDs))
+	for len(b) > 0 {
+		n, oobn, flags, _, err := unix.Recvmsg(c.fd, b, oob, unix.MSG_CMSG_CLOEXEC)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return fds, fmt.Errorf("control socket: %w", err)
+		}
+		if n == 0 {
+			return fds, io.EOF
+		}
+		files, err := parseRights(oob[:oobn])
+		fds = append(fds, files...)
+		if err == nil && flags&unix.MSG_CTRUNC != 0 {
+			err = errors.New("control socket: descriptors were cut off")
+		}
+		if err != nil {
+			return fds, err
+		}
+		b = b[n:]
+	}
+	return fds, nil
 }
 
 func parseRights(oob []byte) ([]*os.File, error) {

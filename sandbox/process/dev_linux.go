@@ -2,40 +2,28 @@ package process
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
 // device is a device node brought into the private /dev.
-type device struct {
-	path string
-	t    tree
-}
+type device struct{ Source, Path string }
 
-// planDevices picks up the devices that every program may use, and the
-// terminal that the launcher was given.
-func (in *initProcess) planDevices() ([]device, error) {
+// planDevices lists the devices that every program may use, and the terminal
+// that the launcher was given.
+func planDevices(terminal string) []device {
 	var devices []device
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
-		t, err := cloneTree("/dev/"+name, false)
-		if errors.Is(err, fs.ErrNotExist) && name != "null" {
-			continue
+		path := "/dev/" + name
+		if _, err := os.Lstat(path); err == nil || name == "null" {
+			devices = append(devices, device{path, path})
 		}
-		if err != nil {
-			return nil, err
-		}
-		devices = append(devices, device{"/dev/" + name, t})
 	}
-	if in.cfg.Terminal != "" {
-		t, err := cloneTree(in.cfg.Terminal, false)
-		if err != nil {
-			return nil, err
-		}
-		devices = append(devices, device{"/dev/console", t})
+	if terminal != "" {
+		devices = append(devices, device{terminal, "/dev/console"})
 	}
-	return devices, nil
+	return devices
 }
 
 // mountDev builds a small /dev.
@@ -44,7 +32,7 @@ func (in *initProcess) planDevices() ([]device, error) {
 // same user, vsock, a disk or a tun device for root) -> only the harmless ones
 // are there, terminals made inside are in an instance of their own, and the
 // launcher's terminal is /dev/console.
-func (in *initProcess) mountDev(p *plan) error {
+func (in *initProcess) mountDev(p *picked) error {
 	dev, err := newTree("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, [2]string{"mode", "755"}, [2]string{"size", "1m"})
 	if err != nil {
 		return err
@@ -52,11 +40,11 @@ func (in *initProcess) mountDev(p *plan) error {
 	if err := dev.attach("/dev"); err != nil {
 		return err
 	}
-	for _, d := range p.devices {
-		if err := mountPoint(d.path, false); err != nil {
+	for i, d := range in.cfg.Plan.Devices {
+		if err := mountPoint(d.Path, false); err != nil {
 			return err
 		}
-		if err := d.t.attach(d.path); err != nil {
+		if err := p.devices[i].attach(d.Path); err != nil {
 			return err
 		}
 	}

@@ -45,23 +45,16 @@ type handOver struct {
 func runInit(args []string) int {
 	runtime.LockOSThread() // credentials belong to threads; this one forks the harness
 	again := len(args) == 1 && args[0] == "again"
-	first := uint(controlFD + 1)
-	if again {
-		first = handOverFD + 1
-	}
 	// Threat: a descriptor that the launcher inherited (a socket, a directory
 	// outside) reaches the harness -> everything but stdio and the control
-	// socket is closed before anything else is opened. Left over: what the
-	// person connects to stdin, stdout and stderr.
-	if err := unix.CloseRange(first, math.MaxUint32, 0); err != nil {
+	// socket closes when the harness is executed (not at once: some are the Go
+	// runtime's own). Left over: what the person connects to stdin, stdout and
+	// stderr.
+	if err := unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return initCrashed
 	}
-	unix.CloseOnExec(controlFD)
-	ctl, err := newConn(os.NewFile(controlFD, "control"))
-	if err != nil {
-		return initCrashed
-	}
-	in := &initProcess{ctl: ctl}
+	in := &initProcess{ctl: &conn{fd: controlFD}}
+	var err error
 	swallowSignals()
 	if again {
 		err = in.takeOver()
@@ -200,20 +193,16 @@ func (in *initProcess) again() error {
 	if _, err := f.WriteAt(state, 0); err != nil {
 		return err
 	}
-	ctl, err := in.ctl.c.File()
-	if err != nil {
+	if _, err := unix.FcntlInt(controlFD, unix.F_SETFD, 0); err != nil {
 		return err
 	}
-	// Both may sit where the other goes: move them out of the way first.
-	for i, from := range []int{int(ctl.Fd()), fd} {
-		if err := unix.Dup3(from, 100+i, unix.O_CLOEXEC); err != nil {
-			return err
-		}
+	if fd == handOverFD {
+		_, err = unix.FcntlInt(handOverFD, unix.F_SETFD, 0)
+	} else {
+		err = unix.Dup3(fd, handOverFD, 0)
 	}
-	for i, to := range []int{controlFD, handOverFD} {
-		if err := unix.Dup3(100+i, to, 0); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	return syscall.Exec("/proc/self/exe", []string{stageName, "again"}, []string{})
 }

@@ -41,33 +41,60 @@ func hostSockets() ([]string, error) {
 	return paths, sc.Err()
 }
 
-// knownSockets are sockets under a home directory whose servers may live in
-// another network namespace (a container, a virtual machine's helper), where
-// /proc/net/unix does not show them.
-var knownSockets = []string{
-	".gnupg/S.*", ".gnupg/*/S.*", ".ssh/*", ".ssh/*/*", ".docker/run/*", ".docker/desktop/*", ".docker/*.sock",
-	".colima/*/*.sock", ".colima/*.sock", ".lima/*/*.sock", ".lima/*/sock/*", ".rd/*.sock", ".orbstack/run/*",
-	".local/share/containers/podman/*/*.sock", ".local/share/containers/podman/machine/*/*.sock",
-	".vscode*/*.sock", ".vscode-server/*/*.sock", ".cache/*/*.sock", ".cache/*/*.socket", ".config/*/*.sock", ".config/*/*.socket",
-	".local/share/*/*.sock", ".local/state/*/*.sock", ".emacs.d/server/*", ".tmux/*", ".screen/*", ".kube/*.sock", ".minikube/*.sock",
+// knownSocketDirs are places under a home directory for sockets whose servers
+// may live in another network namespace (a container, a virtual machine's
+// helper), where /proc/net/unix does not show them.
+var knownSocketDirs = []string{
+	".gnupg", ".ssh", ".docker", ".colima", ".config/colima", ".lima", ".rd", ".orbstack",
+	".local/share/containers/podman", ".minikube", ".vscode-server", ".emacs.d/server", ".tmux", ".screen",
+}
+
+// Bounds of the search for sockets.
+const (
+	searchDepth   = 3
+	searchEntries = 1024 // in one directory
+)
+
+// socketsBelow lists the sockets in dir, and depth-1 levels further down.
+func socketsBelow(dir string, depth int) []string {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(searchEntries) // what could be read counts
+	var out []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case e.Type() == fs.ModeSocket:
+			out = append(out, path)
+		case e.IsDir() && depth > 1:
+			out = append(out, socketsBelow(path, depth-1)...)
+		}
+	}
+	return out
 }
 
 // planMasks lists every path by which a socket of the host could still be
 // reached once the private roots are in place.
-func (in *initProcess) planMasks(p *plan) []string {
-	paths := in.cfg.Sockets
-	for _, pattern := range knownSockets {
-		if in.cfg.Home == "" {
-			break
+func (c *config) planMasks() ([]string, error) {
+	paths, err := hostSockets()
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range knownSocketDirs {
+		if c.Home != "" {
+			paths = append(paths, socketsBelow(filepath.Join(c.Home, dir), searchDepth)...)
 		}
-		found, _ := filepath.Glob(filepath.Join(in.cfg.Home, pattern)) // the patterns are well-formed
-		paths = append(paths, found...)
 	}
-	for _, pattern := range []string{"*.sock", "*/*.sock", "S.*", "*.socket"} {
-		found, _ := filepath.Glob(filepath.Join(in.cfg.Dir, pattern))
-		paths = append(paths, found...)
+	paths = append(paths, socketsBelow(c.Dir, 1)...)
+	for _, b := range c.Plan.Binds {
+		if b.Dir {
+			paths = append(paths, socketsBelow(b.Path, 2)...)
+		}
 	}
-	mounts := readMounts()
+	var mounts mountTable
 	seen := map[string]bool{}
 	var out []string
 	for _, path := range paths {
@@ -78,24 +105,31 @@ func (in *initProcess) planMasks(p *plan) []string {
 		if fi, err := os.Lstat(real); err != nil || fi.Mode().Type() != fs.ModeSocket {
 			continue
 		}
-		for _, alias := range append(mounts.aliases(real), real) {
+		if mounts == nil {
+			if mounts, err = readMounts(); err != nil {
+				return nil, err
+			}
+		}
+		// A path that leads through a link counts under both names: a bind may
+		// have brought the link's name back as a directory.
+		for _, alias := range append(mounts.aliases(real), real, path) {
 			if !seen[alias] {
 				seen[alias] = true
 				out = append(out, alias)
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 // maskSockets hides every planned socket that can still be seen behind an
 // empty file that nobody may open: connecting to it is refused.
-func (in *initProcess) maskSockets(p *plan) error {
-	if len(p.masks) > maxSockets {
+func (in *initProcess) maskSockets(*picked) error {
+	if len(in.cfg.Plan.Masks) > maxSockets {
 		return errors.New("too many unix sockets outside /tmp and /run to hide them all")
 	}
 	var mask string
-	for _, path := range p.masks {
+	for _, path := range in.cfg.Plan.Masks {
 		if fi, err := os.Lstat(path); err != nil || fi.Mode().Type() != fs.ModeSocket {
 			continue // behind a private root, or gone
 		}
@@ -124,10 +158,10 @@ type mountEntry struct {
 
 type mountTable []mountEntry
 
-func readMounts() mountTable {
+func readMounts() (mountTable, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer f.Close()
 	var t mountTable
@@ -140,7 +174,7 @@ func readMounts() mountTable {
 		}
 		t = append(t, mountEntry{device: w[2], root: unescapeMount(w[3]), point: unescapeMount(w[4])})
 	}
-	return t
+	return t, sc.Err()
 }
 
 // unescapeMount undoes the octal escapes of mountinfo.

@@ -22,30 +22,19 @@ import (
 // elsewhere after the start, on kernels whose Landlock does not know sockets.
 var privateRoots = []string{"/tmp", "/var/tmp", "/run", "/var/run"}
 
-// plan is what the walls need to know before the first mount hides it.
-type plan struct {
-	roots   []string // existing private roots
-	binds   []bind   // what is brought back, outermost first
-	masks   []string // sockets to hide
-	devices []device
-	cgroup  tree // -1: none
-	resolv  string
-	hosts   []byte // nil: no /etc/hosts
-}
-
 // mountWalls builds the file-system walls. Order matters: everything that is
 // brought back is picked up before anything is hidden.
 func (in *initProcess) mountWalls() error {
 	if err := makePrivate(); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
 	}
-	p, err := in.plan()
+	p, err := in.pickUp()
 	if err != nil {
 		return err
 	}
 	steps := []struct {
 		name string
-		do   func(*plan) error
+		do   func(*picked) error
 	}{
 		{"proc", in.mountProc},
 		{"sys", in.mountSys},
@@ -67,23 +56,29 @@ func (in *initProcess) mountWalls() error {
 	return nil
 }
 
-func (in *initProcess) plan() (*plan, error) {
-	p := &plan{cgroup: -1}
-	for _, r := range privateRoots {
-		if fi, err := os.Lstat(r); err == nil && fi.IsDir() {
-			p.roots = append(p.roots, r)
+// picked is what was picked up before the first mount hides it.
+type picked struct {
+	binds   []tree // one for each of the plan's; -1: it is gone
+	devices []tree
+	cgroup  tree // -1: none
+}
+
+func (in *initProcess) pickUp() (*picked, error) {
+	p := &picked{cgroup: -1}
+	for _, b := range in.cfg.Plan.Binds {
+		t, err := cloneTree(b.Source, b.ReadOnly)
+		if err != nil && !(b.ReadOnly && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission))) {
+			return nil, err
 		}
+		p.binds = append(p.binds, t)
 	}
-	p.resolv = resolvTarget()
-	p.hosts = loopbackHosts()
-	var err error
-	if p.devices, err = in.planDevices(); err != nil {
-		return nil, err
+	for _, d := range in.cfg.Plan.Devices {
+		t, err := cloneTree(d.Source, false)
+		if err != nil {
+			return nil, err
+		}
+		p.devices = append(p.devices, t)
 	}
-	if p.binds, err = in.planBinds(p.roots); err != nil {
-		return nil, err
-	}
-	p.masks = in.planMasks(p)
 	if t, err := cloneTree("/sys/fs/cgroup", true); err == nil {
 		p.cgroup = t
 	}
@@ -97,7 +92,7 @@ func (in *initProcess) plan() (*plan, error) {
 // settings such as core_pattern, which run programs outside -> a fresh /proc,
 // the settings in it read-only. Where the kernel refuses a fresh one (a
 // container masks parts of its own) nothing is run.
-func (in *initProcess) mountProc(*plan) error {
+func (in *initProcess) mountProc(*picked) error {
 	t, err := newTree("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	if errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("the kernel refuses a fresh /proc, most likely because this container masks parts of its own: %w", err)
@@ -131,7 +126,7 @@ func (in *initProcess) mountProc(*plan) error {
 
 // mountSys mounts the devices and settings of this network namespace, or
 // keeps the host's where the kernel refuses that; read-only both ways.
-func (in *initProcess) mountSys(p *plan) error {
+func (in *initProcess) mountSys(p *picked) error {
 	if fi, err := os.Stat("/sys"); err != nil || !fi.IsDir() {
 		return nil
 	}
@@ -152,8 +147,8 @@ func (in *initProcess) mountSys(p *plan) error {
 	return nil
 }
 
-func (in *initProcess) mountPrivate(p *plan) error {
-	for _, r := range p.roots {
+func (in *initProcess) mountPrivate(*picked) error {
+	for _, r := range in.cfg.Plan.Roots {
 		mode, size := "1777", "50%"
 		if strings.HasSuffix(r, "run") {
 			mode, size = "755", "10%"
@@ -166,12 +161,12 @@ func (in *initProcess) mountPrivate(p *plan) error {
 			return err
 		}
 	}
-	if d := in.cfg.TmpDir; below(d, p.roots) {
+	if d := in.cfg.TmpDir; below(d, in.cfg.Plan.Roots) {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return err
 		}
 	}
-	if d := in.cfg.RuntimeDir; below(d, p.roots) {
+	if d := in.cfg.RuntimeDir; below(d, in.cfg.Plan.Roots) {
 		if err := os.MkdirAll(filepath.Dir(d), 0o755); err != nil {
 			return err
 		}
@@ -179,7 +174,7 @@ func (in *initProcess) mountPrivate(p *plan) error {
 			return err
 		}
 	}
-	if below("/run/lock", p.roots) {
+	if below("/run/lock", in.cfg.Plan.Roots) {
 		if err := os.Mkdir("/run/lock", 0o755); err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func resolvTarget() string {
 // loopbackHosts reports the lines of /etc/hosts that name loopback addresses.
 // Every other name must be asked at the DNS door, or a connection would arrive
 // as a bare address that no rule knows.
-func loopbackHosts() []byte {
+func loopbackHosts() *string {
 	data, err := os.ReadFile("/etc/hosts")
 	if err != nil {
 		return nil
@@ -52,7 +52,8 @@ func loopbackHosts() []byte {
 			out = append(out, strings.Join(fields, " ")+"\n"...)
 		}
 	}
-	return out
+	text := string(out)
+	return &text
 }
 
 // runtimeDir is where the run's own files are: the resolver's configuration
@@ -67,10 +68,10 @@ func runtimeDir() string {
 }
 
 // mountNames makes names inside resolve at the DNS door.
-func (in *initProcess) mountNames(p *plan) error {
+func (in *initProcess) mountNames(*picked) error {
 	files := map[string][]byte{"resolv.conf": []byte(resolvConf)}
-	if p.hosts != nil {
-		files["hosts"] = p.hosts
+	if in.cfg.Plan.Hosts != nil {
+		files["hosts"] = []byte(*in.cfg.Plan.Hosts)
 	}
 	if in.cfg.CA != nil {
 		files["ca.pem"] = in.cfg.CA
@@ -79,23 +80,23 @@ func (in *initProcess) mountNames(p *plan) error {
 	if err := mountFiles(dir, files); err != nil {
 		return err
 	}
-	if p.hosts != nil {
+	if in.cfg.Plan.Hosts != nil {
 		if err := bindOver(dir+"/hosts", "/etc/hosts", true); err != nil {
 			return err
 		}
 	}
-	if p.resolv == "" {
+	if in.cfg.Plan.Resolv == "" {
 		return nil // the C library asks 127.0.0.1 by itself
 	}
-	if below(p.resolv, p.roots) {
-		if err := mountPoint(p.resolv, false); err != nil {
+	if below(in.cfg.Plan.Resolv, in.cfg.Plan.Roots) {
+		if err := mountPoint(in.cfg.Plan.Resolv, false); err != nil {
 			return err
 		}
 	}
-	if _, err := os.Lstat(p.resolv); err != nil {
+	if _, err := os.Lstat(in.cfg.Plan.Resolv); err != nil {
 		return nil //nolint:nilerr // a dangling link elsewhere: as if there were none
 	}
-	return bindOver(dir+"/resolv.conf", p.resolv, true)
+	return bindOver(dir+"/resolv.conf", in.cfg.Plan.Resolv, true)
 }
 
 // mountFiles mounts a read-only file system that holds files on dir.

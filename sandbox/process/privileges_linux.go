@@ -67,10 +67,11 @@ func (in *initProcess) dropCapabilities() error {
 		return fmt.Errorf("ambient capabilities: %w", err)
 	}
 	for c := uintptr(0); ; c++ {
-		if _, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0); err != nil {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) && c > 0 {
 			break // past the last capability this kernel knows
 		}
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil {
+		if err != nil {
 			return fmt.Errorf("bounding set: %w", err)
 		}
 	}

@@ -15,10 +15,10 @@ import (
 // file is a read-only mount, and every directory above it that could be renamed
 // is a mount as well, which the kernel does not let anybody rename. Left over:
 // a symbolic link that names the file; the file behind it stays.
-func (in *initProcess) protect(p *plan) error {
+func (in *initProcess) protect(*picked) error {
 	for _, path := range in.cfg.Protect {
 		real, err := filepath.EvalSymlinks(path)
-		if os.IsNotExist(err) && below(filepath.Clean(path), p.roots) {
+		if os.IsNotExist(err) && below(filepath.Clean(path), in.cfg.Plan.Roots) {
 			continue // hidden by a private root
 		}
 		if err != nil {

@@ -81,10 +81,6 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	sockets, err := hostSockets()
-	if err != nil {
-		return nil, err
-	}
 	protect, err := s.protected()
 	if err != nil {
 		return nil, err
@@ -95,7 +91,7 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 		TmpDir: envValue(s.spec.Env, "TMPDIR"), RuntimeDir: envValue(s.spec.Env, "XDG_RUNTIME_DIR"),
 		UserNS:  s.child.userNS,
 		Capture: netns.Capture{Mode: netns.Mode(s.b.CaptureMode), Ports: s.policy().Ports()},
-		Sockets: sockets, Protect: protect, CA: s.gate.bundle,
+		Protect: protect, CA: s.gate.bundle,
 		Terminal: terminalPath(stdio), Controls: s.tty != nil,
 		Skip: s.b.hooks.skip,
 	}
@@ -111,7 +107,23 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 	if isTerminal(stdio[0]) && isTerminal(stdio[1]) && s.tty.owned() {
 		c.Foreground, s.tty.granted = true, true
 	}
-	return c, nil
+	return c, c.plan()
+}
+
+// plan looks at the host's file system.
+func (c *config) plan() error {
+	p := &c.Plan
+	for _, r := range privateRoots {
+		if fi, err := os.Lstat(r); err == nil && fi.IsDir() {
+			p.Roots = append(p.Roots, r)
+		}
+	}
+	p.Resolv, p.Hosts = resolvTarget(), loopbackHosts()
+	p.Devices = planDevices(c.Terminal)
+	p.Binds = c.planBinds(p.Roots)
+	var err error
+	p.Masks, err = c.planMasks()
+	return err
 }
 
 // protected lists what the inside may not change: what the caller named and

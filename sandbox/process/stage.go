@@ -9,3 +9,6 @@ func Stage(args []string) (code int, isStage bool) {
 	}
 	return runInit(args[1:]), true
 }
+
+// stageName is argv[0] of the init, by which Stage knows it.
+const stageName = "launch-init"

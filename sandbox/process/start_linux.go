@@ -17,7 +17,7 @@ import (
 
 // child is a started init.
 type child struct {
-	proc   *os.Process
+	pid    int
 	ctl    *conn
 	userNS bool
 }
@@ -34,32 +34,45 @@ func (b *Backend) start(stdio [3]*os.File) (*child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "control"), os.NewFile(uintptr(pair[1]), "control")
-	defer theirs.Close()
-	ctl, err := newConn(ours)
-	if err != nil {
-		return nil, err
-	}
-	files := []*os.File{stdio[0], stdio[1], stdio[2], theirs}
+	ctl := &conn{fd: pair[0]}
+	defer unix.Close(pair[1])
+	files := []uintptr{stdio[0].Fd(), stdio[1].Fd(), stdio[2].Fd(), uintptr(pair[1])}
 	userNS := true
-	proc, err := b.fork(files, userNS)
+	pid, err := b.fork(files, userNS)
 	if refusedUserNS(err) && hasCapability(unix.CAP_SYS_ADMIN) {
 		// Root in a container that may not make user namespaces can make the
 		// others without one. The harness loses every capability all the same.
 		userNS = false
-		proc, err = b.fork(files, userNS)
+		pid, err = b.fork(files, userNS)
 	}
 	if err != nil {
-		ctl.Close()
+		ctl.close()
 		return nil, namespaceError(err)
 	}
-	return &child{proc: proc, ctl: ctl, userNS: userNS}, nil
+	return &child{pid: pid, ctl: ctl, userNS: userNS}, nil
 }
+
+// kill ends the init and everything inside.
+func (c *child) kill() { unix.Kill(c.pid, unix.SIGKILL) } //nolint:errcheck // not yet waited for, so it is ours
+
+// wait waits until the init and everything inside is gone.
+func (c *child) wait() {
+	for {
+		var st unix.WaitStatus
+		if _, err := unix.Wait4(c.pid, &st, 0, nil); !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// stageEnv is the init's environment: nothing of the person's, and no search
+// for a processor limit, which the Go runtime would make at every start.
+var stageEnv = []string{"GOMAXPROCS=2"}
 
 // namespaces is what the init gets of its own.
 const namespaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 
-func (b *Backend) fork(files []*os.File, userNS bool) (*os.Process, error) {
+func (b *Backend) fork(files []uintptr, userNS bool) (int, error) {
 	attr := &syscall.SysProcAttr{
 		Cloneflags: namespaces,
 		Pdeathsig:  syscall.SIGKILL,
@@ -74,10 +87,10 @@ func (b *Backend) fork(files []*os.File, userNS bool) (*os.Process, error) {
 	if userNS {
 		attr.Cloneflags |= unix.CLONE_NEWUSER
 		if err := b.mapIDs(attr); err != nil {
-			return nil, err
+			return 0, err
 		}
 	}
-	return os.StartProcess(b.hooks.executable(), []string{stageName}, &os.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: attr})
+	return syscall.ForkExec(b.hooks.executable(), []string{stageName}, &syscall.ProcAttr{Dir: "/", Env: stageEnv, Files: files, Sys: attr})
 }
 
 // mapIDs maps ids to themselves: one user for an ordinary user, everything for

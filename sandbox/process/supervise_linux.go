@@ -113,14 +113,15 @@ func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []publish
 	doors, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	defer func() {
-		s.child.proc.Kill() //nolint:errcheck // it has ended by itself, mostly
+		s.child.kill() // it has ended by itself, mostly
 		closeDoors()
-		s.child.ctl.Close()
-		s.child.proc.Wait() //nolint:errcheck // nothing to learn: the init reported before
-		for range s.messages {
-			// Drained, so that the reader can end.
+		s.child.ctl.shutdown()
+		for im := range s.messages {
+			closeAll(im.fds) // drained, so that the reader can end
 		}
+		s.child.wait()
 		wg.Wait()
+		s.child.ctl.close()
 		s.dials.fail(errors.New("the run has ended"))
 	}()
 	go s.read()

@@ -2,8 +2,6 @@ package process
 
 import "egressd/netns"
 
-// stageName is argv[0] of the init, by which [Stage] knows it.
-const stageName = "launch-init"
 
 // config tells the init what to set up. It crosses the control socket, so
 // neither the init's argv nor its environment holds anything.
@@ -22,7 +20,7 @@ type config struct {
 	Capture   netns.Capture
 	Localhost []uint16 // ports to listen on at localhost inside
 
-	Sockets []string // pathname unix sockets that exist on this host
+	Plan    plan
 	Protect []string // files nobody inside may change
 
 	CA []byte // certificates in PEM for ca.pem; nil: no interception
@@ -32,4 +30,15 @@ type config struct {
 	Controls   bool   // the launcher has a controlling terminal
 
 	Skip map[string]bool // walls left out; tests only
+}
+
+// plan is what the supervisor finds out for the init about the host's file
+// system, while the init starts.
+type plan struct {
+	Roots   []string // directories that become private
+	Binds   []bind   // what is brought back, outermost first
+	Masks   []string // sockets to hide
+	Devices []device
+	Resolv  string  // the file behind /etc/resolv.conf; "" none
+	Hosts   *string // for /etc/hosts; nil: there is none
 }
