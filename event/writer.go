@@ -296,7 +296,9 @@ func (w *Writer) Close() error {
 	if len(w.rest) > 0 {
 		errs = append(errs, errors.New("events: the last line is cut short"))
 	}
-	if !w.stalled {
+	if w.stalled {
+		errs = append(errs, ErrStalled)
+	} else {
 		errs = append(errs, w.sync())
 	}
 	return errors.Join(errs...)
