@@ -381,3 +381,12 @@ func openCaptured(g *testGate, host string, port uint16) (net.Conn, error) {
 }
 
 func mustAddr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func hostOf(t testing.TB, s string) policy.Host {
+	t.Helper()
+	h, err := policy.ParseHost(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
