@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -33,7 +34,7 @@ func (c *Client) Run() error {
 	c.request("2", "a request to a host that no rule names", BlockedHost, true, false)
 	c.request("3", "an allowed host by a program that ignores the proxy variables", AllowedHost, false, true)
 	c.request("4", "the other host, proxy variables ignored", BlockedHost, false, false)
-	c.literal("5", "an address, no name asked", "203.0.113.7:443")
+	c.literal("5", "an address, no name asked", "203.0.113.7:22")
 	c.datagram("6", "UDP, as QUIC or a DNS tunnel would use it", "203.0.113.7:4433")
 	if len(c.wrong) > 0 {
 		return errors.New("demo: " + strings.Join(c.wrong, "; "))
@@ -78,6 +79,7 @@ func (c *Client) get(target string, proxied bool) (string, error) {
 			return "", fmt.Errorf("demo: HTTPS_PROXY=%q is no proxy", c.ProxyURL)
 		}
 		transport.Proxy = http.ProxyURL(u)
+		transport.OnProxyConnectResponse = explained
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -95,6 +97,15 @@ func (c *Client) get(target string, proxied bool) (string, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
 	return strings.TrimSpace(string(body)), errors.Join(err, resp.Body.Close())
+}
+
+// explained keeps the gate's own words for its refusal (RFC 9209), which
+// net/http drops.
+func explained(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	return fmt.Errorf("%s, Proxy-Status: %s", resp.Status, resp.Header.Get("Proxy-Status"))
 }
 
 func (c *Client) literal(n, what, target string) {
@@ -117,8 +128,11 @@ func refused(ctx context.Context, conn net.Conn) error {
 		}
 	}
 	_, err := conn.Read(make([]byte, 1))
-	if errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return errors.New("closed by the gate")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return errors.New("refused")
 	}
 	return err
 }

@@ -27,7 +27,6 @@ type total struct {
 	key
 	count   int
 	bytes   int64
-	audited bool
 	suggest string
 	order   int // of first appearance
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"egressd/policy"
 )
 
 // Bounds of the text.
@@ -24,13 +26,19 @@ const (
 func (c *Collector) Write(w io.Writer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	allowed, blocked, audited := ordered(c.allowed), c.worthSaying(), ordered(c.audited)
-	if len(allowed)+len(blocked) == 0 {
+	allowed, audited := ordered(c.allowed), ordered(c.audited)
+	blocked, failed := c.worthSaying()
+	if len(allowed)+len(blocked)+len(failed)+c.overflow == 0 {
 		return nil
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "launch: %s allowed, %s\n", plural(len(allowed), "destination"), nothing(len(blocked)))
+	fmt.Fprintf(&b, "launch: %s allowed, %s", plural(len(allowed), "destination"), nothing(len(blocked)))
+	if len(failed) > 0 {
+		fmt.Fprintf(&b, ", %d failed", len(failed))
+	}
+	b.WriteByte('\n')
 	table(&b, "allowed", allowed, maxAllowedLines)
+	table(&b, "failed", failed, maxBlockedLines)
 	table(&b, "blocked", blocked, maxBlockedLines)
 	if c.overflow > 0 {
 		fmt.Fprintf(&b, "  (%d events more are in the event log only)\n", c.overflow)
@@ -44,9 +52,10 @@ func (c *Collector) Write(w io.Writer) error {
 	return err
 }
 
-// worthSaying lists what was blocked. A name that DNS refused is left out when
-// a blocked connection to the same name says more.
-func (c *Collector) worthSaying() []*total {
+// worthSaying lists what the policy blocked, and what it allowed but the
+// network did not deliver. A name that DNS refused is left out when a blocked
+// connection to the same name says more.
+func (c *Collector) worthSaying() (blocked, failed []*total) {
 	all := ordered(c.blocked)
 	connected := make(map[string]bool)
 	for _, t := range all {
@@ -54,7 +63,17 @@ func (c *Collector) worthSaying() []*total {
 			connected[t.host] = true
 		}
 	}
-	return slices.DeleteFunc(all, func(t *total) bool { return t.port == 0 && t.proto == "" && connected[t.host] })
+	for _, t := range all {
+		reason, _ := Reason(t.reason)
+		switch {
+		case t.port == 0 && t.proto == "" && connected[t.host]:
+		case reason.Class() == policy.ClassUpstream || reason.Class() == policy.ClassTimeout:
+			failed = append(failed, t)
+		default:
+			blocked = append(blocked, t)
+		}
+	}
+	return blocked, failed
 }
 
 func ordered(table map[key]*total) []*total {
