@@ -33,6 +33,14 @@ func dport(proto byte, port uint16) []expr.Any {
 	)
 }
 
+// icmpType matches the message type (RFC 792, RFC 4443 section 2.1).
+func icmpType(proto, kind byte) []expr.Any {
+	return append(l4proto(proto),
+		&expr.Payload{DestRegister: register, Base: expr.PayloadBaseTransportHeader, Offset: 0, Len: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{kind}},
+	)
+}
+
 // daddr4 matches the destination of IPv4 packets (RFC 791 section 3.1).
 func daddr4(prefix string) []expr.Any { return daddr(unix.NFPROTO_IPV4, 16, prefix) }
 

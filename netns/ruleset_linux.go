@@ -102,6 +102,9 @@ func captureRules(dns, transparent uint16, record bool) ruleset {
 			},
 			rules: []rule{
 				established(),
+				// Our own rejects of what connection tracking can't follow.
+				accept("icmp type destination-unreachable", icmpType(unix.IPPROTO_ICMP, 3)),
+				accept("icmpv6 type destination-unreachable", icmpType(unix.IPPROTO_ICMPV6, 1)),
 				accept("meta l4proto tcp ip daddr 127.0.0.0/8", l4proto(tcp), daddr4("127.0.0.0/8")),
 				accept("meta l4proto udp ip daddr 127.0.0.0/8", l4proto(udp), daddr4("127.0.0.0/8")),
 				accept("meta l4proto tcp ip6 daddr ::1", l4proto(tcp), daddr6("::1/128")),

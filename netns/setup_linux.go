@@ -15,6 +15,10 @@ const (
 	dnsPort         = 53
 	proxyPort       = 3128 // the usual port of a proxy; the next free one when it is reserved
 	transparentPort = 3129
+
+	// maxAnyIPPorts bounds the listeners of ModeAnyIP: descriptors travel in
+	// one message (SCM_MAX_FD is 253).
+	maxAnyIPPorts = 200
 )
 
 var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1})
@@ -88,6 +92,11 @@ func (d *Doors) openAnyIP(c Capture) error {
 	ports = slices.DeleteFunc(slices.Compact(ports), func(p uint16) bool {
 		return p == 0 || p == dnsPort || slices.Contains(c.Reserved, p)
 	})
+	if len(ports) > maxAnyIPPorts {
+		d.note("the policy names %d ports, of which this kernel can capture the first %d: up to %d",
+			len(ports), maxAnyIPPorts, ports[maxAnyIPPorts-1])
+		ports = ports[:maxAnyIPPorts]
+	}
 	d.ProxyPort = freePort(proxyPort, slices.Concat([]uint16{dnsPort}, ports, c.Reserved))
 	if err := silenceEcho(d.IPv6); err != nil {
 		d.note("pings are answered by this machine itself (%v)", err)
@@ -159,13 +168,16 @@ func (d *Doors) listen(transparent []uint16) error {
 	return err
 }
 
-// freePort reports the first port from want on that is not taken.
+// freePort reports the first port from want on that is not taken, 0 (the
+// kernel chooses) when there is none.
 func freePort(want uint16, taken []uint16) uint16 {
-	for port := want; ; port++ {
+	for i := range 1 << 16 {
+		port := want + uint16(i) // goes round
 		if port != 0 && !slices.Contains(taken, port) {
 			return port
 		}
 	}
+	return 0
 }
 
 // silenceEcho keeps the kernel from answering pings where no rule can.

@@ -28,15 +28,13 @@ func listenTCP(at netip.AddrPort) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s (tcp): %w", at, err)
 	}
-	for _, o := range []struct{ level, name, value int }{
+	err = setAll(fd, []sockopt{
 		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
 		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, keepIdle},
 		{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, keepInterval},
-	} {
-		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
-			unix.Close(fd)
-			return nil, fmt.Errorf("listen on %s (tcp): keepalive: %w", at, err)
-		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s (tcp): %w", at, err)
 	}
 	if err := unix.Listen(fd, backlog); err != nil {
 		unix.Close(fd)
@@ -52,15 +50,30 @@ func listenUDP(at netip.AddrPort) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s (udp): %w", at, err)
 	}
-	level, option := unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO
-	if at.Addr().Is4() {
-		level, option = unix.IPPROTO_IP, unix.IP_PKTINFO
+	options := []sockopt{
+		{unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1},
+		{unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1}, // reply from addresses no interface has
 	}
-	if err := unix.SetsockoptInt(fd, level, option, 1); err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("listen on %s (udp): packet info: %w", at, err)
+	if at.Addr().Is4() {
+		options = []sockopt{{unix.IPPROTO_IP, unix.IP_PKTINFO, 1}}
+	}
+	if err := setAll(fd, options); err != nil {
+		return nil, fmt.Errorf("listen on %s (udp): %w", at, err)
 	}
 	return os.NewFile(uintptr(fd), "udp:"+at.String()), nil
+}
+
+type sockopt struct{ level, name, value int }
+
+// setAll sets the options, or closes fd.
+func setAll(fd int, options []sockopt) error {
+	for _, o := range options {
+		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
+			unix.Close(fd)
+			return fmt.Errorf("socket option %d: %w", o.name, err)
+		}
+	}
+	return nil
 }
 
 // boundSocket sets neither SO_REUSEADDR nor SO_REUSEPORT.

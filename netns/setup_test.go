@@ -1,0 +1,239 @@
+//go:build linux
+
+package netns
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func localPort(t *testing.T, f *os.File) uint16 {
+	t.Helper()
+	ln, err := net.FileListener(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().(*net.TCPAddr).AddrPort().Port()
+}
+
+func TestSetup(t *testing.T) {
+	d := setup(t, Capture{Ports: []uint16{443, 22}})
+	if d.Mode != ModeNFT || d.ProxyPort != proxyPort || d.Refusals == nil {
+		t.Errorf("got %+v", d)
+	}
+	if got := localPort(t, d.Proxy); got != d.ProxyPort {
+		t.Errorf("the proxy listens at %d, not at %d", got, d.ProxyPort)
+	}
+	if len(d.Transparent) != 1 || len(d.Files()) != 5 {
+		t.Errorf("%d transparent listeners, %d files", len(d.Transparent), len(d.Files()))
+	}
+	for _, f := range d.Files() {
+		raw, err := f.SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = raw.Control(func(fd uintptr) {
+			flags, err := unix.FcntlInt(fd, unix.F_GETFD, 0)
+			if err != nil || flags&unix.FD_CLOEXEC == 0 {
+				t.Errorf("%s is inherited by programs inside", f.Name())
+			}
+			status, err := unix.FcntlInt(fd, unix.F_GETFL, 0)
+			if err != nil || status&unix.O_NONBLOCK == 0 {
+				t.Errorf("%s blocks", f.Name())
+			}
+		})
+	}
+	// Programs see an address family: AI_ADDRCONFIG looks for an address that
+	// is not loopback.
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(addrs, func(a net.Addr) bool { return a.String() == ownAddr.String()+"/32" }) {
+		t.Errorf("no %s among %v", ownAddr, addrs)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSetupKeepsOffReservedPorts(t *testing.T) {
+	for _, mode := range []Mode{ModeNFT, ModeAnyIP} {
+		t.Run(string(mode), func(t *testing.T) {
+			d := setup(t, Capture{Mode: mode, Ports: []uint16{3130, 3132}, Reserved: []uint16{3128, 3129, 3131}})
+			if slices.Contains([]uint16{0, 3128, 3129, 3131}, d.ProxyPort) {
+				t.Errorf("the proxy took %d", d.ProxyPort)
+			}
+			files, err := ListenLoopback(3128)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(files) != 2 {
+				t.Errorf("%d listeners, want both families", len(files))
+			}
+			for _, f := range files {
+				f.Close()
+			}
+		})
+	}
+}
+
+func TestSetupRefusesUnknownMode(t *testing.T) {
+	freshNamespace(t)
+	if d, err := Setup(Capture{Mode: "ntf"}); err == nil || d != nil {
+		t.Errorf("got %v, %v", d, err)
+	}
+}
+
+// Without the right to change the namespace there is no half-made capture.
+func TestSetupWithoutCapability(t *testing.T) {
+	freshNamespace(t)
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&head, &none[0]); err != nil { // this thread, which dies with the test
+		t.Fatal(err)
+	}
+	if d, err := Setup(Capture{}); !errors.Is(err, unix.EPERM) || d != nil {
+		t.Errorf("got %v, %v", d, err)
+	}
+}
+
+// A second set-up would add its rules to those of the first.
+func TestSetupTwice(t *testing.T) {
+	setup(t, Capture{})
+	if d, err := Setup(Capture{}); err == nil {
+		d.Close()
+		t.Error("no error")
+	}
+}
+
+func anyIP(t *testing.T, ports ...uint16) world {
+	t.Helper()
+	w := world{doors: setup(t, Capture{Mode: ModeAnyIP, Ports: ports})}
+	w.serve(t)
+	return w
+}
+
+func TestAnyIP(t *testing.T) {
+	anyIP(t, 443, 22, 443, 0, 53, 65535)
+	for _, dst := range []string{"8.8.8.8:443", "10.0.0.1:22", "198.18.0.1:65535", "[2606:4700::1111]:443", "127.0.0.1:443"} {
+		if got, err := ask(dst, netip.Addr{}); err != nil || got != "gate "+dst {
+			t.Errorf("%s: got %q, %v", dst, got, err)
+		}
+	}
+	for _, dst := range []string{"8.8.8.8:80", "[2606:4700::1111]:444", "192.0.2.1:1"} {
+		if _, err := ask(dst, netip.Addr{}); !errors.Is(err, unix.ECONNREFUSED) {
+			t.Errorf("%s: %v", dst, err)
+		}
+	}
+	for _, at := range dnsServers {
+		if err := query(at); err != nil {
+			t.Errorf("udp %s: %v", at, err)
+		}
+		if got, err := ask(at, netip.Addr{}); err != nil || got != "dns "+at {
+			t.Errorf("tcp %s: got %q, %v", at, got, err)
+		}
+	}
+	for _, dst := range udpTargets {
+		if err := sendUDP(dst); !errors.Is(err, unix.ECONNREFUSED) {
+			t.Errorf("udp %s: %v", dst, err)
+		}
+	}
+	for _, dst := range []string{"8.8.8.8", "2606:4700::1111"} {
+		if ping(t, dst) {
+			t.Errorf("ping %s: answered", dst)
+		}
+	}
+}
+
+func TestAnyIPBound(t *testing.T) {
+	freshNamespace(t)
+	var ports []uint16
+	for p := range uint16(maxAnyIPPorts + 10) {
+		ports = append(ports, 1000+p)
+	}
+	d, err := Setup(Capture{Mode: ModeAnyIP, Ports: ports})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if len(d.Transparent) != maxAnyIPPorts || len(d.Notes) == 0 {
+		t.Errorf("%d listeners, notes %q", len(d.Transparent), d.Notes)
+	}
+}
+
+func TestFreePort(t *testing.T) {
+	all := make([]uint16, 0, 1<<16)
+	for p := range 1 << 16 {
+		if p != 7 {
+			all = append(all, uint16(p))
+		}
+	}
+	for _, c := range []struct {
+		want, got uint16
+		taken     []uint16
+	}{
+		{3128, 3128, nil},
+		{3128, 3130, []uint16{3129, 3128}},
+		{65535, 1, []uint16{65535}}, // not 0
+		{3128, 7, all},
+	} {
+		if got := freePort(c.want, c.taken); got != c.got {
+			t.Errorf("from %d: got %d, want %d", c.want, got, c.got)
+		}
+	}
+}
+
+// A reply must go to an address that says where it came from.
+func TestPacketConnRefusesForeignAddresses(t *testing.T) {
+	d := setup(t, Capture{})
+	pc, err := PacketConn(d.DNSUDP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pc.Close()
+	if _, err := pc.WriteTo([]byte("x"), &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9}); err == nil {
+		t.Error("no error")
+	}
+	if _, err := PacketConn(d.DNSTCP); err == nil {
+		t.Error("a TCP socket was taken")
+	}
+}
+
+// The way in takes no time to speak of: the whole start has a few
+// milliseconds.
+func BenchmarkSetup(b *testing.B) {
+	if forbidden != "" {
+		b.Skip(forbidden)
+	}
+	var total time.Duration
+	for b.Loop() {
+		err := onOwnThread(func() error {
+			if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+				return err
+			}
+			start := time.Now()
+			d, err := Setup(Capture{})
+			total += time.Since(start)
+			if err != nil {
+				return err
+			}
+			return d.Close()
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	us := float64(total.Microseconds()) / float64(b.N)
+	b.ReportMetric(us, "setup_us/op")
+	b.Log(strconv.FormatFloat(us, 'f', 0, 64), "µs")
+}
