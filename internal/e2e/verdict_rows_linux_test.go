@@ -104,7 +104,7 @@ var unlistedRows = []row{
 	{name: "a hyphen for a dot", host: "exact-example.com", port: 443, say: tlsFor("exact-example.com"), reason: "host_not_listed"},
 	{name: "any character for a dot", host: "exactxexample.com", port: 443, say: tlsFor("exactxexample.com"), reason: "host_not_listed"},
 	{name: "another suffix", host: "exact.example.org", port: 443, say: tlsFor("exact.example.org"), reason: "host_not_listed"},
-	{name: "a homograph", host: "xn--exct-3za.example.com", port: 443, say: tlsFor("xn--exct-3za.example.com"), reason: "host_not_listed"},
+	{name: "a homograph", host: "xn--exct-63d.example.com", port: 443, say: tlsFor("xn--exct-63d.example.com"), reason: "host_not_listed"},
 	{name: "an address in the name", host: "11.77.0.1.nip.example.org", port: 443, say: tlsFor("11.77.0.1.nip.example.org"), reason: "host_not_listed"},
 	{name: "localhost", host: "localhost", port: 80, say: httpFor("localhost"), reason: "host_not_listed"},
 	{name: "localhost below itself", host: "x.localhost", port: 80, say: httpFor("x.localhost"), reason: "host_not_listed"},

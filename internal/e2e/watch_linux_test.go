@@ -17,7 +17,8 @@ type watch struct {
 type sightings struct {
 	questions []string
 	visits    []visit
-	packets   []packet // without the questions to the DNS upstream and their answers
+	packets   []packet // without the questions to the DNS upstream and without replies
+	all       []packet
 }
 
 func needWorld(t *testing.T) {
@@ -37,7 +38,7 @@ func (b watch) end(t *testing.T) sightings {
 	if err != nil {
 		t.Fatalf("the record of packets is not whole: %v", err)
 	}
-	s := sightings{questions: b.w.dns.asked(b.questions), visits: b.w.origins.since(b.visits)}
+	s := sightings{questions: b.w.dns.asked(b.questions), visits: b.w.origins.since(b.visits), all: packets}
 	upstream := netip.AddrPortFrom(netip.MustParseAddr(upstreamDNS), 53)
 	for _, p := range packets {
 		switch {

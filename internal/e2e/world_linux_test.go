@@ -1,14 +1,18 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/miekg/dns"
+	"golang.org/x/sys/unix"
 )
 
 // upstreamDNS is where launch is told to send its questions. Like every
@@ -42,6 +46,8 @@ func newWorld(base string) (*world, error) {
 			return nil, fmt.Errorf("ip %s: %w: %s", args, err, out)
 		}
 	}
+	// Ping is part of the positive controls; a user namespace may not be let to allow it.
+	_ = os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 2147483647"), 0)
 	w := &world{dns: newDNSServer()}
 	var err error
 	if w.sniffer, err = startSniffer(); err != nil {
@@ -72,9 +78,18 @@ func newWorld(base string) (*world, error) {
 func (w *world) serveDNS() error {
 	for _, network := range []string{"udp", "tcp"} {
 		ready := make(chan struct{})
-		s := &dns.Server{Addr: ":53", Net: network, Handler: w.dns, NotifyStartedFunc: func() { close(ready) }}
+		s := &dns.Server{Net: network, Handler: w.dns, NotifyStartedFunc: func() { close(ready) }}
+		var err error
+		if network == "udp" {
+			s.PacketConn, err = listenAnywhere(network, "53")
+		} else {
+			s.Listener, err = net.Listen(network, ":53")
+		}
+		if err != nil {
+			return err
+		}
 		failed := make(chan error, 1)
-		w.wg.Go(func() { failed <- s.ListenAndServe() })
+		w.wg.Go(func() { failed <- s.ActivateAndServe() })
 		select {
 		case <-ready:
 		case err := <-failed:
@@ -85,9 +100,21 @@ func (w *world) serveDNS() error {
 	return nil
 }
 
+// listenAnywhere listens on all addresses and may answer from each, though
+// none is an interface's own.
+func listenAnywhere(network, port string) (net.PacketConn, error) {
+	lc := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) {
+			_ = unix.SetsockoptInt(int(fd), unix.SOL_IP, unix.IP_FREEBIND, 1)     // the controls tell when it is missing
+			_ = unix.SetsockoptInt(int(fd), unix.SOL_IPV6, unix.IPV6_FREEBIND, 1) // as above
+		})
+	}}
+	return lc.ListenPacket(context.Background(), network, ":"+port)
+}
+
 // echoUDP answers every datagram with the marker, from the address it was sent to.
 func (w *world) echoUDP(network, port string) error {
-	pc, err := net.ListenPacket(network, ":"+port)
+	pc, err := listenAnywhere(network, port)
 	if err != nil {
 		return err
 	}

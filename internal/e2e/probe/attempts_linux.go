@@ -77,6 +77,7 @@ func attempts() map[string]attempt {
 		"i386":       i386Getpid,
 		"tiocsti":    tiocsti,
 		"write":      writeFile,
+		"open.write": openForWriting,
 		"rename":     renameFile,
 		"remove":     removeFile,
 		"read":       readFile,

@@ -88,20 +88,25 @@ func tiocsti(j job.Job) job.Result {
 	return job.Result{Done: true, Status: int(e), Text: "the kernel's own answer: " + e.Error()}
 }
 
-// writeFile opens Via for writing; with Token it also writes it. Without one
-// being able to open is enough.
+// writeFile writes Token into Via.
 func writeFile(j job.Job) job.Result {
 	f, err := os.OpenFile(j.Via, os.O_WRONLY, 0)
 	if err != nil {
 		return fail(err)
 	}
 	defer f.Close()
-	if j.Token != "" {
-		if _, err := f.WriteString(j.Token); err != nil {
-			return fail(err)
-		}
+	_, err = f.WriteString(j.Token)
+	return outcome(err, "written")
+}
+
+// openForWriting only opens Via: the control runs on a machine that must stay
+// as it is.
+func openForWriting(j job.Job) job.Result {
+	f, err := os.OpenFile(j.Via, os.O_WRONLY, 0)
+	if err != nil {
+		return fail(err)
 	}
-	return done("opened for writing")
+	return outcome(f.Close(), "opened for writing")
 }
 
 func renameFile(j job.Job) job.Result {

@@ -144,7 +144,7 @@ func tcpSplitHello(j job.Job) job.Result {
 	}
 	for i := range len(j.Token) {
 		if _, err := c.Write([]byte{j.Token[i]}); err != nil {
-			return fail(err)
+			break // answered already, or refused: the read tells
 		}
 	}
 	return readMarker(c)
