@@ -6,10 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 
 	"egressd/internal/completion"
+	"egressd/internal/explain"
 )
 
 //go:embed help.txt
@@ -78,8 +78,11 @@ func (l *launcher) parse(fs *flag.FlagSet, args []string) (code int, done bool) 
 	return exitOK, false
 }
 
+// usage reports a misuse. The flag package spells flags with one dash.
 func (l *launcher) usage(code int, err error) int {
-	return l.fail(code, fmt.Errorf("%w\nsee launch help", err))
+	text := strings.NewReplacer("flag provided but not defined: -", "there is no flag --", " for flag -", " for --",
+		"flag needs an argument: -", "a value is missing after --").Replace(err.Error())
+	return l.fail(code, errors.New(text+"\nsee launch help"))
 }
 
 func (l *launcher) help([]string) int { return l.print(longHelp) }
@@ -88,18 +91,7 @@ func (l *launcher) version(args []string) int {
 	if len(args) > 0 {
 		return l.usage(exitUsage, errors.New("version takes no arguments"))
 	}
-	version, commit := "(devel)", ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if v := info.Main.Version; v != "" {
-			version = v
-		}
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				commit = " " + s.Value
-			}
-		}
-	}
-	return l.print("launch " + version + commit + "\n")
+	return l.print("launch " + explain.Version() + "\n")
 }
 
 func (l *launcher) completion(args []string) int {

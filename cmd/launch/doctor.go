@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"time"
 
+	"egressd/internal/explain"
 	"egressd/internal/kernel"
 )
 
@@ -25,7 +25,7 @@ func (l *launcher) doctor(args []string) int {
 	defer cancel()
 	var out strings.Builder
 	for _, f := range kernel.Probe(ctx, kernel.Options{Binary: self}) {
-		out.WriteString(findingText(f))
+		out.WriteString(explain.Finding(f))
 	}
 	s := &session{launcher: l}
 	s.opts.isolation, s.opts.quiet, s.opts.timeout = "netns", true, 20*time.Second
@@ -38,19 +38,4 @@ func (l *launcher) doctor(args []string) int {
 		return exitNo
 	}
 	return l.print("ok    a real run: /bin/true ran behind the gate\nlaunch works on this machine.\n")
-}
-
-func findingText(f kernel.Finding) string {
-	word := "ok"
-	switch {
-	case !f.OK && f.Needed:
-		word = "FAIL"
-	case !f.OK:
-		word = "note"
-	}
-	text := fmt.Sprintf("%-5s %s: %s\n", word, f.Name, f.Detail)
-	if f.Fix != "" && !f.OK {
-		text += "      fix:\n        " + strings.ReplaceAll(strings.TrimSpace(f.Fix), "\n", "\n        ") + "\n"
-	}
-	return text
 }

@@ -8,12 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"egressd/dnsfilter"
 	"egressd/internal/approve"
+	"egressd/internal/interrupt"
 	"egressd/internal/runas"
 	"egressd/internal/secrets"
 	"egressd/internal/summary"
@@ -93,12 +92,8 @@ func (s *session) prepare() error {
 
 // execute runs the program and records it.
 func (s *session) execute() (int, error) {
-	// A closed pipe must not end launch before it has written its events. Caught,
-	// not ignored: an ignored signal would stay ignored in the program.
-	pipes := make(chan os.Signal, 1)
-	signal.Notify(pipes, syscall.SIGPIPE)
-	defer signal.Stop(pipes)
-
+	ctx, stop := interrupt.Second(context.Background())
+	defer stop()
 	spec, backend, err := s.assemble()
 	if err != nil {
 		return exitLauncher, err
@@ -108,7 +103,7 @@ func (s *session) execute() (int, error) {
 	}
 	res := sandbox.Result{ExitCode: exitLauncher}
 	if err = backend.Supports(spec); err == nil {
-		res, err = backend.Run(context.Background(), spec)
+		res, err = backend.Run(ctx, spec)
 	}
 	if err != nil && res.ExitCode == exitOK {
 		res.ExitCode = exitLauncher

@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -51,8 +52,11 @@ func Parse(text, method string) (Target, error) {
 		}
 		port = p
 		t.setRequest(strings.ToLower(scheme), &rest)
-		if i := strings.LastIndexByte(rest, '@'); i >= 0 && scheme != "http" && scheme != "https" {
-			rest = rest[i+1:] // ssh://git@github.com
+		if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+			if t.wire != policy.WireUnseen {
+				return t, errors.New("a user in a URL is refused by every door: take what stands before the @ away")
+			}
+			rest = rest[i+1:] // ssh://git@example.com
 		}
 	}
 	return t, t.setHost(rest, port)

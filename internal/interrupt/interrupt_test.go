@@ -1,0 +1,32 @@
+package interrupt
+
+import (
+	"context"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestSecond(t *testing.T) {
+	ctx, stop := Second(context.Background())
+	defer stop()
+	kill := func(sig syscall.Signal) {
+		if err := syscall.Kill(syscall.Getpid(), sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kill(syscall.SIGPIPE)
+	kill(syscall.SIGPIPE)
+	kill(syscall.SIGTERM)
+	select {
+	case <-ctx.Done():
+		t.Fatal("ended with the first")
+	case <-time.After(50 * time.Millisecond):
+	}
+	kill(syscall.SIGINT)
+	select {
+	case <-ctx.Done():
+	case <-time.After(5 * time.Second):
+		t.Fatal("did not end with the second")
+	}
+}
