@@ -36,6 +36,7 @@ func TestOddMessages(t *testing.T) {
 		return w
 	}
 	rr, _ := dns.NewRR("allowed.test. 60 IN A 192.0.2.1")
+	rootRR := &dns.NULL{Hdr: dns.RR_Header{Name: ".", Rrtype: dns.TypeNULL, Class: dns.ClassINET}, Data: "x"}
 	tests := []struct {
 		name string
 		in   []byte
@@ -58,6 +59,10 @@ func TestOddMessages(t *testing.T) {
 		{"an additional record", wire(t, func(m *dns.Msg) { m.Extra = []dns.RR{rr} }), dns.RcodeFormatError},
 		{"two OPT", wire(t, func(m *dns.Msg) { m.SetEdns0(1232, false); m.Extra = append(m.Extra, m.Extra[0]) }), dns.RcodeFormatError},
 		{"OPT promised, absent", poke(11, 1), dns.RcodeFormatError},
+		{"two additional promised, absent", poke(11, 2), dns.RcodeFormatError},
+		{"answer promised, absent", poke(7, 1), dns.RcodeFormatError},
+		{"authority promised, absent", poke(9, 1), dns.RcodeFormatError},
+		{"an additional record of the root", wire(t, func(m *dns.Msg) { m.Extra = []dns.RR{rootRR} }), dns.RcodeFormatError},
 		{"EDNS version 1", wire(t, func(m *dns.Msg) { m.SetEdns0(1232, false); m.IsEdns0().SetVersion(1) }), dns.RcodeBadVers},
 		{"class CH", wire(t, func(m *dns.Msg) { m.Question[0].Qclass = dns.ClassCHAOS }), dns.RcodeRefused},
 		{"class ANY", wire(t, func(m *dns.Msg) { m.Question[0].Qclass = dns.ClassANY }), dns.RcodeRefused},
@@ -67,6 +72,7 @@ func TestOddMessages(t *testing.T) {
 		{"pointer into the header", poke(20, 0xc0, 0), dns.RcodeFormatError},
 		{"label of 64", poke(12, 64), dns.RcodeFormatError},
 		{"extended label type", poke(12, 0x41), dns.RcodeFormatError},
+		{"label of 64, all there", longLabel(64), dns.RcodeFormatError},
 		{"label past the end", poke(12, 63), dns.RcodeFormatError},
 		{"name of 256", longName(t, 256), dns.RcodeFormatError},
 		{"name of 255", longName(t, 255), dns.RcodeNameError},
@@ -114,6 +120,13 @@ func longName(t testing.TB, n int) []byte {
 		w = append(append(w, byte(size)), strings.Repeat("a", size)...)
 		n -= size + 1
 	}
+	return append(w, 0, 0, 1, 0, 1)
+}
+
+// longLabel is a query for one label of n bytes.
+func longLabel(n int) []byte {
+	w := []byte{0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, byte(n)}
+	w = append(w, strings.Repeat("a", n)...)
 	return append(w, 0, 0, 1, 0, 1)
 }
 

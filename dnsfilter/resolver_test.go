@@ -293,6 +293,9 @@ func TestLastCallerEndsTheLookUp(t *testing.T) {
 		if running.Load() != 0 || len(r.flights) != 0 {
 			t.Errorf("%d questions still under way after Lookup returned", running.Load())
 		}
+		if r.cache.recent.Len() != 0 {
+			t.Error("giving up was remembered as an answer")
+		}
 		if len(r.resting) != 0 {
 			t.Error("the upstream was blamed for our leaving")
 		}
@@ -341,6 +344,23 @@ func TestFailover(t *testing.T) {
 		_, _ = lookup(t, r, "a.test")
 		if dead.Load() == n {
 			t.Error("a dead upstream is never tried again")
+		}
+	})
+}
+
+func TestLostDatagram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		z := fromZone("a.test. 60 IN A 192.0.2.1")
+		var lost sync.Map // by type
+		r, _ := faked(t, func(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, error) {
+			if _, again := lost.LoadOrStore(q.Question[0].Qtype, true); !again {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return z(ctx, u, q)
+		})
+		if got, err := lookup(t, r, "a.test"); len(got) != 1 {
+			t.Errorf("the only upstream was asked once: %v, %v", got, err)
 		}
 	})
 }

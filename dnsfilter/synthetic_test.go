@@ -129,6 +129,13 @@ func checkAnswer(t *testing.T, g *gate, m *dns.Msg, want string) {
 	}
 }
 
+func TestHostsEntryForLocalhost(t *testing.T) {
+	g, _ := spied(t, compile(t, "", "localhost=127.0.0.1", "localhost:8080"))
+	if got := addrsOf(g.query(t, "localhost", dns.TypeA)); len(got) != 1 || !strings.HasPrefix(got[0], "198.18.") {
+		t.Errorf("answer %v: a hosts entry goes before RFC 6761", got)
+	}
+}
+
 func TestANYIsMinimal(t *testing.T) {
 	g, _ := spied(t, compile(t, "", "allowed.test"))
 	m := g.query(t, "allowed.test", dns.TypeANY)

@@ -35,18 +35,25 @@ func TestMain(m *testing.M) {
 func leftovers() string {
 	deadline := time.Now().Add(2 * time.Second)
 	for {
-		buf := make([]byte, 1<<20)
-		var left []string
-		for i, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-			if i > 0 && strings.Contains(g, "egressd/dnsfilter.") {
-				left = append(left, g)
-			}
-		}
+		left := stacks("egressd/dnsfilter.")
 		if len(left) == 0 || time.Now().After(deadline) {
 			return strings.Join(left, "\n\n")
 		}
 		runtime.Gosched()
 	}
+}
+
+// stacks lists the other goroutines that have prefix in a frame.
+func stacks(prefix string) []string {
+	buf := make([]byte, 1<<20)
+	var left []string
+	for i, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		frames, _, _ := strings.Cut(g, "created by ")
+		if i > 0 && strings.Contains(frames, prefix) {
+			left = append(left, g)
+		}
+	}
+	return left
 }
 
 // compile makes a policy from rules; "!rule" denies, "name=addr" is a hosts entry.
