@@ -134,21 +134,13 @@ func halfClose(c net.Conn) error {
 
 // reset makes the close that follows send a RST.
 func reset(c net.Conn) {
-	if l, ok := unwrap(c).(interface{ SetLinger(int) error }); ok {
+	if p, ok := c.(*conn); ok {
+		c = p.Conn
+	}
+	if l, ok := c.(interface{ SetLinger(int) error }); ok {
 		_ = l.SetLinger(0) // the close that follows is what counts
 	}
 	_ = c.Close()
-}
-
-// unwrap reports the connection under c when nothing is held in between.
-func unwrap(c net.Conn) net.Conn {
-	for {
-		p, ok := c.(*conn)
-		if !ok || len(p.held()) > 0 {
-			return c
-		}
-		c = p.Conn
-	}
 }
 
 // peer reports the client's address, zero when it has none.

@@ -170,7 +170,8 @@ func (d *direction) readSome(fd uintptr) bool {
 	if d.buf == nil {
 		d.buf = d.e.bufs.get(relayBytes)
 	}
-	d.n, d.err = retry(func() (int, error) { return unix.Read(int(fd), *d.buf) })
+	n, err := retry(func() (int, error) { return unix.Read(int(fd), *d.buf) })
+	d.n, d.err = max(n, 0), err // -1 with an error
 	if d.err == unix.EAGAIN {
 		d.e.bufs.put(d.buf, 0)
 		d.buf, d.n, d.err = nil, 0, nil
