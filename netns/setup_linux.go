@@ -171,9 +171,12 @@ func (d *Doors) listen(transparent []uint16) error {
 // freePort reports the first port from want on that is not taken, 0 (the
 // kernel chooses) when there is none.
 func freePort(want uint16, taken []uint16) uint16 {
+	used := map[uint16]bool{0: true}
+	for _, port := range taken {
+		used[port] = true
+	}
 	for i := range 1 << 16 {
-		port := want + uint16(i) // goes round
-		if port != 0 && !slices.Contains(taken, port) {
+		if port := want + uint16(i); !used[port] { // goes round
 			return port
 		}
 	}

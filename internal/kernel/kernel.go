@@ -1,27 +1,34 @@
 // Package kernel finds out what this machine can do for launch, and what to
-// change where it can't.
+// change where it can't. It tries the real thing where it can rather than
+// reading settings: settings then explain what failed.
 package kernel
-
-import "context"
 
 // Finding is one thing the machine can or can't do.
 type Finding struct {
 	Name   string // short: "user namespaces"
 	OK     bool
 	Needed bool   // false: launch works without it, with less
-	Detail string // what was found
-	Fix    string // exact commands; "" when there is nothing to do
+	Detail string // what was found and, when not OK, what that means
+	Fix    string // exact commands, one a line; "" when there is nothing to do
 }
 
 // Options says how to probe.
 type Options struct {
 	// Binary is the path of the launch binary, for an AppArmor profile.
 	Binary string
-	// Inside is the command line (program first) of a process that calls
-	// Inside and exits. It is run in new user and network namespaces. Nil: what
-	// can only be seen from inside is reported as not tried.
+	// Inside is the command line (program first) of a process that calls Inside
+	// and exits. It is run in new namespaces, as launch would. Nil: what can
+	// only be seen from inside is left out.
 	Inside []string
 }
 
-// Probe tries what launch needs, within ctx.
-func Probe(ctx context.Context, o Options) []Finding { return nil }
+// inside is what a process in new namespaces reports, as JSON.
+type inside struct {
+	Mode     string   `json:"mode"` // of capture; "" when Error says why not
+	Refusals bool     `json:"refusals"`
+	IPv6     bool     `json:"ipv6"`
+	Dummy    bool     `json:"dummy"`
+	Notes    []string `json:"notes"`
+	Error    string   `json:"error"`
+	Proc     string   `json:"proc"` // why /proc can't be mounted; "" when it can
+}

@@ -1,0 +1,84 @@
+package kernel
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"egressd/netns"
+)
+
+// Inside tries, in the calling process's namespaces, what a run does, and
+// writes the report that Probe reads to w. The namespaces are spoilt by it.
+func Inside(w io.Writer) error {
+	var in inside
+	d, err := netns.Setup(netns.Capture{})
+	if err != nil {
+		in.Error = err.Error()
+	} else {
+		in = inside{Mode: string(d.Mode), Refusals: d.Refusals != nil, IPv6: d.IPv6, Dummy: d.Dummy, Notes: d.Notes}
+		if err := d.Close(); err != nil {
+			return err
+		}
+	}
+	if err := mountProc(); err != nil {
+		in.Proc = err.Error()
+	}
+	return json.NewEncoder(w).Encode(in)
+}
+
+func mountProc() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	return unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+}
+
+const nftModules = "sudo modprobe -a nf_tables nft_chain_nat nft_redir nft_reject_inet nft_ct nft_limit nft_log nfnetlink_log"
+
+// capture reports how connections are caught.
+func capture(in inside) Finding {
+	f := Finding{Name: "capture", Needed: true}
+	switch {
+	case in.Error != "":
+		f.Detail = "a namespace can't be prepared: " + in.Error
+		f.Fix = nftModules
+	case in.Mode != string(netns.ModeNFT):
+		// It works, with less: the details say what is missing.
+		f.Needed = false
+		f.Detail = strings.Join(in.Notes, "; ")
+		f.Fix = nftModules
+	default:
+		f.OK = true
+		f.Detail = "nftables redirects every TCP connection and refuses other protocols"
+	}
+	return f
+}
+
+func refusals(in inside) Finding {
+	f := Finding{Name: "record of refused packets", OK: in.Refusals, Detail: "through nfnetlink_log"}
+	if !f.OK {
+		f.Detail = "UDP, ICMP and other protocols are refused without an event"
+		f.Fix = "sudo modprobe nfnetlink_log"
+	}
+	return f
+}
+
+func ipv6(in inside) Finding {
+	f := Finding{Name: "IPv6", OK: in.IPv6, Detail: "captured as well"}
+	if !f.OK {
+		f.Detail = "absent: programs inside see a machine without it"
+	}
+	return f
+}
+
+func dummy(in inside) Finding {
+	f := Finding{Name: "dummy interface", OK: in.Dummy, Detail: "programs inside see an interface that is up"}
+	if !f.OK {
+		f.Detail = "absent: programs inside see only lo, which a few take for being offline"
+		f.Fix = "sudo modprobe dummy"
+	}
+	return f
+}
