@@ -7,9 +7,14 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
-const copyBufferBytes = 32 << 10
+// Implementation constants.
+const (
+	copyBufferBytes = 32 << 10
+	headPatience    = 20 * time.Millisecond // for a body of known length to follow its head
+)
 
 var copyBuffers = sync.Pool{New: func() any { return new([copyBufferBytes]byte) }}
 
@@ -69,8 +74,10 @@ type responseWriter struct {
 	http.ResponseWriter
 	x      *exchange
 	unsent int64 // bytes of Content-Length to come; -1: not stated
-	began  bool
 	waste  http.Header
+
+	mu    sync.Mutex // guards what follows and, until then, the flush of the head
+	first bool       // the first bytes of the body are there
 }
 
 // Unwrap serves http.ResponseController.
@@ -96,8 +103,10 @@ func (w *responseWriter) WriteHeader(code int) {
 	if n, ok := contentLength(w.ResponseWriter.Header()); ok {
 		w.unsent = n
 	}
-	w.began = true
 	w.ResponseWriter.WriteHeader(code)
+	if w.unsent < 0 && code != http.StatusNoContent && code != http.StatusNotModified && w.x.r.Method != http.MethodHead {
+		w.Flush() // a stream: its first byte may be long in coming
+	}
 }
 
 // Write sends part of the body.
@@ -119,14 +128,40 @@ func (w *responseWriter) Flush() {
 	}
 }
 
+// flushHead sends the head of a response of known length whose body is slow.
+func (w *responseWriter) flushHead() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.first {
+		w.Flush()
+	}
+}
+
+// firstRead reads the first bytes of the body, which mostly came with the head
+// and can leave with it.
+func (w *responseWriter) firstRead(src io.Reader, p []byte) (int, error) {
+	if w.unsent <= 0 {
+		return src.Read(p)
+	}
+	t := time.AfterFunc(headPatience, w.flushHead)
+	n, err := src.Read(p)
+	t.Stop()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.first = true
+	return n, err
+}
+
 // ReadFrom copies the body. It flushes whenever the origin pauses, so that a
 // stream of any type arrives as it is sent.
 func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
 	buf := copyBuffers.Get().(*[copyBufferBytes]byte)
 	defer copyBuffers.Put(buf)
 	var total int64
+	read := w.firstRead
 	for {
-		n, err := src.Read(buf[:])
+		n, err := read(src, buf[:])
+		read = readNext
 		if n > 0 {
 			m, werr := w.Write(buf[:n])
 			total += int64(m)
@@ -145,6 +180,8 @@ func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
 		}
 	}
 }
+
+func readNext(src io.Reader, p []byte) (int, error) { return src.Read(p) }
 
 // copyOne copies one direction of an upgraded connection.
 func copyOne(dst io.Writer, src io.Reader, count *atomic.Int64, x *exchange) (int64, error) {

@@ -311,6 +311,8 @@ func upstreamFailure(err error) (policy.Decision, string) {
 		timed  interface{ Timeout() bool }
 	)
 	switch {
+	case errors.Is(err, errTooManyBytes):
+		return policy.Decision{Reason: policy.ReasonOverload}, err.Error()
 	case errors.As(err, &cert):
 		return policy.Decision{Reason: policy.ReasonUpstreamTLS}, cert.Err.Error()
 	case errors.As(err, &alert), errors.As(err, &record):

@@ -1,0 +1,569 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"egressd/event"
+	"egressd/policy"
+)
+
+// Each event arrives before the origin sends the next: it waits for the word
+// that the last one has.
+func TestHTTPStreamsArriveAsSent(t *testing.T) {
+	for _, typ := range []string{"text/event-stream", "application/x-ndjson", ""} {
+		t.Run(typ, func(t *testing.T) {
+			ack := make(chan struct{})
+			o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header()["Content-Type"] = nil
+				if typ != "" {
+					w.Header().Set("Content-Type", typ)
+				}
+				for i := range 5 {
+					fmt.Fprintf(w, "data: %d\n", i)
+					_ = http.NewResponseController(w).Flush()
+					select {
+					case <-ack:
+					case <-r.Context().Done():
+						return
+					}
+				}
+			})
+			g := newWebGate(t, o.addr, "origin.test")
+			resp, err := g.client().Get("http://origin.test/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			r := bufio.NewReader(resp.Body)
+			for i := range 5 {
+				line, err := r.ReadString('\n')
+				if err != nil || line != fmt.Sprintf("data: %d\n", i) {
+					t.Fatalf("event %d: %q, %v", i, line, err)
+				}
+				ack <- struct{}{}
+			}
+			if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil {
+				t.Errorf("end: %q, %v", rest, err)
+			}
+		})
+	}
+}
+
+// A slow download of known length arrives as it is sent, too.
+func TestHTTPKnownLengthIsNotHeldBack(t *testing.T) {
+	ack := make(chan struct{})
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "6")
+		_ = http.NewResponseController(w).Flush()
+		<-ack // the head is there
+		for range 3 {
+			_, _ = io.WriteString(w, "ab")
+			_ = http.NewResponseController(w).Flush()
+			<-ack
+		}
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	resp, err := g.client().Get("http://origin.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	ack <- struct{}{}
+	for range 3 {
+		if _, err := io.ReadFull(resp.Body, make([]byte, 2)); err != nil {
+			t.Fatal(err)
+		}
+		ack <- struct{}{}
+	}
+}
+
+// Both directions at once, as in a streaming call.
+func TestHTTPFullDuplex(t *testing.T) {
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		_ = rc.EnableFullDuplex()
+		_ = rc.Flush()
+		br := bufio.NewReader(r.Body)
+		for {
+			line, err := br.ReadString('\n')
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(w, "echo "+line)
+			_ = rc.Flush()
+		}
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	pr, pw := io.Pipe()
+	req, _ := http.NewRequest("POST", "http://origin.test/", pr)
+	resp, err := g.client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	r := bufio.NewReader(resp.Body)
+	for i := range 3 {
+		fmt.Fprintf(pw, "%d\n", i)
+		if line, err := r.ReadString('\n'); err != nil || line != fmt.Sprintf("echo %d\n", i) {
+			t.Fatalf("%q, %v", line, err)
+		}
+	}
+	_ = pw.Close()
+	if _, err := io.ReadAll(r); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHTTPTrailersBothWays(t *testing.T) {
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Trailer", "X-Sum")
+		b, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(b)
+		w.Header().Set("X-Sum", r.Trailer.Get("X-Announced")+"/"+r.Trailer.Get("X-Not"))
+		w.Header().Set(http.TrailerPrefix+"X-Late", "late")
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	c := g.dial()
+	for range 2 {
+		c.send("POST http://origin.test/ HTTP/1.1\r\nHost: origin.test\r\nTE: trailers\r\nTrailer: X-Announced\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			"5\r\nhello\r\n0\r\nX-Announced: yes\r\nX-Not: too\r\n\r\n")
+		resp, body := c.response("POST")
+		equal(t, "body", body, "hello")
+		equal(t, "announced trailer", resp.Trailer.Get("X-Sum"), "yes/too")
+		equal(t, "late trailer", resp.Trailer.Get("X-Late"), "late")
+	}
+}
+
+func TestHTTPUnannouncedTrailerAlone(t *testing.T) {
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, r.Trailer.Get("X-Not"))
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	c := g.dial()
+	c.send("POST http://origin.test/ HTTP/1.1\r\nHost: origin.test\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX-Not: too\r\n\r\n")
+	_, body := c.response("POST")
+	equal(t, "trailer at the origin", body, "too")
+}
+
+func TestHTTPExpectContinue(t *testing.T) {
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/no" {
+			w.WriteHeader(http.StatusExpectationFailed)
+			return
+		}
+		_, _ = io.Copy(w, r.Body) // sends 100
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	t.Run("wanted", func(t *testing.T) {
+		c := g.dial()
+		c.send("POST http://origin.test/yes HTTP/1.1\r\nHost: origin.test\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+		if h := rawHead(t, c.r); !strings.HasPrefix(h, "HTTP/1.1 100 ") {
+			t.Fatalf("got %q", h)
+		}
+		c.send("body")
+		resp, body := c.response("POST")
+		equal(t, "status", resp.StatusCode, 200)
+		equal(t, "body", body, "body")
+	})
+	t.Run("unwanted", func(t *testing.T) {
+		c := g.dial()
+		c.send("POST http://origin.test/no HTTP/1.1\r\nHost: origin.test\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+		resp, _ := c.response("POST")
+		equal(t, "status", resp.StatusCode, 417)
+	})
+	t.Run("denied", func(t *testing.T) {
+		c := g.dial()
+		c.send("POST http://denied.test/ HTTP/1.1\r\nHost: denied.test\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+		resp, _ := c.response("POST")
+		equal(t, "status", resp.StatusCode, 403)
+	})
+}
+
+func TestHTTPEarlyHints(t *testing.T) {
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Link", "</a.css>")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Del("Link")
+		fmt.Fprint(w, "done")
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	c := g.dial()
+	c.send("GET http://origin.test/ HTTP/1.1\r\nHost: origin.test\r\n\r\n")
+	if h := rawHead(t, c.r); !strings.HasPrefix(h, "HTTP/1.1 103 ") || !strings.Contains(h, "Link: </a.css>") {
+		t.Fatalf("got %q", h)
+	}
+	resp, body := c.response("GET")
+	equal(t, "body", body, "done")
+	equal(t, "link in the final head", resp.Header.Get("Link"), "")
+	c.send("GET http://origin.test/ HTTP/1.0\r\nHost: origin.test\r\n\r\n")
+	resp, _ = c.response("GET")
+	equal(t, "an HTTP/1.0 client gets no 1xx", resp.StatusCode, 200)
+}
+
+func TestHTTPBodiless(t *testing.T) {
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/204":
+			w.WriteHeader(204)
+		case "/304":
+			w.Header().Set("Etag", `"x"`)
+			w.WriteHeader(304)
+		default:
+			w.Header().Set("Content-Length", "12345")
+		}
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	c := g.dial()
+	for range 2 {
+		for _, tt := range []struct {
+			method, path string
+			status       int
+			length       int64
+		}{{"GET", "/204", 204, 0}, {"GET", "/304", 304, 0}, {"HEAD", "/head", 200, 12345}} {
+			c.send(tt.method + " http://origin.test" + tt.path + " HTTP/1.1\r\nHost: origin.test\r\n\r\n")
+			resp, _ := c.response(tt.method)
+			equal(t, tt.path+" status", resp.StatusCode, tt.status)
+			equal(t, tt.path+" length", max(resp.ContentLength, 0), tt.length)
+		}
+	}
+}
+
+func TestHTTP10Client(t *testing.T) {
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush() // chunked upstream
+		fmt.Fprint(w, r.Proto, " ", r.Host)
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	c := g.dial()
+	c.send("GET http://origin.test/ HTTP/1.0\r\n\r\n")
+	b, err := io.ReadAll(c.r)
+	if err != nil || !strings.HasSuffix(string(b), "\r\n\r\nHTTP/1.1 origin.test") {
+		t.Errorf("got %q, %v", b, err)
+	}
+}
+
+// 64 MiB each way, in memory that does not grow with them.
+func TestHTTPLargeBodies(t *testing.T) {
+	const size = 64 << 20
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		h := sha256.New()
+		n, _ := io.Copy(h, r.Body)
+		if n > 0 {
+			fmt.Fprintf(w, "%d %x", n, h.Sum(nil))
+			return
+		}
+		_, _ = io.CopyN(w, new(pattern), size)
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	want := sha256.New()
+	_, _ = io.CopyN(want, new(pattern), size)
+	c := g.client()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+
+	resp, err := c.Get("http://origin.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := sha256.New()
+	_, err = io.Copy(got, resp.Body)
+	_ = resp.Body.Close()
+	if err != nil || !bytes.Equal(got.Sum(nil), want.Sum(nil)) {
+		t.Fatalf("download differs: %v", err)
+	}
+	resp, err = c.Post("http://origin.test/", "", io.LimitReader(new(pattern), size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	equal(t, "upload", string(b), fmt.Sprintf("%d %x", size, want.Sum(nil)))
+
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.TotalAlloc - before.TotalAlloc); grown > 16<<20 {
+		t.Errorf("%d bytes allocated for 2 x %d", grown, size)
+	}
+}
+
+// pattern is an endless, position-dependent stream.
+type pattern struct{ n byte }
+
+func (p *pattern) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = p.n
+		p.n = p.n*5 + 1
+	}
+	return len(b), nil
+}
+
+func TestHTTPClientGoneCancelsUpstream(t *testing.T) {
+	begun, gone := make(chan struct{}), make(chan struct{})
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-r.Context().Done()
+		close(gone)
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	c := g.dial()
+	c.send("GET http://origin.test/ HTTP/1.1\r\nHost: origin.test\r\n\r\n")
+	<-begun
+	_ = c.Close()
+	<-gone
+}
+
+func TestHTTPEarlyResponse(t *testing.T) {
+	o := rawOrigin(t, func(c net.Conn, r *bufio.Reader) {
+		rawHead(t, r)
+		_, _ = io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno!")
+		_, _ = io.CopyN(io.Discard, r, 1<<20)
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	c := g.dial()
+	c.send("POST http://origin.test/ HTTP/1.1\r\nHost: origin.test\r\nContent-Length: 1000000\r\n\r\nbegin")
+	resp, body := c.response("POST")
+	equal(t, "status", resp.StatusCode, 413)
+	equal(t, "body", body, "no!")
+}
+
+func TestHTTPTruncatedResponseIsNotMadeWhole(t *testing.T) {
+	for _, head := range []string{"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "Content-Length: 10\r\n\r\nhello", "Content-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"} {
+		o := rawOrigin(t, func(c net.Conn, r *bufio.Reader) {
+			rawHead(t, r)
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n"+head)
+		})
+		g := newWebGate(t, o.addr, "origin.test")
+		resp, err := g.client().Get("http://origin.test/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err == nil || string(b) != "hello" {
+			t.Errorf("%q: got %q, %v", head, b, err)
+		}
+	}
+}
+
+func TestHTTPUpstreamFailures(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		serve  func(c net.Conn, r *bufio.Reader)
+		reason string
+	}{
+		{"closes at once", func(net.Conn, *bufio.Reader) {}, "connection_terminated"},
+		{"closes after the request", func(c net.Conn, r *bufio.Reader) { rawHead(t, r) }, "connection_terminated"},
+		{"is not HTTP", func(c net.Conn, r *bufio.Reader) { _, _ = io.WriteString(c, "SSH-2.0-x\r\n\r\n"); rawHead(t, r) }, "connection_terminated"},
+		{"switches unasked", func(c net.Conn, r *bufio.Reader) {
+			rawHead(t, r)
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+		}, "connection_terminated"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := rawOrigin(t, tt.serve)
+			g := newWebGate(t, o.addr, "origin.test")
+			resp, body := fetch(t, g.client(), "http://origin.test/")
+			equal(t, "status", resp.StatusCode, 502)
+			equal(t, "reason", resp.Header.Get("X-Egressd-Reason"), tt.reason)
+			if strings.Contains(body, "SSH") {
+				t.Errorf("the body reflects the origin: %q", body)
+			}
+		})
+	}
+	t.Run("refuses", func(t *testing.T) {
+		ln := listenLocal(t)
+		addr := ln.Addr().String()
+		_ = ln.Close()
+		g := newWebGate(t, addr, "origin.test")
+		resp, _ := fetch(t, g.client(), "http://origin.test/")
+		equal(t, "status", resp.StatusCode, 502)
+		equal(t, "reason", resp.Header.Get("X-Egressd-Reason"), "connection_refused")
+		wantEvents(t, g.events, "blocked GET origin.test:80 / connection_refused")
+	})
+}
+
+func TestHTTPUpgrade(t *testing.T) {
+	o := rawOrigin(t, func(c net.Conn, r *bufio.Reader) {
+		h := rawHead(t, r)
+		if !strings.Contains(h, "Upgrade: websocket") || !strings.Contains(h, "Connection: Upgrade") || !strings.Contains(h, "Sec-Websocket-Key: k") {
+			_, _ = io.WriteString(c, "HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n")
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-Websocket-Accept: a\r\n\r\nhello ")
+		_, _ = io.Copy(c, r) // until the client half-closes
+		_, _ = io.WriteString(c, " bye")
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	c := g.dial()
+	// The first frame comes with the request, and holds what a strict reader of
+	// heads would choke on.
+	c.send("GET http://origin.test/ws HTTP/1.1\r\nHost: origin.test\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n\x81\x00\n\n")
+	first := make([]byte, 512)
+	n, err := c.Conn.Read(first)
+	if err != nil || !strings.Contains(string(first[:n]), "\r\n\r\n") {
+		t.Fatalf("the 101 came in pieces: %q, %v", first[:n], err)
+	}
+	if !strings.HasPrefix(string(first[:n]), "HTTP/1.1 101 Switching Protocols\r\n") {
+		t.Fatalf("got %q", first[:n])
+	}
+	c.send("frame two")
+	_ = c.Conn.(*net.TCPConn).CloseWrite()
+	rest, err := io.ReadAll(c.Conn)
+	_, early, _ := strings.Cut(string(first[:n]), "\r\n\r\n")
+	if got := early + string(rest); err != nil || got != "hello \x81\x00\n\nframe two bye" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	wantEvents(t, g.events, "allowed GET origin.test:80 /ws allowed")
+	if !settles(func() bool { return len(g.events.find(event.NetworkClosed)) == 1 }) {
+		t.Fatal("no network.closed")
+	}
+	if e := g.events.find(event.NetworkClosed)[0]; e.BytesIn != 23 || e.Error != "" {
+		t.Errorf("closed: %+v", e)
+	}
+}
+
+func TestHTTPUpgradeNotGranted(t *testing.T) {
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Header["Upgrade"], r.URL.Path) })
+	g := newWebGate(t, o.addr, "origin.test")
+	c := g.dial()
+	for _, tt := range []struct{ upgrade, want string }{
+		{"Connection: Upgrade\r\nUpgrade: websocket\r\n", "[websocket]/x"},
+		{"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n", "[]/x"},
+		{"Connection: Upgrade\r\nUpgrade: TLS/1.2\r\n", "[]/x"},
+		{"Upgrade: websocket\r\n", "[]/x"},
+		{"", "[]/x"},
+	} {
+		c.send("GET http://origin.test/x HTTP/1.1\r\nHost: origin.test\r\n" + tt.upgrade + "\r\n")
+		resp, body := c.response("GET")
+		equal(t, tt.upgrade, resp.StatusCode, 200)
+		equal(t, tt.upgrade, body, tt.want)
+	}
+}
+
+func TestHTTPUpgradeToAnotherProtocol(t *testing.T) {
+	o := rawOrigin(t, func(c net.Conn, r *bufio.Reader) {
+		rawHead(t, r)
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: smuggle\r\nConnection: Upgrade\r\n\r\n")
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	c := g.dial()
+	c.send("GET http://origin.test/x HTTP/1.1\r\nHost: origin.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	resp, _ := c.response("GET")
+	equal(t, "status", resp.StatusCode, 502)
+}
+
+func TestHTTPConnectionsAreReused(t *testing.T) {
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "ok") })
+	g := newWebGate(t, o.addr, "origin.test", "other.test")
+	for range 3 {
+		fetch(t, g.client(), "http://origin.test/")
+	}
+	equal(t, "dials for one host", g.dials.Load(), 1)
+	fetch(t, g.client(), "http://other.test/")
+	equal(t, "dials for another host at the same address", g.dials.Load(), 2)
+	g.s.Policy.Store(policyOf(t, "origin.test"))
+	fetch(t, g.client(), "http://origin.test/")
+	equal(t, "dials after the policy changed", g.dials.Load(), 3)
+	resp, _ := fetch(t, g.client(), "http://other.test/")
+	equal(t, "status of what is denied now", resp.StatusCode, 403)
+}
+
+func TestHTTPRejudgeEndsAStream(t *testing.T) {
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	resp, err := g.client().Get("http://origin.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	g.s.Policy.Store(policyOf(t, "other.test"))
+	equal(t, "closed", g.s.Rejudge(), 1)
+	if _, err := io.ReadAll(resp.Body); err == nil {
+		t.Error("the stream ended as if it were whole")
+	}
+}
+
+func TestHTTPByteLimit(t *testing.T) {
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		_, _ = io.CopyN(w, new(pattern), 1000-n)
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	p, err := policy.Compile(&policy.Document{
+		Allow:  []policy.Entry{{Text: "origin.test"}},
+		Hosts:  []policy.Entry{{Text: "origin.test=127.0.0.1"}},
+		Limits: policy.Limits{BytesPerFlow: 1000},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.s.Policy.Store(p)
+	c := g.client()
+	for range 2 { // the limit is for each request
+		_, body := fetch(t, c, "http://origin.test/")
+		equal(t, "bytes", len(body), 1000)
+	}
+	resp, err := c.Post("http://origin.test/", "", strings.NewReader(strings.Repeat("x", 1001)))
+	if err == nil {
+		_ = resp.Body.Close()
+		equal(t, "status of what is too long", resp.StatusCode, 503)
+	}
+}
+
+func TestHTTPLeavesNothingBehind(t *testing.T) {
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "ok") })
+	g := newWebGate(t, o.addr, "origin.test")
+	before := runtime.NumGoroutine()
+	ctx, cancel := context.WithCancel(t.Context())
+	for i := range 200 {
+		c := g.dial()
+		host := []string{"origin.test", "denied.test"}[i%2]
+		c.send("GET http://" + host + "/ HTTP/1.1\r\nHost: " + host + "\r\n\r\n")
+		if i%5 != 0 {
+			c.response("GET")
+		}
+		_ = c.Close()
+	}
+	cancel()
+	_ = ctx
+	g.closed()
+	if !settles(func() bool { return runtime.NumGoroutine() <= before }) {
+		buf := make([]byte, 1<<20)
+		t.Errorf("%d goroutines before, %d after:\n%s", before, runtime.NumGoroutine(), buf[:runtime.Stack(buf, true)])
+	}
+}
+
+func BenchmarkHTTPDoor(b *testing.B) {
+	body := strings.Repeat("x", 1024)
+	o := newWebOrigin(b, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, body) })
+	for _, via := range []string{"direct", "door"} {
+		b.Run(via, func(b *testing.B) {
+			g := newWebGate(b, o.addr, "origin.test")
+			if via == "direct" {
+				g.addr = o.addr
+			}
+			c := g.dial()
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = io.WriteString(c.Conn, "GET http://origin.test/ HTTP/1.1\r\nHost: origin.test\r\n\r\n")
+				if resp, _ := c.response("GET"); resp.StatusCode != 200 {
+					b.Fatal(resp.Status)
+				}
+			}
+		})
+	}
+}
