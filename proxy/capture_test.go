@@ -48,7 +48,7 @@ func TestCapturedLiteral(t *testing.T) {
 			g := newGate(t, "a.example", "93.184.216.40:443", "deny 203.0.113.0/24").start()
 			g.name("a.example", 443, tlsOrigin)
 			g.name("a.example", 80, web)
-			g.origins["93.184.216.40:443"] = tlsOrigin
+			g.leads("93.184.216.40:443", tlsOrigin)
 			dst := netip.MustParseAddrPort(tt.dst)
 			g.capturedDst.Store(dst)
 			passed := false
@@ -75,7 +75,7 @@ func TestCapturedDenials(t *testing.T) {
 	open := func(t *testing.T, dst string) (*testGate, net.Conn, error) {
 		g := newGate(t, "a.example").start()
 		g.capturedDst.Store(netip.MustParseAddrPort(dst))
-		g.pins[mustAddr("198.18.0.9")] = hostOf(t, "evil.example")
+		g.pin(mustAddr("198.18.0.9"), hostOf(t, "evil.example"))
 		c, err := net.Dial("tcp", g.captureAddr)
 		return g, c, err
 	}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -61,13 +62,18 @@ func (c *conn) more(limit int) error {
 		c.grow(limit)
 	}
 	end := min(len(*c.buf), c.r+limit)
-	n, err := c.Conn.Read((*c.buf)[c.w:end])
-	c.w += n
-	c.high = max(c.high, c.w)
-	if n > 0 {
-		return nil
+	for range 100 { // as bufio: a reader that gives nothing and no error is broken
+		n, err := c.Conn.Read((*c.buf)[c.w:end])
+		c.w += n
+		c.high = max(c.high, c.w)
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return io.ErrNoProgress
 }
 
 // grow makes room: by moving the held bytes to the front, else by a larger

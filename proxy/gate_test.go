@@ -30,7 +30,9 @@ import (
 // origins of the test.
 type testGate struct {
 	*Server
-	t       testing.TB
+	t testing.TB
+
+	mu      sync.Mutex              // guards the maps
 	answers map[string][]netip.Addr // name → addresses; others do not exist
 	origins map[string]string       // address as judged → address dialled
 	pins    map[netip.Addr]policy.Host
@@ -110,6 +112,8 @@ func (g *testGate) start() *testGate {
 
 func (g *testGate) Lookup(_ context.Context, name policy.Host) ([]netip.Addr, error) {
 	g.lookups.Add(1)
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if a, ok := g.answers[name.Name()]; ok {
 		return a, nil
 	}
@@ -117,6 +121,8 @@ func (g *testGate) Lookup(_ context.Context, name policy.Host) ([]netip.Addr, er
 }
 
 func (g *testGate) NameOf(a netip.Addr) (policy.Host, bool, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	h, ok := g.pins[a]
 	return h, ok, netip.MustParsePrefix("198.18.0.0/15").Contains(a)
 }
@@ -126,7 +132,9 @@ func (g *testGate) dialOrigin(ctx context.Context, d *net.Dialer, network, addre
 		return nil, err
 	}
 	g.dials.Add(1)
+	g.mu.Lock()
 	to, ok := g.origins[address]
+	g.mu.Unlock()
 	if !ok {
 		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	}
@@ -135,8 +143,29 @@ func (g *testGate) dialOrigin(ctx context.Context, d *net.Dialer, network, addre
 
 // name makes name resolve to the public address and lead to origin at port.
 func (g *testGate) name(name string, port uint16, origin string) {
-	g.answers[name] = []netip.Addr{public}
-	g.origins[netip.AddrPortFrom(public, port).String()] = origin
+	g.answer(name, public)
+	g.leads(netip.AddrPortFrom(public, port).String(), origin)
+}
+
+// answer makes name resolve to addrs.
+func (g *testGate) answer(name string, addrs ...netip.Addr) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.answers[name] = addrs
+}
+
+// leads makes connections to addr, as judged, arrive at origin.
+func (g *testGate) leads(addr, origin string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.origins[addr] = origin
+}
+
+// pin makes a stand for h.
+func (g *testGate) pin(a netip.Addr, h policy.Host) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.pins[a] = h
 }
 
 // memSink keeps events.
@@ -368,7 +397,7 @@ func openCaptured(g *testGate, host string, port uint16) (net.Conn, error) {
 			g.t.Fatal(err)
 		}
 		dst = netip.MustParseAddr("198.18.0.7")
-		g.pins[dst] = h
+		g.pin(dst, h)
 	}
 	g.capturedDst.Store(netip.AddrPortFrom(dst, port))
 	c, err := net.Dial("tcp", g.captureAddr)
@@ -389,4 +418,11 @@ func hostOf(t testing.TB, s string) policy.Host {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// fill makes the sink take no more.
+func (m *memSink) fill() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.full = true
 }

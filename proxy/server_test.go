@@ -1,0 +1,493 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"egressd/event"
+	"egressd/policy"
+)
+
+// TestZeroServerDenies checks that nothing passes a Server nobody set up.
+func TestZeroServerDenies(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ln := listenLocal(t)
+	s := new(Server)
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, ln) }()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, "CONNECT a.example:443 HTTP/1.1\r\n\r\n")
+	if head, _ := headOf(c); !strings.HasPrefix(head, "HTTP/1.1 403 ") {
+		t.Errorf("%q", head)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNotRecordedNotPassed fills the event sink: no byte may reach the origin.
+func TestNotRecordedNotPassed(t *testing.T) {
+	tests := []struct {
+		rule string
+		port uint16
+		say  speak
+	}{
+		{"a.example", 443, speakTLS("a.example")},
+		{"a.example:22", 22, speakRaw},
+		{"raw:a.example:22", 22, speakRaw},
+	}
+	for _, tt := range tests {
+		for _, door := range clients() {
+			var arrived atomic.Int64
+			g := newGate(t, tt.rule).start()
+			g.sink.fill()
+			g.name("a.example", tt.port, serveOrigin(t, func(c net.Conn) {
+				n, _ := c.Read(make([]byte, 1))
+				arrived.Add(int64(n))
+			}))
+			if c, err := door.open(g, "a.example", tt.port); err == nil && tt.say(c) {
+				t.Errorf("%s, %s: passed without a record", tt.rule, door.name)
+			}
+			if arrived.Load() != 0 {
+				t.Errorf("%s, %s: the origin got bytes", tt.rule, door.name)
+			}
+		}
+	}
+}
+
+// TestOwnListeners asks the gate to connect to itself.
+func TestOwnListeners(t *testing.T) {
+	g := newGate(t, "127.0.0.1:*", "self.example:*").start()
+	g.Own = []netip.AddrPort{netip.MustParseAddrPort("192.0.2.7:9999")}
+	g.answer("self.example", mustAddr("127.0.0.1"))
+	own := netip.MustParseAddrPort(g.explicitAddr)
+	for _, to := range []struct {
+		host string
+		port uint16
+	}{
+		{"127.0.0.1", own.Port()},
+		{"::ffff:127.0.0.1", own.Port()},
+		{"0.0.0.0", own.Port()},
+		{"self.example", own.Port()},
+		{"192.0.2.7", 9999},
+		{"127.0.0.1", netip.MustParseAddrPort(g.captureAddr).Port()},
+	} {
+		if _, err := openSocks5(g, to.host, to.port); err == nil || err.Error() != "reply 2" {
+			t.Errorf("%v: %v", to, err)
+		}
+	}
+	for _, d := range g.sink.all(event.NetworkConnected) {
+		if d.Reason != "proxy_loop_detected" {
+			t.Errorf("%+v", d)
+		}
+	}
+	if g.dials.Load() != 0 {
+		t.Error("dialled itself")
+	}
+}
+
+func TestReaches(t *testing.T) {
+	tests := []struct {
+		a    string
+		own  string
+		want bool
+	}{
+		{"127.0.0.1", "127.0.0.1:80", true},
+		{"127.0.0.2", "127.0.0.1:80", false},
+		{"0.0.0.0", "127.0.0.1:80", true},
+		{"::", "127.0.0.1:80", true},
+		{"::", "[::1]:80", true},
+		{"127.0.0.2", "0.0.0.0:80", true},
+		{"127.0.0.2", "[::]:80", true},
+		{"::1", "[::]:80", true},
+		{"93.184.216.34", "0.0.0.0:80", false},
+		{"127.0.0.1", "127.0.0.1:81", false},
+		{"127.0.0.1", "[::ffff:127.0.0.1]:80", true},
+	}
+	for _, tt := range tests {
+		if got := reaches(mustAddr(tt.a), 80, netip.MustParseAddrPort(tt.own)); got != tt.want {
+			t.Errorf("%s reaches %s: %v", tt.a, tt.own, got)
+		}
+	}
+}
+
+// TestRejudge changes the policy under open tunnels.
+func TestRejudge(t *testing.T) {
+	g := newGate(t, "a.example:22", "b.example:22", "c.example").start()
+	tcp, secure := serveOrigin(t, echo), serveOrigin(t, tlsEcho)
+	g.name("a.example", 22, tcp)
+	g.name("b.example", 22, tcp)
+	g.name("c.example", 443, secure)
+	conns := map[string]net.Conn{}
+	for _, n := range []string{"a.example", "b.example"} {
+		c, err := openConnect(g, n, 22)
+		if err != nil || !pingPong(c) {
+			t.Fatal(n, err)
+		}
+		conns[n] = c
+	}
+	c, err := openConnect(g, "c.example", 443)
+	if err != nil || !speakTLS("c.example")(c) {
+		t.Fatal(err)
+	}
+	if n := g.Rejudge(); n != 0 {
+		t.Errorf("closed %d under an unchanged policy", n)
+	}
+	g.setPolicy("a.example:22")
+	if n := g.Rejudge(); n != 2 {
+		t.Errorf("closed %d flows, want 2", n)
+	}
+	if !pingPong(conns["a.example"]) {
+		t.Error("the flow that is still allowed was closed")
+	}
+	if pingPong(conns["b.example"]) {
+		t.Error("the flow that is denied now goes on")
+	}
+	g.event(event.NetworkClosed, 2)
+	for _, e := range g.sink.all(event.NetworkClosed) {
+		if !strings.Contains(e.Error, "host_not_listed") {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// TestAsk lets a person decide about what no rule covers, and only that.
+func TestAsk(t *testing.T) {
+	var asked atomic.Int64
+	g := newGate(t, "a.example", "deny bad.example")
+	g.Ask = func(_ context.Context, r policy.Request, _ policy.Decision) bool {
+		asked.Add(1)
+		return r.Host.String() != "no.example"
+	}
+	g.start()
+	secure := serveOrigin(t, tlsEcho)
+	for _, n := range []string{"yes.example", "no.example", "bad.example", "inner.example"} {
+		g.name(n, 443, secure)
+	}
+	g.answer("inner.example", mustAddr("10.0.0.1"))
+	tests := []struct {
+		host, sni, reason string
+		asked             int64
+	}{
+		{"yes.example", "yes.example", "allowed", 1},
+		{"yes.example", "other.example", "sni_mismatch", 1},
+		{"no.example", "no.example", "not_approved", 1},
+		{"bad.example", "bad.example", "denied_by_rule", 0},
+		{"inner.example", "inner.example", "destination_ip_prohibited", 1},
+	}
+	for i, tt := range tests {
+		asked.Store(0)
+		c, err := openConnect(g, tt.host, 443)
+		passed := err == nil && speakTLS(tt.sni)(c)
+		if d := g.decision(i + 1); d.Reason != tt.reason || passed != (tt.reason == "allowed") || asked.Load() != tt.asked {
+			t.Errorf("%+v: passed %v, asked %d, %+v, %v", tt, passed, asked.Load(), d, err)
+		}
+	}
+}
+
+// TestAudit lets everything pass and says what would have been denied.
+func TestAudit(t *testing.T) {
+	g := newGate(t, "a.example", "audit").start()
+	secure, plain := serveOrigin(t, tlsEcho), serveOrigin(t, echo)
+	g.name("a.example", 443, secure)
+	g.name("evil.example", 443, secure)
+	g.name("evil.example", 22, plain)
+	tests := []struct {
+		host, sni string
+		reason    string
+		audit     bool
+	}{
+		{"a.example", "a.example", "allowed", false},
+		{"a.example", "evil.example", "sni_mismatch", true},
+		{"evil.example", "evil.example", "host_not_listed", true},
+	}
+	for i, tt := range tests {
+		c, err := openConnect(g, tt.host, 443)
+		if err != nil || !speakTLS(tt.sni)(c) {
+			t.Errorf("%+v did not pass: %v", tt, err)
+		}
+		if d := g.decision(i + 1); d.Reason != tt.reason || d.Audit != tt.audit || d.Decision != event.Allowed {
+			t.Errorf("%+v: %+v", tt, d)
+		}
+	}
+	g.capturedDst.Store(netip.MustParseAddrPort("8.8.8.8:443"))
+	if c, err := net.Dial("tcp", g.captureAddr); err != nil || !speakTLS("evil.example")(c) {
+		t.Error("a captured literal did not pass", err)
+	}
+	if d := g.decision(4); d.Host != "evil.example" || !d.Audit {
+		t.Errorf("a captured literal is audited as %+v, want its name", d)
+	}
+}
+
+// limit puts a policy with limits in force.
+func (g *testGate) limit(l policy.Limits, rules ...string) {
+	doc := policy.Document{Limits: l}
+	for _, r := range rules {
+		doc.Allow = append(doc.Allow, policy.Entry{Text: r})
+	}
+	p, err := policy.Compile(&doc)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.Policy.Store(p)
+}
+
+// TestTooManyConnections opens one more than allowed, through each door.
+func TestTooManyConnections(t *testing.T) {
+	for _, l := range []policy.Limits{{Connections: 1}, {ConnectionsPerClient: 1}} {
+		g := newGate(t)
+		g.limit(l, "a.example:22")
+		g.start()
+		g.name("a.example", 22, serveOrigin(t, echo))
+		first, err := openConnect(g, "a.example", 22)
+		if err != nil || !pingPong(first) {
+			t.Fatal(err)
+		}
+		for _, tt := range []struct {
+			open func(*testGate, string, uint16) (net.Conn, error)
+			want string
+		}{
+			{openConnect, "HTTP/1.1 503"},
+			{openSocks5, "reply 1"},
+			{openSocks4, "reply 91"},
+			{openAbsolute, "HTTP/1.1 503"},
+		} {
+			if _, err := tt.open(g, "a.example", 22); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("%+v: %v, want %s", l, err, tt.want)
+			}
+		}
+		if d := g.decision(2); d.Reason != "connection_limit_reached" {
+			t.Errorf("%+v", d)
+		}
+		first.Close()
+		settle(t, "admitted connections", 0, func() int {
+			g.admitted.mu.Lock()
+			defer g.admitted.mu.Unlock()
+			return g.admitted.total + g.admitted.refusing + len(g.admitted.perClient)
+		})
+		if c, err := openConnect(g, "a.example", 22); err != nil || !pingPong(c) {
+			t.Errorf("refused when there is room again: %v", err)
+		}
+	}
+}
+
+func openAbsolute(g *testGate, host string, _ uint16) (net.Conn, error) {
+	c := dialGate(g, g.explicitAddr)
+	_, _ = io.WriteString(c, "GET http://"+host+"/ HTTP/1.1\r\nHost: "+host+"\r\n\r\n")
+	head, err := headOf(c)
+	if err != nil {
+		return nil, err
+	}
+	return nil, refused{head}
+}
+
+func TestRate(t *testing.T) {
+	var a admission
+	b := bounds{connections: 100, perClient: 100, rate: 2}
+	now := time.Unix(0, 0)
+	client := mustAddr("192.0.2.1")
+	for i, want := range []bool{false, false, true} {
+		if full, _ := a.enter(client, b, now); full != want {
+			t.Errorf("connection %d: full %v", i, full)
+		}
+	}
+	if full, _ := a.enter(client, b, now.Add(500*time.Millisecond)); full {
+		t.Error("no token after half a second at 2 a second")
+	}
+}
+
+// TestBytesPerFlow ends a flow that carries too much.
+func TestBytesPerFlow(t *testing.T) {
+	g := newGate(t)
+	g.limit(policy.Limits{BytesPerFlow: 1000}, "a.example:22")
+	g.start()
+	g.name("a.example", 22, serveOrigin(t, echo))
+	c, err := openConnect(g, "a.example", 22)
+	if err != nil || !pingPong(c) {
+		t.Fatal(err)
+	}
+	_, _ = c.Write(make([]byte, 2000))
+	if n, _ := io.Copy(io.Discard, c); n > 1000 {
+		t.Errorf("%d bytes came back", n)
+	}
+	if e := g.event(event.NetworkClosed, 1); !strings.Contains(e.Error, "more bytes") {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestShutdown ends Serve with tunnels open and clients half way through.
+func TestShutdown(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	g := newGate(t, "a.example:22", "b.example")
+	g.name("a.example", 22, serveOrigin(t, echo))
+	g.name("b.example", 443, "")
+	ln := listenLocal(t)
+	g.explicitAddr = ln.Addr().String()
+	done := make(chan error, 1)
+	go func() { done <- g.Serve(ctx, ln) }()
+	open, err := openConnect(g, "a.example", 22)
+	if err != nil || !pingPong(open) {
+		t.Fatal(err)
+	}
+	if _, err := openConnect(g, "b.example", 443); err != nil { // waits for a ClientHello
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(dialGate(g, g.explicitAddr), "CONNECT a.exa")
+	cancel()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("Serve goes on")
+	}
+	if len(g.sink.all(event.NetworkClosed)) != 1 {
+		t.Error("the end of the open flow was not recorded before Serve returned")
+	}
+	if g.Rejudge() != 0 || len(g.open.all()) != 0 {
+		t.Error("flows are still registered")
+	}
+}
+
+// fullListener fails with EMFILE, then gives conns, then fails for good.
+type fullListener struct {
+	net.Listener
+	errs atomic.Int64
+}
+
+func (l *fullListener) Accept() (net.Conn, error) {
+	if l.errs.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
+	}
+	return l.Listener.Accept()
+}
+
+// TestAcceptSurvivesEMFILE runs out of descriptors for a while.
+func TestAcceptSurvivesEMFILE(t *testing.T) {
+	g := newGate(t)
+	ln := &fullListener{Listener: listenLocal(t)}
+	ln.errs.Store(3)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := g.Serve(ctx, ln); err != nil {
+			t.Error(err)
+		}
+	})
+	g.explicitAddr = ln.Addr().String()
+	if _, err := openConnect(g, "a.example", 443); err == nil || !strings.HasPrefix(err.Error(), "HTTP/1.1 403") {
+		t.Errorf("%v", err)
+	}
+	cancel()
+	wg.Wait()
+	closed := listenLocal(t)
+	closed.Close()
+	if err := g.Serve(context.Background(), closed); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a dead listener: %v", err)
+	}
+}
+
+// TestSlowClients gives clients that stop half way their deadline, in fake
+// time.
+func TestSlowClients(t *testing.T) {
+	for _, tt := range []struct {
+		name, sent, reason string
+	}{
+		{"nothing", "", ""},
+		{"half a CONNECT", "CONNECT a.exam", "http_request_timeout"},
+		{"half a SOCKS5 greeting", "\x05\x02\x00", "http_request_timeout"},
+		{"half a SOCKS5 request", "\x05\x01\x00\x05\x01\x00\x03\x09a.e", "http_request_timeout"},
+		{"half a SOCKS4 request", "\x04\x01\x00", "http_request_timeout"},
+		{"no ClientHello", "CONNECT a.example:443 HTTP/1.1\r\n\r\n", "http_request_timeout"},
+		{"half a ClientHello", "CONNECT a.example:443 HTTP/1.1\r\n\r\n\x16\x03\x01", "http_request_timeout"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGate(t, "a.example")
+				g.answer("a.example", public)
+				ours, theirs := net.Pipe()
+				start := time.Now()
+				go func() {
+					_, _ = io.WriteString(ours, tt.sent)
+				}()
+				go func() { _, _ = io.Copy(io.Discard, ours) }()
+				c := &conn{Conn: theirs, pool: &g.heads}
+				g.explicit(context.Background(), c)
+				if d := time.Since(start); d < headTimeout || d > headTimeout+helloTimeout+2*lingerTimeout {
+					t.Errorf("took %v", d)
+				}
+				_ = theirs.Close()
+				ours.Close()
+				evs := g.sink.all(event.NetworkConnected)
+				switch {
+				case tt.reason == "" && len(evs) != 0:
+					t.Errorf("%+v", evs)
+				case tt.reason != "" && (len(evs) != 1 || evs[0].Reason != tt.reason):
+					t.Errorf("%+v, want %s", evs, tt.reason)
+				}
+			})
+		})
+	}
+}
+
+// TestIdleAndDuration ends flows that say nothing or go on for too long, in
+// fake time.
+func TestIdleAndDuration(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		limit policy.Limits
+		every time.Duration // a byte is sent; 0: never
+		want  string
+		after time.Duration
+	}{
+		{"idle", policy.Limits{IdleTimeoutSeconds: 60}, 0, "idle", 60 * time.Second},
+		{"busy", policy.Limits{IdleTimeoutSeconds: 60, MaxDurationSeconds: 300}, 20 * time.Second, "too long", 300 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGate(t)
+				g.limit(tt.limit, "raw:a.example:22")
+				ctx, cancel := context.WithCancel(context.Background())
+				go g.sweeper(ctx)
+				client, gate := net.Pipe()
+				up, origin := net.Pipe()
+				go func() { _, _ = io.Copy(io.Discard, origin) }()
+				go func() {
+					for tt.every > 0 && ctx.Err() == nil {
+						wait(ctx, tt.every)
+						_, _ = client.Write([]byte("x"))
+					}
+				}()
+				f := &flow{s: g.Server, ctx: ctx, c: &conn{Conn: gate, pool: &g.heads}, req: policy.Request{Host: hostOf(t, "a.example"), Port: 22}}
+				r := &relayed{f: f, up: up, req: f.req, d: policy.Decision{Verdict: policy.Allow}, limit: 1 << 40}
+				start := time.Now()
+				r.run(false)
+				if d := time.Since(start); d < tt.after || d > tt.after+2*sweepEvery {
+					t.Errorf("ended after %v, want %v", d, tt.after)
+				}
+				if evs := g.sink.all(event.NetworkClosed); len(evs) != 1 || !strings.Contains(evs[0].Error, tt.want) {
+					t.Errorf("%+v", evs)
+				}
+				cancel()
+				client.Close()
+				origin.Close()
+			})
+		})
+	}
+}
