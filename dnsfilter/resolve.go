@@ -81,7 +81,7 @@ func (r *Resolver) family(ctx context.Context, name policy.Host, qtype uint16) r
 		if err == nil {
 			rec, rerr := read(m, qtype)
 			if rerr == nil {
-				r.rest(u, false)
+				r.revive(u)
 				return rec
 			}
 			err = rerr
@@ -89,7 +89,7 @@ func (r *Resolver) family(ctx context.Context, name policy.Host, qtype uint16) r
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return records{err: ctx.Err()} // nobody waits; the upstream is not to blame
 		}
-		r.rest(u, true)
+		r.rest(u, err)
 		errs = append(errs, fmt.Errorf("%s: %w", u, err))
 		if ctx.Err() != nil {
 			break
@@ -127,18 +127,26 @@ func (r *Resolver) order() []Upstream {
 	return append(list, list...)
 }
 
-// rest notes that u failed, or that it works.
-func (r *Resolver) rest(u Upstream, failed bool) {
+// rest notes that u failed. The first failure after a good time is logged,
+// since another upstream may well answer and nobody else would hear of it.
+func (r *Resolver) rest(u Upstream, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !failed {
-		delete(r.resting, u)
-		return
-	}
+	now := time.Now()
 	if r.resting == nil {
 		r.resting = make(map[Upstream]time.Time, len(r.Upstreams))
 	}
-	r.resting[u] = time.Now().Add(coolDown)
+	if r.Log != nil && !now.Before(r.resting[u]) {
+		r.Log.Warn("DNS upstream failed, asked last for a while", "upstream", u.String(), "for", coolDown, "err", err)
+	}
+	r.resting[u] = now.Add(coolDown)
+}
+
+// revive notes that u works.
+func (r *Resolver) revive(u Upstream) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.resting, u)
 }
 
 // question builds a query from scratch: the judged name, a type, and nothing

@@ -362,6 +362,9 @@ func TestLostDatagram(t *testing.T) {
 		if got, err := lookup(t, r, "a.test"); len(got) != 1 {
 			t.Errorf("the only upstream was asked once: %v, %v", got, err)
 		}
+		if len(r.resting) != 0 {
+			t.Error("an upstream that answers still counts as failed")
+		}
 	})
 }
 

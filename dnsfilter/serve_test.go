@@ -278,7 +278,10 @@ func TestNoDescriptorLeak(t *testing.T) {
 	}
 	warm := func(n int) {
 		for i := range n {
-			g.query(t, string(rune('a'+i%26))+string(rune('a'+i/26%26))+".test", dns.TypeA)
+			name := string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + ".test"
+			if m := g.query(t, name, dns.TypeA); m.Rcode == dns.RcodeServerFailure {
+				t.Fatalf("query %d: %v", i, m)
+			}
 		}
 	}
 	warm(10)
