@@ -536,3 +536,8 @@ func TestHTTPNotRecordedNotSent(t *testing.T) {
 	equal(t, "Retry-After", resp.Header.Get("Retry-After"), "1")
 	equal(t, "bytes at the origin", len(<-got), 0)
 }
+
+// wrapRaw is a rawConn over a connection that is open already.
+func wrapRaw(t testing.TB, c net.Conn) *rawConn {
+	return &rawConn{t: t, Conn: c, r: bufio.NewReader(c)}
+}
