@@ -87,6 +87,8 @@ func (b *Backend) Isolation() string { return isolationNetns }
 type testHooks struct {
 	skip map[string]bool
 	exe  string // what the init executes; "": this program
+
+	processes int // bound on processes inside; 0: maxProcesses
 }
 
 func (h testHooks) executable() string {

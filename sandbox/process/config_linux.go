@@ -2,7 +2,6 @@ package process
 
 import "egressd/netns"
 
-
 // config tells the init what to set up. It crosses the control socket, so
 // neither the init's argv nor its environment holds anything.
 type config struct {
@@ -14,8 +13,7 @@ type config struct {
 	TmpDir,
 	RuntimeDir string // TMPDIR and XDG_RUNTIME_DIR of the harness; "" none
 
-	UID, GID int
-	UserNS   bool // the init has a user namespace of its own
+	UserNS bool // the init has a user namespace of its own
 
 	Capture   netns.Capture
 	Localhost []uint16 // ports to listen on at localhost inside
@@ -28,6 +26,8 @@ type config struct {
 	Terminal   string // path of the terminal device among stdin, stdout, stderr; "" none
 	Foreground bool   // the harness gets the terminal
 	Controls   bool   // the launcher has a controlling terminal
+
+	Processes int // most processes and threads inside
 
 	Skip map[string]bool // walls left out; tests only
 }

@@ -104,7 +104,7 @@ func (in *initProcess) mountProc(*picked) error {
 		return err
 	}
 	if !in.cfg.Skip["pids"] {
-		if err := limitProcesses(); err != nil {
+		if err := in.limitProcesses(); err != nil {
 			return err
 		}
 	}

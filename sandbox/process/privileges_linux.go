@@ -14,6 +14,9 @@ import (
 	"egressd/internal/seccomp"
 )
 
+// reservedPids are those below which the kernel does not start over.
+const reservedPids = 300
+
 // maxProcesses bounds processes and threads inside: far more than a build or a
 // browser needs, far fewer than a fork bomb.
 const maxProcesses = 4096
@@ -26,11 +29,11 @@ var errOtherThreads = errors.New("other threads keep their capabilities")
 // per namespace (6.14 and later). Older kernels share the setting with the
 // host, so there it is left alone and RLIMIT_NPROC, which does not bind uid 0,
 // is all there is.
-func limitProcesses() error {
+func (in *initProcess) limitProcesses() error {
 	if !kernelAtLeast(6, 14) {
 		return nil
 	}
-	return os.WriteFile("/proc/sys/kernel/pid_max", []byte(strconv.Itoa(maxProcesses+300)), 0)
+	return os.WriteFile("/proc/sys/kernel/pid_max", []byte(strconv.Itoa(in.cfg.Processes+reservedPids)), 0)
 }
 
 func kernelAtLeast(major, minor int) bool {
@@ -54,10 +57,12 @@ func kernelAtLeast(major, minor int) bool {
 // make uid 0 special locked off. Left over: a uid 0 owns files of uid 0.
 func (in *initProcess) dropCapabilities() error {
 	// Daemons' keys sit in the session's and the user's keyrings.
-	if err := joinSessionKeyring(); err != nil {
-		return fmt.Errorf("session keyring: %w", err)
+	if !in.cfg.Skip["keyring"] {
+		if err := joinSessionKeyring(); err != nil {
+			return fmt.Errorf("session keyring: %w", err)
+		}
 	}
-	if err := setLimits(); err != nil {
+	if err := in.setLimits(); err != nil {
 		return err
 	}
 	if in.cfg.Skip["caps"] {
@@ -113,8 +118,8 @@ func joinSessionKeyring() error {
 }
 
 // setLimits bounds what one harness can take from the machine.
-func setLimits() error {
-	for resource, limit := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NPROC: maxProcesses} {
+func (in *initProcess) setLimits() error {
+	for resource, limit := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NPROC: uint64(in.cfg.Processes)} {
 		var r unix.Rlimit
 		if err := unix.Getrlimit(resource, &r); err != nil {
 			return fmt.Errorf("getrlimit: %w", err)

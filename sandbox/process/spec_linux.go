@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -93,7 +94,7 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 		Capture: netns.Capture{Mode: netns.Mode(s.b.CaptureMode), Ports: s.policy().Ports()},
 		Protect: protect, CA: s.gate.bundle,
 		Terminal: terminalPath(stdio), Controls: s.tty != nil,
-		Skip: s.b.hooks.skip,
+		Processes: cmp.Or(s.b.hooks.processes, maxProcesses), Skip: s.b.hooks.skip,
 	}
 	for _, p := range s.b.HostPorts {
 		if p.Localhost {
