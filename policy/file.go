@@ -22,13 +22,24 @@ const maxFileBytes = 64 << 20
 // unless its rules contradict each other. Errors list every problem as
 // file:line:column: what: how to fix it.
 func ParseFile(name string, data []byte) (*Document, error) {
+	return parseFile(name, data, len(data) >= longListBytes)
+}
+
+func parseFile(name string, data []byte, long bool) (*Document, error) {
 	f := &fileParser{name: name, doc: &Document{}}
 	if len(data) > maxFileBytes {
 		f.errs.add(Pos{File: name}, "split it, or list suffixes (*.example.com) instead of every host",
 			"file is %d bytes; at most %d are read", len(data), maxFileBytes)
 		return nil, f.errs.err()
 	}
-	root, ok := f.load(data)
+	var root *yaml.Node
+	ok := false
+	if long {
+		root, ok = f.loadLong(data)
+	}
+	if !ok {
+		root, ok = f.load(data)
+	}
 	if ok && root != nil {
 		f.root(root)
 	}
@@ -43,6 +54,8 @@ type fileParser struct {
 	name string
 	doc  *Document
 	errs problems
+
+	lifted map[string][]Entry // lines of long lists that never were YAML nodes
 }
 
 func (f *fileParser) pos(n *yaml.Node) Pos { return Pos{File: f.name, Line: n.Line, Column: n.Column} }

@@ -35,7 +35,13 @@ func (f *fileParser) rules(n *yaml.Node, where string, deny bool) []Entry {
 			f.errs.addError(e.Pos, err)
 		}
 	}
-	return entries
+	lifted := f.lifted[where]
+	if len(lifted) == 0 || len(entries) == 0 {
+		return append(entries, lifted...)
+	}
+	all := append(entries, lifted...)
+	slices.SortStableFunc(all, func(a, b Entry) int { return a.Pos.Line - b.Pos.Line })
+	return all
 }
 
 func (f *fileParser) presets(n *yaml.Node) {
