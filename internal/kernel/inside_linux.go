@@ -6,22 +6,16 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"egressd/netns"
 )
 
 // Inside tries, in the calling process's namespaces, what a run does, and
-// writes the report that Probe reads to w. The namespaces are spoilt by it.
-func Inside(w io.Writer) error {
+// writes the report that Probe reads to w. prepare is netns.Setup, reported in
+// the words of this package. The namespaces are spoilt by it.
+func Inside(w io.Writer, prepare func() (Prepared, error)) error {
 	var in inside
-	d, err := netns.Setup(netns.Capture{})
-	if err != nil {
+	var err error
+	if in.Prepared, err = prepare(); err != nil {
 		in.Error = err.Error()
-	} else {
-		in = inside{Mode: string(d.Mode), Refusals: d.Refusals != nil, IPv6: d.IPv6, Dummy: d.Dummy, Notes: d.Notes}
-		if err := d.Close(); err != nil {
-			return err
-		}
 	}
 	if err := mountProc(); err != nil {
 		in.Proc = err.Error()
@@ -45,7 +39,7 @@ func capture(in inside) Finding {
 	case in.Error != "":
 		f.Detail = "a namespace can't be prepared: " + in.Error
 		f.Fix = nftModules
-	case in.Mode != string(netns.ModeNFT):
+	case !in.NFT:
 		// It works, with less: the details say what is missing.
 		f.Needed = false
 		f.Detail = strings.Join(in.Notes, "; ")

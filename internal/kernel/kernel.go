@@ -16,19 +16,24 @@ type Finding struct {
 type Options struct {
 	// Binary is the path of the launch binary, for an AppArmor profile.
 	Binary string
-	// Inside is the command line (program first) of a process that calls Inside
-	// and exits. It is run in new namespaces, as launch would. Nil: what can
+	// Inside is the command line (program first) of a process that calls the
+	// function Inside and exits. It is run in new namespaces, as launch would. Nil: what can
 	// only be seen from inside is left out.
 	Inside []string
 }
 
+// Prepared is what preparing a namespace for capture achieved there.
+type Prepared struct {
+	NFT      bool     `json:"nft"`      // nftables redirects; false: only ports that a policy names are captured
+	Refusals bool     `json:"refusals"` // refused packets are recorded
+	IPv6     bool     `json:"ipv6"`
+	Dummy    bool     `json:"dummy"` // an eth0 that is up
+	Notes    []string `json:"notes"` // what is missing, and what that means
+}
+
 // inside is what a process in new namespaces reports, as JSON.
 type inside struct {
-	Mode     string   `json:"mode"` // of capture; "" when Error says why not
-	Refusals bool     `json:"refusals"`
-	IPv6     bool     `json:"ipv6"`
-	Dummy    bool     `json:"dummy"`
-	Notes    []string `json:"notes"`
-	Error    string   `json:"error"`
-	Proc     string   `json:"proc"` // why /proc can't be mounted; "" when it can
+	Prepared
+	Error string `json:"error"` // why the namespace could not be prepared; "" when it was
+	Proc  string `json:"proc"`  // why /proc can't be mounted; "" when it can
 }

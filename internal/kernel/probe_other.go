@@ -19,4 +19,6 @@ func Probe(context.Context, Options) []Finding {
 }
 
 // Inside reports an error: there is nothing to try.
-func Inside(io.Writer) error { return errors.New("kernel: not on this platform") }
+func Inside(io.Writer, func() (Prepared, error)) error {
+	return errors.New("kernel: not on this platform")
+}

@@ -15,7 +15,7 @@ const asInside = "KERNEL_TEST_INSIDE"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == asInside {
-		if err := Inside(os.Stdout); err != nil {
+		if err := Inside(os.Stdout, func() (Prepared, error) { return Prepared{NFT: true, IPv6: true}, nil }); err != nil {
 			os.Stderr.WriteString(err.Error())
 			os.Exit(1)
 		}
@@ -46,7 +46,11 @@ func TestProbe(t *testing.T) {
 	if f := byName(t, findings, "user namespaces"); !f.OK {
 		t.Skip("user namespaces are forbidden here: " + f.Detail)
 	}
-	byName(t, findings, "capture")
+	for name, ok := range map[string]bool{"capture": true, "IPv6": true, "record of refused packets": false, "dummy interface": false} {
+		if f := byName(t, findings, name); f.OK != ok {
+			t.Errorf("got %+v", f)
+		}
+	}
 	byName(t, findings, "fresh /proc")
 	byName(t, findings, "system-call filter")
 }
@@ -75,6 +79,17 @@ func TestAttemptWithBadCommand(t *testing.T) {
 		if f := capture(*in); f.OK || !f.Needed {
 			t.Errorf("%v: got %+v", command, f)
 		}
+	}
+}
+
+// Less is reported as less, not as broken; broken is reported as broken.
+func TestCapture(t *testing.T) {
+	anyIP := inside{Prepared: Prepared{Notes: []string{"no nftables"}}}
+	if f := capture(anyIP); f.OK || f.Needed || f.Detail != "no nftables" || f.Fix == "" {
+		t.Errorf("got %+v", f)
+	}
+	if f := capture(inside{Error: "operation not permitted"}); f.OK || !f.Needed || !strings.Contains(f.Detail, "operation not permitted") {
+		t.Errorf("got %+v", f)
 	}
 }
 
