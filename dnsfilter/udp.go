@@ -66,6 +66,7 @@ func newUDPSocket(pc net.PacketConn) udpSocket {
 	if err4 != nil && err6 != nil {
 		return udpSocket{pc: pc}
 	}
+	_ = freebind(u) // without it, only addresses of an interface can answer; IPv4 sockets need none
 	return udpSocket{pc: pc, udp: u}
 }
 
