@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"encoding/base64"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,7 +31,21 @@ func (s *Server) substitute(p *policy.Policy, r policy.Request, h http.Header, t
 			continue
 		}
 		for i, v := range values {
-			values[i] = strings.ReplaceAll(v, placeholder, value)
+			values[i] = reveal(v, placeholder, value)
 		}
 	}
+}
+
+// reveal replaces the placeholder in one field value, also where it is part of
+// Basic credentials (RFC 7617), as git and pip send tokens.
+func reveal(field, placeholder, value string) string {
+	const basic = "basic "
+	if len(field) > len(basic) && strings.EqualFold(field[:len(basic)], basic) {
+		plain, err := base64.StdEncoding.DecodeString(strings.TrimSpace(field[len(basic):]))
+		if err == nil && strings.Contains(string(plain), placeholder) {
+			plain = []byte(strings.ReplaceAll(string(plain), placeholder, value))
+			return field[:len(basic)] + base64.StdEncoding.EncodeToString(plain)
+		}
+	}
+	return strings.ReplaceAll(field, placeholder, value)
 }
