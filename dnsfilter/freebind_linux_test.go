@@ -2,6 +2,7 @@ package dnsfilter
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os/exec"
 	"runtime"
@@ -14,13 +15,14 @@ import (
 // TestAnyAddressIsAnswered asks addresses that are local by route alone, as in
 // a captured namespace whose kernel has no nftables.
 func TestAnyAddressIsAnswered(t *testing.T) {
-	done := make(chan struct{})
+	skip := make(chan string, 1)
 	go func() {
-		defer close(done)
+		defer close(skip)
 		// Never unlocked: the thread dies with the goroutine, and the namespace with it.
 		runtime.LockOSThread()
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			t.Skipf("no network namespace here: %v", err)
+			skip <- "no network namespace here: " + err.Error()
+			return
 		}
 		for _, args := range [][]string{
 			{"link", "set", "lo", "up"},
@@ -28,7 +30,8 @@ func TestAnyAddressIsAnswered(t *testing.T) {
 			{"-6", "route", "add", "local", "default", "dev", "lo"},
 		} {
 			if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-				t.Skipf("ip %v: %v: %s", args, err, out)
+				skip <- fmt.Sprintf("ip %v: %v: %s", args, err, out)
+				return
 			}
 		}
 		pc, err := net.ListenPacket("udp", ":0")
@@ -58,5 +61,7 @@ func TestAnyAddressIsAnswered(t *testing.T) {
 			_ = conn.Close()
 		}
 	}()
-	<-done
+	if why := <-skip; why != "" {
+		t.Skip(why)
+	}
 }
