@@ -113,6 +113,15 @@ func sources(t *testing.T) []source {
 	return all
 }
 
+func (s source) imports(path string) bool {
+	for _, p := range s.importNames() {
+		if p == path {
+			return true
+		}
+	}
+	return false
+}
+
 // importNames maps the names a file uses to the import paths behind them.
 func (s source) importNames() map[string]string {
 	names := map[string]string{}
