@@ -15,6 +15,7 @@ import (
 // verdict is what was decided about one query, for its event.
 type verdict struct {
 	host     string // judged, or as asked when it could not be read as a host
+	judged   policy.Host
 	allowed  bool
 	decision policy.Decision // Reason, Rule and Audit as they go into the event
 	digest   string
@@ -70,7 +71,7 @@ func (s *Server) judge(ctx context.Context, q *query) (outcome, verdict) {
 		return denied(policy.Request{}, v.decision), v
 	}
 	p := s.policy()
-	v := verdict{host: h.Name(), digest: p.Digest()}
+	v := verdict{host: h.Name(), judged: h, digest: p.Digest()}
 	if isLocalhost(h) && len(p.Static(h)) == 0 {
 		v.allowed, v.decision = true, policy.Decision{Verdict: policy.Allow, Reason: policy.ReasonAllowed}
 		return q.addresses(loopback(), syntheticTTL), v
@@ -102,15 +103,15 @@ func (s *Server) judge(ctx context.Context, q *query) (outcome, verdict) {
 	case forward:
 		return s.forward(ctx, p, q, v)
 	}
-	return s.synthetic(q, h, v)
+	return s.synthetic(q, v)
 }
 
 // synthetic answers an allowed A or AAAA question with an address of ours.
-func (s *Server) synthetic(q *query, h policy.Host, v verdict) (outcome, verdict) {
+func (s *Server) synthetic(q *query, v verdict) (outcome, verdict) {
 	if q.qtype == dns.TypeAAAA {
 		return negative(dns.RcodeSuccess), v // IPv4 only: clients fall back to A
 	}
-	a, err := s.Pins.Pin(h)
+	a, err := s.Pins.Pin(v.judged)
 	if err != nil {
 		v.allowed = false
 		v.decision.Reason = policy.ReasonOverload
