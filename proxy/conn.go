@@ -150,10 +150,4 @@ func reset(c net.Conn) {
 }
 
 // peer reports the client's address, zero when it has none.
-func peer(c net.Conn) netip.AddrPort {
-	if a, ok := c.RemoteAddr().(*net.TCPAddr); ok {
-		ap := a.AddrPort()
-		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-	}
-	return netip.AddrPort{}
-}
+func peer(c net.Conn) netip.AddrPort { return addrPort(c.RemoteAddr()) }

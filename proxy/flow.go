@@ -67,14 +67,18 @@ func (f *flow) yes() bool {
 		return true
 	}
 	f.accepted = true
-	return f.accept == nil || f.accept() == nil
+	if f.accept == nil {
+		return true
+	}
+	_ = f.c.SetDeadline(time.Now().Add(writeTimeout)) // looking up and dialling took its time
+	return f.accept() == nil
 }
 
 // tls serves a destination that must speak TLS with the judged name. The
 // origin is dialled only after the ClientHello was judged.
 func (f *flow) tls(addrs []netip.Addr) {
 	if !f.yes() {
-		f.report(because(policy.ReasonMalformed), "")
+		f.report(because(policy.ReasonMalformed), "the client left before it was told to go on")
 		_ = f.c.Close()
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -408,6 +409,9 @@ func openCaptured(g *testGate, host string, port uint16) (net.Conn, error) {
 	g.t.Cleanup(func() { c.Close() })
 	return c, nil
 }
+
+// itoa spells a port.
+func itoa(port uint16) string { return strconv.Itoa(int(port)) }
 
 func mustAddr(s string) netip.Addr { return netip.MustParseAddr(s) }
 

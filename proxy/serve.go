@@ -56,9 +56,10 @@ type listener struct {
 
 func (s *Server) serve(ctx context.Context, ln net.Listener, door func(context.Context, *conn)) error {
 	ctx, cancel := context.WithCancel(ctx)
-	own := addrPort(ln.Addr())
-	s.serving.add(own)
-	defer s.serving.remove(own)
+	if own := addrPort(ln.Addr()); reachable(ln) {
+		s.serving.add(own)
+		defer s.serving.remove(own)
+	}
 	s.engine.start()
 	defer s.engine.stop()
 	l := &listener{s: s, serve: door, conns: make(map[net.Conn]struct{})}
@@ -174,10 +175,11 @@ func (l *listener) closeAll() {
 	}
 }
 
-// addrPort reports a listener's address, zero when it has none.
+// addrPort reports a as a TCP address, zero when it is none.
 func addrPort(a net.Addr) netip.AddrPort {
 	if t, ok := a.(*net.TCPAddr); ok {
-		return t.AddrPort()
+		ap := t.AddrPort()
+		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 	}
 	return netip.AddrPort{}
 }

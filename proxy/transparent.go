@@ -72,8 +72,9 @@ func (s *Server) destination(c net.Conn) (netip.AddrPort, error) {
 func (f *flow) named() {
 	if f.req.Port == portHTTP && !overLimit(f.ctx) {
 		// Denied or not, the requests are answered in HTTP, each with its own
-		// event; but where the rule carries any protocol it is not HTTP's.
-		d := f.s.judge(f.ctx, f.req)
+		// event (and question to the person); but where the rule carries any
+		// protocol it is not HTTP's.
+		d := f.s.look(f.ctx, f.req)
 		if !d.Allowed() || d.Needs == policy.WireHTTP {
 			sc := f.sc
 			sc.host, sc.port = f.req.Host, f.req.Port
