@@ -127,6 +127,13 @@ func TestCompilePrecedence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A deny of an earlier document, too, may cover an allow rule of a later one.
+	if _, err := Compile(doc("!h.test"), doc("h.test")); err != nil {
+		t.Error(err)
+	}
+	if _, err := Compile(doc("!h.test", "h.test")); err == nil {
+		t.Error("one document allows and denies h.test")
+	}
 	if got := p.Static(host(t, "h.test")); len(got) != 2 || got[0].String() != "10.0.0.1" {
 		t.Errorf("hosts of the flags: %v", got)
 	}
