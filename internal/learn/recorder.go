@@ -121,8 +121,8 @@ func denied(f fact, e event.Event) (fact, bool) {
 	case policy.ReasonSNIMismatch.String(), policy.ReasonHostMismatch.String():
 		f.doubt = "the client named another host, " + e.Server + ", inside the connection"
 	case policy.ReasonIPProhibited.String():
-		if a, err := netip.ParseAddr(e.Addr); err == nil && f.host.Name() != "" {
-			f.addr = a
+		if f.host.Name() != "" {
+			f.addr = addrOf(e.Addr)
 		}
 		f.doubt = "a special-purpose address"
 	case policy.ReasonHostNotListed.String(), policy.ReasonPortNotListed.String(), policy.ReasonNotApproved.String():
@@ -139,4 +139,16 @@ func denied(f fact, e event.Event) (fact, bool) {
 		return f, false
 	}
 	return f, true
+}
+
+// addrOf reads "addr" or "addr:port"; the zero Addr when it is neither.
+func addrOf(s string) netip.Addr {
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap.Addr()
+	}
+	a, err := netip.ParseAddr(s)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return a
 }

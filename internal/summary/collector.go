@@ -53,8 +53,11 @@ func (c *Collector) Emit(e event.Event) error {
 			t.bytes += e.BytesIn + e.BytesOut
 		}
 	case event.DNSQuery:
+		k := key{host: host(e), reason: e.Reason}
 		if e.Decision == event.Blocked {
-			c.block(key{host: host(e), reason: e.Reason}, e)
+			c.block(k, e)
+		} else if e.Audit {
+			c.audit(k, e)
 		}
 	}
 	return nil
@@ -70,22 +73,26 @@ func (c *Collector) connected(e event.Event) {
 		c.block(k, e)
 		return
 	}
-	c.add(&c.allowed, k, e)
+	c.add(&c.allowed, k)
 	if e.Audit {
 		k.reason = e.Reason
-		if t := c.add(&c.audited, k, e); t != nil && t.suggest == "" {
-			t.suggest = suggest(e)
-		}
+		c.audit(k, e)
 	}
 }
 
-func (c *Collector) block(k key, e event.Event) {
-	if t := c.add(&c.blocked, k, e); t != nil && t.suggest == "" {
+func (c *Collector) audit(k key, e event.Event) {
+	if t := c.add(&c.audited, k); t != nil && t.suggest == "" {
 		t.suggest = suggest(e)
 	}
 }
 
-func (c *Collector) add(table *map[key]*total, k key, e event.Event) *total {
+func (c *Collector) block(k key, e event.Event) {
+	if t := c.add(&c.blocked, k); t != nil && t.suggest == "" {
+		t.suggest = suggest(e)
+	}
+}
+
+func (c *Collector) add(table *map[key]*total, k key) *total {
 	if *table == nil {
 		*table = make(map[key]*total)
 	}

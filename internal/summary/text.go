@@ -26,9 +26,9 @@ const (
 func (c *Collector) Write(w io.Writer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	allowed, audited := ordered(c.allowed), ordered(c.audited)
+	allowed, audited := ordered(c.allowed), withoutQuestions(ordered(c.audited))
 	blocked, failed := c.worthSaying()
-	if len(allowed)+len(blocked)+len(failed)+c.overflow == 0 {
+	if len(allowed)+len(blocked)+len(failed)+len(audited)+c.overflow == 0 {
 		return nil
 	}
 	var b bytes.Buffer
@@ -53,27 +53,29 @@ func (c *Collector) Write(w io.Writer) error {
 }
 
 // worthSaying lists what the policy blocked, and what it allowed but the
-// network did not deliver. A name that DNS refused is left out when a blocked
-// connection to the same name says more.
+// network did not deliver.
 func (c *Collector) worthSaying() (blocked, failed []*total) {
-	all := ordered(c.blocked)
+	for _, t := range withoutQuestions(ordered(c.blocked)) {
+		reason, _ := Reason(t.reason)
+		if reason.Class() == policy.ClassUpstream || reason.Class() == policy.ClassTimeout {
+			failed = append(failed, t)
+		} else {
+			blocked = append(blocked, t)
+		}
+	}
+	return blocked, failed
+}
+
+// withoutQuestions leaves the names out that were asked of DNS where a
+// connection to the same name says more.
+func withoutQuestions(all []*total) []*total {
 	connected := make(map[string]bool)
 	for _, t := range all {
 		if t.port != 0 {
 			connected[t.host] = true
 		}
 	}
-	for _, t := range all {
-		reason, _ := Reason(t.reason)
-		switch {
-		case t.port == 0 && t.proto == "" && connected[t.host]:
-		case reason.Class() == policy.ClassUpstream || reason.Class() == policy.ClassTimeout:
-			failed = append(failed, t)
-		default:
-			blocked = append(blocked, t)
-		}
-	}
-	return blocked, failed
+	return slices.DeleteFunc(all, func(t *total) bool { return t.port == 0 && t.proto == "" && connected[t.host] })
 }
 
 func ordered(table map[key]*total) []*total {

@@ -1,0 +1,195 @@
+package learn
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"egressd/event"
+	"egressd/policy"
+)
+
+func connected(host string, port uint16, reason string, edit ...func(*event.Event)) event.Event {
+	e := event.Event{Type: event.NetworkConnected, Host: host, Port: port, Reason: reason, Decision: event.Blocked}
+	if reason == "allowed" {
+		e.Decision = event.Allowed
+	}
+	for _, f := range edit {
+		f(&e)
+	}
+	return e
+}
+
+func learnFrom(t *testing.T, events ...event.Event) string {
+	t.Helper()
+	var r Recorder
+	for _, e := range events {
+		if err := r.Emit(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return string(r.Text())
+}
+
+func rulesOf(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		if rule, ok := strings.CutPrefix(strings.TrimSpace(line), "- "); ok {
+			out = append(out, strings.Trim(rule, `"`))
+		}
+	}
+	return out
+}
+
+func TestRules(t *testing.T) {
+	req := func(method, path string) func(*event.Event) {
+		return func(e *event.Event) { e.Method, e.Path = method, path }
+	}
+	rule := func(s string) func(*event.Event) { return func(e *event.Event) { e.Rule = s } }
+	for _, tt := range []struct {
+		name string
+		in   []event.Event
+		want string
+	}{
+		{"nothing", nil, ""},
+		{"one port", []event.Event{connected("a.test", 443, "host_not_listed")}, "a.test:443"},
+		{"both web ports", []event.Event{connected("a.test", 443, "host_not_listed"), connected("a.test", 80, "allowed")}, "a.test"},
+		{"joined ports", []event.Event{connected("a.test", 443, "allowed"), connected("a.test", 22, "port_not_listed"), connected("a.test", 22, "port_not_listed")}, "a.test:22,443"},
+		{"wildcards are not learned", []event.Event{connected("a.b.test", 443, "allowed", rule("*.b.test"))}, "a.b.test:443"},
+		{"raw by rule", []event.Event{connected("a.test", 443, "allowed", rule("raw:a.test:443"))}, "raw:a.test:443"},
+		{"raw by need", []event.Event{connected("a.test", 443, "allowed"), connected("a.test", 443, "not_tls")}, "raw:a.test:443"},
+		{"a request", []event.Event{
+			connected("a.test", 443, "allowed", rule("GET https://a.test/**")),
+			connected("a.test", 443, "allowed", rule("GET https://a.test/**"), req("GET", "/x")),
+			connected("a.test", 443, "path_not_listed", req("POST", "/y")),
+		}, "GET https://a.test/x|POST https://a.test/y"},
+		{"no request", []event.Event{connected("a.test", 443, "allowed", rule("GET https://a.test/**"))}, "GET https://a.test/**"},
+		{"asked only", []event.Event{{Type: event.DNSQuery, Host: "a.test", Decision: event.Blocked, Reason: "host_not_listed"}}, "a.test"},
+		{"asked and connected", []event.Event{
+			{Type: event.DNSQuery, Host: "a.test", Decision: event.Blocked, Reason: "host_not_listed"}, connected("a.test", 22, "host_not_listed"),
+		}, "a.test:22"},
+		{"asked and allowed", []event.Event{{Type: event.DNSQuery, Host: "a.test", Decision: event.Allowed, Reason: "allowed"}}, ""},
+		{"the origin failed", []event.Event{connected("a.test", 443, "connection_refused")}, "a.test:443"},
+		{"IPv6", []event.Event{connected("2600::1", 443, "host_not_listed")}, "[2600::1]:443"},
+		{"not learnable", []event.Event{
+			connected("a.test", 443, "denied_by_rule"), connected("b.test", 443, "sni_mismatch"), connected("10.0.0.1", 80, "destination_ip_prohibited"),
+			connected("127.0.0.1", 80, "host_not_listed"), connected("c.test", 443, "http_request_error"), connected("d.test", 443, "connection_limit_reached"),
+			connected("203.0.113.1", 53, "protocol_not_carried"), connected("bad host", 443, "host_not_listed"),
+		}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := learnFrom(t, tt.in...)
+			if got := strings.Join(rulesOf(text), "|"); got != tt.want {
+				t.Errorf("learned %q, want %q\n%s", got, tt.want, text)
+			}
+			if _, err := policy.ParseFile("p", []byte(text)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What was seen passes under the learned policy; its neighbours do not.
+func TestLearnedPolicyFits(t *testing.T) {
+	var r Recorder
+	addr := netip.MustParseAddr("10.1.2.3")
+	r.Static = func(h policy.Host) []netip.Addr {
+		if h.Name() == "static.test" {
+			return []netip.Addr{addr}
+		}
+		return nil
+	}
+	for i, reason := range []string{"host_not_listed", "allowed", "port_not_listed"} {
+		if err := r.Emit(connected(fmt.Sprintf("h%d.test", i), uint16(440+i), reason)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Emit(connected("static.test", 5432, "host_not_listed")); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := policy.ParseFile("p", r.Text())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, r.Text())
+	}
+	p, err := policy.Compile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(name string, port uint16, a netip.Addr) bool {
+		h, err := policy.ParseHost(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Decide(policy.Request{Host: h, Port: port, Addr: a}).Allowed()
+	}
+	for i := range 3 {
+		name, port := fmt.Sprintf("h%d.test", i), uint16(440+i)
+		if !ask(name, port, netip.Addr{}) {
+			t.Errorf("%s:%d is denied", name, port)
+		}
+		if ask(name, port+1, netip.Addr{}) || ask("x."+name, port, netip.Addr{}) {
+			t.Errorf("%s: more than was used is allowed", name)
+		}
+	}
+	if !ask("static.test", 5432, addr) || ask("h0.test", 440, addr) {
+		t.Error("fixed addresses were not learned for their name alone")
+	}
+}
+
+func TestDoubtsAreComments(t *testing.T) {
+	text := learnFrom(t,
+		connected("10.0.0.1", 80, "destination_ip_prohibited"),
+		connected("rebind.test", 80, "destination_ip_prohibited", func(e *event.Event) { e.Addr = "169.254.169.254" }),
+		connected("b.test", 443, "sni_mismatch", func(e *event.Event) { e.Server = "evil\n  - everything.test" }))
+	for _, want := range []string{`#   - "10.0.0.1:80"`, `"169.254.169.254:80"`, "for rebind.test"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "everything") && !strings.HasPrefix(line, "#") {
+			t.Errorf("a client wrote a line of the policy: %s", line)
+		}
+	}
+}
+
+func TestBound(t *testing.T) {
+	var r Recorder
+	for i := range maxFacts + 10 {
+		if err := r.Emit(connected(fmt.Sprintf("h%d.test", i), 443, "host_not_listed")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text := r.Text(); len(r.list) != maxFacts || !strings.Contains(string(text), "NOT COMPLETE") {
+		t.Errorf("%d facts", len(r.list))
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "p.yaml")
+	var r Recorder
+	if err := r.WriteFile(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteFile(name); err == nil {
+		t.Error("an existing file was replaced")
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "target"), link); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteFile(link); err == nil {
+		t.Error("a link was followed")
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
