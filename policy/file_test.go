@@ -128,7 +128,7 @@ func TestCompilePrecedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A deny of an earlier document, too, may cover an allow rule of a later one.
-	if _, err := Compile(doc("!h.test"), doc("h.test")); err != nil {
+	if _, err := Compile(doc("!h.test"), doc("h.test", "!x.test")); err != nil {
 		t.Error(err)
 	}
 	if _, err := Compile(doc("!h.test", "h.test")); err == nil {

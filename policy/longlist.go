@@ -59,7 +59,7 @@ func longLists(name string, data []byte) (rest []byte, lists map[string][]Entry,
 // a dot whose last label begins with a letter is no number, date or keyword.
 func listedName(item string) bool {
 	i := strings.LastIndexByte(item, '.')
-	return i > 0 && i+1 < len(item) && item[0] >= '0' && 'a' <= item[i+1] && item[i+1] <= 'z' && plain(item)
+	return i > 0 && i+1 < len(item) && 'a' <= item[i+1] && item[i+1] <= 'z' && plain(item)
 }
 
 // loadLong reads a long file the short way. It reports false where the rest of
