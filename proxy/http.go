@@ -44,7 +44,7 @@ func (s *Server) serveHTTP(ctx context.Context, c net.Conn, sc scope) {
 	gate.HeadTimeout = httpHeadTimeout
 	gate.IdleTimeout = httpStallTimeout
 	h := &httpConn{s: s, sc: sc, ctx: ctx, gate: gate, finished: make(chan struct{})}
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	stop := context.AfterFunc(ctx, gate.Abort)
 	defer stop()
 	srv := &http.Server{
 		Handler:                      h,

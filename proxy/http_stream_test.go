@@ -323,6 +323,29 @@ func TestHTTPClientGoneCancelsUpstream(t *testing.T) {
 	<-gone
 }
 
+// A client may end its sending half and wait for the response.
+func TestHTTPHalfCloseBehindARequest(t *testing.T) {
+	closed := make(chan struct{})
+	o := newWebOrigin(t, func(w http.ResponseWriter, r *http.Request) {
+		<-closed
+		b, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "got %s", b)
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	c := g.dial()
+	c.send("GET http://origin.test/ HTTP/1.1\r\nHost: origin.test\r\n\r\nPOST http://origin.test/ HTTP/1.1\r\nHost: origin.test\r\nContent-Length: 4\r\n\r\nbody")
+	_ = c.Conn.(*net.TCPConn).CloseWrite()
+	close(closed)
+	for _, want := range []string{"got ", "got body"} {
+		resp, body := c.response("GET")
+		equal(t, "status", resp.StatusCode, 200)
+		equal(t, "body", body, want)
+	}
+	if rest, err := io.ReadAll(c.r); len(rest) > 0 || err != nil {
+		t.Errorf("end: %q, %v", rest, err)
+	}
+}
+
 func TestHTTPEarlyResponse(t *testing.T) {
 	o := rawOrigin(t, func(c net.Conn, r *bufio.Reader) {
 		rawHead(t, r)

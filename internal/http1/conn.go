@@ -76,14 +76,17 @@ type Conn struct {
 	queue   []Request  // delivered, not yet taken by Next
 	next    mode       // asked for by Upgrade or Resume
 	asked   bool
-	bad     *Error    // why a body was refused
-	dl      time.Time // the server's read deadline
-	headEnd time.Time // when the head under way must be complete; zero between heads
-	own     bool      // the deadline in force on Conn is the gate's, not the server's
+	bad     *Error        // why a body was refused
+	dl      time.Time     // the server's read deadline
+	headEnd time.Time     // when the head under way must be complete; zero between heads
+	busy    int           // requests delivered whose handlers are not done
+	grace   time.Duration // endGrace; shorter in tests
+	wake    chan struct{} // ends holdEnd; nil when nothing is held
+	own     bool          // the deadline in force on Conn is the gate's, not the server's
 }
 
 // NewConn returns the gate in front of c.
-func NewConn(c net.Conn) *Conn { return &Conn{Conn: c} }
+func NewConn(c net.Conn) *Conn { return &Conn{Conn: c, grace: endGrace} }
 
 // Next reports the facts of the next request in the order of the stream; ok is
 // false when there is none. Call it once at the start of each request handler.
@@ -110,9 +113,16 @@ func (c *Conn) BodyErr() *Error {
 // longer HTTP/1.
 func (c *Conn) Upgrade() { c.ask(transparent) }
 
-// Resume ends a request that asked for an upgrade and did not get it: what
-// follows is framed again. It does nothing after any other request.
-func (c *Conn) Resume() { c.ask(framing) }
+// Resume says that the current request has been served. After one that asked
+// for an upgrade and did not get it, what follows is framed again. Call it at
+// the end of each request handler.
+func (c *Conn) Resume() {
+	c.ask(framing)
+	c.stateMu.Lock()
+	defer c.stateMu.Unlock()
+	c.busy--
+	c.wakeLocked()
+}
 
 func (c *Conn) ask(m mode) {
 	c.stateMu.Lock()
@@ -359,12 +369,13 @@ func (c *Conn) push(r Request) {
 	c.stateMu.Lock()
 	defer c.stateMu.Unlock()
 	c.queue = append(c.queue, r)
+	c.busy++
 }
 
 // fill reads more into buf. The caller has bounded buf.
 func (c *Conn) fill() error {
 	if c.err != nil {
-		return c.err
+		return c.ended(c.err)
 	}
 	if len(c.buf) == 0 {
 		c.buf = c.base[:0]
@@ -384,6 +395,14 @@ func (c *Conn) fill() error {
 	}
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		c.err = err
+	}
+	return c.ended(err)
+}
+
+// ended is err as the server may know it now.
+func (c *Conn) ended(err error) error {
+	if err == io.EOF && c.body.phase == done && len(c.buf) == c.given { //nolint:errorlint // io.Reader: EOF comes bare
+		return c.holdEnd()
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -31,6 +32,7 @@ func (c *memConn) SetWriteDeadline(t time.Time) error { return nil }
 func drain(t testing.TB, r io.Reader) (*Conn, string, error) {
 	t.Helper()
 	c := NewConn(&memConn{r: r})
+	c.grace = 0
 	b, err := io.ReadAll(c)
 	return c, string(b), err
 }
@@ -226,6 +228,37 @@ func TestHeadClockLeavesTheServersDeadline(t *testing.T) {
 			t.Errorf("got %q, %v", b, err)
 		}
 	})
+}
+
+// The end of the stream is news for the server once the request is served, its
+// read is called back, the connection is aborted, or the grace is over.
+func TestEndIsHeldWhileServing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do   func(*Conn)
+		want error
+		took time.Duration
+	}{
+		"served":   {func(c *Conn) { c.Resume() }, io.EOF, time.Second},
+		"aborted":  {func(c *Conn) { c.Abort() }, io.EOF, time.Second},
+		"recalled": {func(c *Conn) { _ = c.SetReadDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded, time.Second},
+		"nothing":  {func(*Conn) {}, io.EOF, endGrace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := NewConn(&memConn{r: strings.NewReader(get)})
+				if _, err := io.ReadFull(c, make([]byte, len(get))); err != nil {
+					t.Fatal(err)
+				}
+				start := time.Now()
+				go func() { time.Sleep(time.Second); tt.do(c) }()
+				_, err := c.Read(make([]byte, 1))
+				if !errors.Is(err, tt.want) || time.Since(start) != tt.took {
+					t.Errorf("%v after %v", err, time.Since(start))
+				}
+				time.Sleep(time.Minute)
+			})
+		})
+	}
 }
 
 func TestAbortedReadGoesOnLater(t *testing.T) {

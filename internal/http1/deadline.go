@@ -10,6 +10,9 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.stateMu.Lock()
 	defer c.stateMu.Unlock()
 	c.dl, c.own = t, false
+	if c.abortedLocked() {
+		c.wakeLocked()
+	}
 	return c.Conn.SetReadDeadline(t)
 }
 
