@@ -30,6 +30,7 @@ func verdictGroups() []group {
 		{name: "what is said on the wire", flags: names, rows: wireRows},
 		{name: "no rules", rows: nothingRows},
 		{name: "deny only", flags: []string{"--deny", "evil.example.com"}, rows: nothingRows},
+		pathGroup(),
 		{name: "hosts entries", flags: []string{"--host", "named.example.com=11.9.9.9"}, rows: hostsOnlyRows},
 	}
 }
