@@ -224,7 +224,7 @@ func TestWithoutDNSRedirect(t *testing.T) {
 	for _, removed := range []string{"", "udp dport 53", "tcp dport 53"} {
 		t.Run("without "+removed, func(t *testing.T) {
 			freshNamespace(t)
-			if _, err := setupLinks(); err != nil {
+			if _, err := setupLinks(linkKind); err != nil {
 				t.Fatal(err)
 			}
 			r := captureRules(elsewhere, testTransparent, false)

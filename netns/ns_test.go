@@ -154,7 +154,7 @@ func TestTaintedThreadDies(t *testing.T) {
 
 func TestListenInside(t *testing.T) {
 	n := newNS(t)
-	if err := n.Do(func() error { _, err := setupLinks(); return err }); err != nil {
+	if err := n.Do(func() error { _, err := setupLinks(linkKind); return err }); err != nil {
 		t.Fatal(err)
 	}
 	ln, err := n.Listen(t.Context(), "tcp", "127.0.0.1:80")

@@ -13,9 +13,12 @@ import (
 // loIndex is the interface index of lo in every network namespace.
 const loIndex = 1
 
-// dummyIndex is the interface index we give eth0: modules may have put devices
+// linkKind is a device that swallows what is sent to it.
+const linkKind = "dummy"
+
+// ethIndex is the interface index we give eth0: modules may have put devices
 // of their own (tunl0, sit0) at the small numbers.
-const dummyIndex = 100
+const ethIndex = 100
 
 // addrGenModeNone is IN6_ADDR_GEN_MODE_NONE, linux/if_link.h.
 const addrGenModeNone = 1
@@ -34,22 +37,22 @@ type links struct {
 // setupLinks brings lo up and makes every address local to it (AnyIP): what
 // is sent anywhere arrives here, and nothing can be routed out.
 //
-// A dummy eth0 that leads nowhere is there for programs that take a machine
-// with nothing but lo for offline; not every kernel has the device.
-func setupLinks() (links, error) {
+// An eth0 of that kind, which leads nowhere, is there for programs that take a
+// machine with nothing but lo for offline; not every kernel has the device.
+func setupLinks(kind string) (links, error) {
 	c, err := dial(unix.NETLINK_ROUTE)
 	if err != nil {
 		return links{}, fmt.Errorf("open rtnetlink: %w", err)
 	}
 	defer c.close()
-	up, err := c.send([]netlink.Message{linkUp(loIndex), newDummy("eth0")})
+	up, err := c.send([]netlink.Message{linkUp(loIndex), newLink(kind), withoutLinkLocal(), linkUp(ethIndex)})
 	if err := first(up[:min(1, len(up))], err); err != nil {
 		return links{}, fmt.Errorf("bring lo up: %w", err)
 	}
-	l := links{dummy: up[1] == nil}
+	l := links{dummy: up[1] == nil && up[3] == nil}
 	home := uint32(loIndex)
 	if l.dummy {
-		home = dummyIndex
+		home = ethIndex
 	}
 	done, err := c.send([]netlink.Message{
 		newAddr(home, ownAddr),
@@ -75,35 +78,43 @@ func ipv6Absent(err error) bool {
 
 // linkUp is RTM_NEWLINK with IFF_UP: struct ifinfomsg, rtnetlink(7).
 func linkUp(index uint32) netlink.Message {
-	return message(unix.RTM_NEWLINK, 0, ifinfomsg(index), nil)
+	b := ifinfomsg(index)
+	binary.NativeEndian.PutUint32(b[8:], unix.IFF_UP)
+	binary.NativeEndian.PutUint32(b[12:], unix.IFF_UP)
+	return message(unix.RTM_NEWLINK, 0, b, nil)
 }
 
-// ifinfomsg names a link and asks that it be up.
 func ifinfomsg(index uint32) []byte {
 	b := make([]byte, unix.SizeofIfInfomsg)
 	binary.NativeEndian.PutUint32(b[4:], index)
-	binary.NativeEndian.PutUint32(b[8:], unix.IFF_UP)
-	binary.NativeEndian.PutUint32(b[12:], unix.IFF_UP)
 	return b
 }
 
-func newDummy(name string) netlink.Message {
-	return message(unix.RTM_NEWLINK, netlink.Create|netlink.Excl, ifinfomsg(dummyIndex),
+// newLink makes eth0.
+func newLink(kind string) netlink.Message {
+	return message(unix.RTM_NEWLINK, netlink.Create|netlink.Excl, ifinfomsg(ethIndex),
 		func(a *netlink.AttributeEncoder) {
-			a.String(unix.IFLA_IFNAME, name)
+			a.String(unix.IFLA_IFNAME, "eth0")
 			a.Nested(unix.IFLA_LINKINFO, func(a *netlink.AttributeEncoder) error {
-				a.String(unix.IFLA_INFO_KIND, "dummy")
-				return nil
-			})
-			// No link-local address: the kernel would announce it.
-			a.Nested(unix.IFLA_AF_SPEC, func(a *netlink.AttributeEncoder) error {
-				a.Nested(unix.AF_INET6, func(a *netlink.AttributeEncoder) error {
-					a.Uint8(unix.IFLA_INET6_ADDR_GEN_MODE, addrGenModeNone)
-					return nil
-				})
+				a.String(unix.IFLA_INFO_KIND, kind)
 				return nil
 			})
 		})
+}
+
+// withoutLinkLocal keeps the kernel from giving eth0 an IPv6 address of its
+// own and announcing it. Not part of newLink: a link has IPv6 settings only
+// once it exists. Without IPv6 it fails, and is not needed.
+func withoutLinkLocal() netlink.Message {
+	return message(unix.RTM_NEWLINK, 0, ifinfomsg(ethIndex), func(a *netlink.AttributeEncoder) {
+		a.Nested(unix.IFLA_AF_SPEC, func(a *netlink.AttributeEncoder) error {
+			a.Nested(unix.AF_INET6, func(a *netlink.AttributeEncoder) error {
+				a.Uint8(unix.IFLA_INET6_ADDR_GEN_MODE, addrGenModeNone)
+				return nil
+			})
+			return nil
+		})
+	})
 }
 
 // newAddr is RTM_NEWADDR with a host mask: struct ifaddrmsg.

@@ -32,7 +32,7 @@ var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 func Setup(c Capture) (*Doors, error) {
 	runtime.LockOSThread() // sockets belong to the namespace of the thread that makes them
 	defer runtime.UnlockOSThread()
-	l, err := setupLinks()
+	l, err := setupLinks(linkKind)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type world struct {
 func newWorld(t *testing.T, edit func(*ruleset)) world {
 	t.Helper()
 	freshNamespace(t)
-	l, err := setupLinks()
+	l, err := setupLinks(linkKind)
 	if err != nil {
 		t.Fatal(err)
 	}
