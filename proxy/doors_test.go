@@ -128,3 +128,52 @@ func TestDoorsAgree(t *testing.T) {
 		}
 	}
 }
+
+// TestDoorsAgreeHTTP sends the same requests in absolute-form, through CONNECT
+// to port 80 and through captured port 80.
+func TestDoorsAgreeHTTP(t *testing.T) {
+	tests := []struct {
+		host    string
+		reason  string
+		lookups bool
+		dials   int64
+	}{
+		{"api.example.com", "allowed", true, 1},
+		{"API.example.com.", "allowed", true, 1},
+		{"evil.example.net", "host_not_listed", false, 0},
+		{"bad.example.com", "denied_by_rule", false, 0},
+		{"private.example.com", "destination_ip_prohibited", true, 0},
+		{"gone.example.com", "destination_not_found", true, 0},
+		{"ssh.example.com", "port_not_listed", false, 0},
+		{"169.254.169.254", "destination_ip_prohibited", false, 0},
+	}
+	web := serveOrigin(t, httpOK)
+	doors := append(clients(), client{"absolute-form", func(g *testGate, _ string, _ uint16) (net.Conn, error) {
+		return dialGate(g, g.explicitAddr), nil
+	}})
+	for _, door := range doors {
+		for _, tt := range tests {
+			t.Run(door.name+"/"+tt.host, func(t *testing.T) {
+				g := newGate(t, "api.example.com", "private.example.com", "gone.example.com", "ssh.example.com:22", "deny bad.example.com").start()
+				g.name("api.example.com", 80, web)
+				g.answer("private.example.com", mustAddr("192.168.1.1"), public)
+				c, err := door.open(g, tt.host, 80)
+				passed := false
+				if err == nil && door.name == "absolute-form" {
+					fmt.Fprintf(c, "GET http://%s/ HTTP/1.1\r\nHost: %[1]s\r\n\r\n", tt.host)
+					head, _ := headOf(c)
+					passed = strings.HasPrefix(head, "HTTP/1.1 200 ")
+				} else if err == nil {
+					passed = speakHTTP(tt.host)(c)
+				}
+				d := g.decision(1)
+				if d.Reason != tt.reason || passed != (tt.reason == "allowed") || len(g.sink.all(event.NetworkConnected)) != 1 {
+					t.Errorf("passed %v, %v: %+v", passed, err, g.sink.all(event.NetworkConnected))
+				}
+				if (g.lookups.Load() > 0) != tt.lookups || g.dials.Load() != tt.dials {
+					t.Errorf("%d look-ups, %d connections", g.lookups.Load(), g.dials.Load())
+				}
+			})
+		}
+	}
+}
