@@ -68,8 +68,7 @@ func (d *Doors) open(c Capture) error {
 		return err
 	}
 	*d = Doors{IPv6: d.IPv6, Dummy: d.Dummy}
-	d.note("this kernel can't redirect with nftables (%v): connections are captured only at ports that the policy names, "+
-		"and what else is refused is not recorded", err)
+	d.note("this kernel can't redirect with nftables (%v)", err)
 	return d.openAnyIP(c)
 }
 
@@ -87,6 +86,7 @@ func (d *Doors) openNFT(c Capture) error {
 
 func (d *Doors) openAnyIP(c Capture) error {
 	d.Mode = ModeAnyIP
+	d.note("connections are captured only at ports that the policy names; everything else is refused by the kernel, without an event")
 	ports := slices.Clone(c.Ports)
 	slices.Sort(ports)
 	ports = slices.DeleteFunc(slices.Compact(ports), func(p uint16) bool {

@@ -155,6 +155,43 @@ func TestAnyIP(t *testing.T) {
 	}
 }
 
+// A kernel with IPv6 off: everything works without, and the result says so.
+func TestWithoutIPv6(t *testing.T) {
+	for _, mode := range []Mode{ModeNFT, ModeAnyIP} {
+		t.Run(string(mode), func(t *testing.T) {
+			freshNamespace(t)
+			if err := os.WriteFile("/proc/sys/net/ipv6/conf/lo/disable_ipv6", []byte("1"), 0); err != nil {
+				t.Skipf("can't switch IPv6 off here: %v", err)
+			}
+			d, err := Setup(Capture{Mode: mode, Ports: []uint16{443}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { d.Close() })
+			if d.IPv6 || len(d.Notes) == 0 {
+				t.Errorf("IPv6 %v, notes %q", d.IPv6, d.Notes)
+			}
+			world{doors: d}.serve(t)
+			if got, err := ask("8.8.8.8:443", netip.Addr{}); err != nil || got != "gate 8.8.8.8:443" {
+				t.Errorf("got %q, %v", got, err)
+			}
+			if err := query("127.0.0.53:53"); err != nil {
+				t.Error(err)
+			}
+			if got, err := ask("[2606:4700::1111]:443", netip.Addr{}); err == nil {
+				t.Errorf("IPv6 goes somewhere: %q", got)
+			}
+			files, err := ListenLoopback(8080)
+			if err != nil || len(files) != 1 {
+				t.Errorf("%d listeners, %v", len(files), err)
+			}
+			for _, f := range files {
+				f.Close()
+			}
+		})
+	}
+}
+
 func TestAnyIPBound(t *testing.T) {
 	freshNamespace(t)
 	var ports []uint16
