@@ -2,18 +2,14 @@ package process
 
 import (
 	"context"
-	"crypto/x509"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
-	"strings"
 	"sync"
 
 	"egressd/dnsfilter"
 	"egressd/event"
-	"egressd/internal/ca"
 	"egressd/netns"
 	"egressd/policy"
 	"egressd/proxy"
@@ -29,82 +25,27 @@ type gate struct {
 
 // newGate prepares the engine; nothing is served yet.
 func (b *Backend) newGate(ln []published) (*gate, error) {
-	current := b.Policy
-	if current == nil {
-		current = new(policy.Current)
-	}
 	pins, err := dnsfilter.NewPins(netip.Prefix{})
 	if err != nil {
 		return nil, err
 	}
-	resolver := b.Resolver
-	if resolver == nil {
-		resolver = new(dnsfilter.Resolver)
+	e := engine{
+		policy: b.Policy, resolver: b.Resolver, events: b.Events, log: b.log(), session: b.Session, isolation: isolationNetns,
+		ask: b.Ask, secretValue: b.SecretValue, rootCAs: b.RootCAs,
 	}
-	g := &gate{
-		log: b.log(),
-		proxy: &proxy.Server{
-			Policy: current, Resolver: resolver, Names: pins, Events: b.Events, Log: b.log(),
-			Session: b.Session, Isolation: isolationNetns, Ask: b.Ask,
-			RootCAs: b.RootCAs, SecretValue: b.SecretValue,
-		},
-		dns: &dnsfilter.Server{
-			Policy: current, Resolver: resolver, Pins: pins, Events: b.Events, Log: b.log(),
-			Session: b.Session, Isolation: isolationNetns, AskLater: b.Ask != nil,
-		},
+	g := &gate{log: b.log()}
+	if g.proxy, g.bundle, err = e.proxy(); err != nil {
+		return nil, err
 	}
+	g.proxy.Names = pins
 	for _, p := range ln {
 		g.proxy.Own = append(g.proxy.Own, p.addr)
 	}
-	if hosts := intercepted(current.Load()); len(hosts) > 0 {
-		authority, err := ca.New(hosts)
-		if err != nil {
-			return nil, err
-		}
-		g.proxy.CA, g.bundle = authority, authority.Bundle(systemRoots())
+	g.dns = &dnsfilter.Server{
+		Policy: g.proxy.Policy, Resolver: b.Resolver, Pins: pins, Events: b.Events, Log: b.log(),
+		Session: b.Session, Isolation: isolationNetns, AskLater: b.Ask != nil,
 	}
 	return g, nil
-}
-
-// intercepted lists the hosts whose TLS the policy wants opened: those of
-// rules with a path, and those that a secret goes to.
-func intercepted(p *policy.Policy) []string {
-	if p == nil {
-		return nil
-	}
-	var hosts []string
-	allow, deny := p.Rules()
-	for _, r := range append(allow, deny...) {
-		_, rest, ok := strings.Cut(r.Text, "https://")
-		if !ok {
-			continue
-		}
-		authority, _, _ := strings.Cut(rest, "/")
-		if host, _, err := net.SplitHostPort(authority); err == nil {
-			authority = host
-		}
-		hosts = append(hosts, strings.Trim(authority, "[]"))
-	}
-	for _, s := range p.Secrets() {
-		for _, h := range s.Hosts {
-			hosts = append(hosts, h.String())
-		}
-	}
-	return hosts
-}
-
-// systemRoots reports the system's root certificates in PEM, nil when none are
-// found: the places where distributions keep them.
-func systemRoots() []byte {
-	for _, path := range []string{
-		"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
-		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
-	} {
-		if data, err := os.ReadFile(path); err == nil && x509.NewCertPool().AppendCertsFromPEM(data) {
-			return data
-		}
-	}
-	return nil
 }
 
 // serve serves the descriptors that the init passed, in the order that

@@ -17,17 +17,7 @@ import (
 	"egressd/sandbox"
 )
 
-// Time limits of the supervisor itself.
-const (
-	setUpLimit   = 30 * time.Second // from fork to a running harness
-	defaultGrace = 5 * time.Second
-)
-
-// exitTimeout is the exit code of a run that ran out of time.
-const exitTimeout = 124
-
-// exitLauncher is the exit code when no harness was started.
-const exitLauncher = 125
+const setUpLimit = 30 * time.Second // from fork to a running harness
 
 // Supports reports nil when this tier can run spec, else a
 // *sandbox.CapabilityError. It starts nothing; what only a start can show is
@@ -227,11 +217,7 @@ func (s *session) diedEarly(err error) error {
 // terminate asks every process inside to end, and reports when to insist.
 func (s *session) terminate() <-chan time.Time {
 	s.order(syscall.SIGTERM, true)
-	grace := s.spec.Grace
-	if grace <= 0 {
-		grace = defaultGrace
-	}
-	return time.After(grace)
+	return time.After(grace(s.spec))
 }
 
 func (s *session) order(sig syscall.Signal, all bool) {

@@ -1,0 +1,65 @@
+//go:build unix
+
+package process
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// notFoundError is a shell's "command not found".
+type notFoundError struct{ name string }
+
+func (e *notFoundError) Error() string { return e.name + ": command not found" }
+func (e *notFoundError) Unwrap() error { return fs.ErrNotExist }
+
+// lookPath finds the file of program name as a shell does: a name with a slash
+// is a path, another one is looked for in list (PATH). Relative paths start at
+// dir.
+func lookPath(name, dir, list string) (string, error) {
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return name, executable(name)
+	}
+	var found error
+	for _, d := range filepath.SplitList(list) {
+		if !filepath.IsAbs(d) {
+			d = filepath.Join(dir, d)
+		}
+		path := filepath.Join(d, name)
+		err := executable(path)
+		if err == nil {
+			return path, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			found = err
+		}
+	}
+	if found != nil {
+		return "", found
+	}
+	return "", &notFoundError{name}
+}
+
+// executable reports why path cannot be executed; nil: it can.
+func executable(path string) error {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if fi.IsDir() {
+		return &fs.PathError{Op: "exec", Path: path, Err: syscall.EISDIR}
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS); err != nil {
+		return &fs.PathError{Op: "exec", Path: path, Err: err}
+	}
+	return nil
+}

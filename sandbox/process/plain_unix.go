@@ -1,0 +1,139 @@
+//go:build unix
+
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+
+	"egressd/sandbox"
+)
+
+// runPlain runs spec without any wall. On a terminal the program shares the
+// launcher's process group, so the terminal's keys reach it; elsewhere it leads
+// a group of its own, which is ended as a whole.
+func runPlain(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) error {
+	argv, err := commandLine(spec)
+	if err != nil {
+		return err
+	}
+	dir, err := workingDirectory(spec)
+	if err != nil {
+		return err
+	}
+	stdio, closeNull, err := standardFiles(spec)
+	if err != nil {
+		return err
+	}
+	defer closeNull()
+	path, err := lookPath(argv[0], dir, envValue(spec.Env, "PATH"))
+	if err != nil {
+		res.ExitCode = exitCodeOf(err)
+		fmt.Fprintf(stdio[2], "launch: %v\n", err)
+		return nil
+	}
+	terminal := onTerminal(stdio)
+	cmd := &exec.Cmd{
+		Path: path, Args: argv, Env: spec.Env, Dir: dir, Stdin: stdio[0], Stdout: stdio[1], Stderr: stdio[2],
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: !terminal},
+	}
+	signals := make(chan os.Signal, 16)
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	defer signal.Stop(signals)
+	if err := cmd.Start(); err != nil {
+		res.ExitCode = exitCodeOf(err)
+		fmt.Fprintf(stdio[2], "launch: %v\n", err)
+		return nil
+	}
+	p := &plainRun{cmd: cmd, group: !terminal, signals: signals, done: make(chan error, 1)}
+	go p.wait()
+	p.watch(ctx, spec, res)
+	return nil
+}
+
+// plainRun is one program of the env tier.
+type plainRun struct {
+	cmd     *exec.Cmd
+	group   bool // it leads a process group of its own
+	signals <-chan os.Signal
+	done    chan error
+}
+
+func (p *plainRun) wait() { p.done <- p.cmd.Wait() }
+
+func (p *plainRun) send(sig syscall.Signal) {
+	pid := p.cmd.Process.Pid
+	if p.group {
+		pid = -pid
+	}
+	syscall.Kill(pid, sig) //nolint:errcheck // it has just ended
+}
+
+// watch waits for the program's end, and brings it about when time is up.
+func (p *plainRun) watch(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) {
+	var deadline, kill <-chan time.Time
+	if spec.Timeout > 0 {
+		deadline = time.After(spec.Timeout)
+	}
+	stop := ctx.Done()
+	for {
+		select {
+		case err := <-p.done:
+			if p.group {
+				p.send(syscall.SIGKILL) // what it left behind
+			}
+			if !res.TimedOut {
+				res.ExitCode = plainExit(err)
+			}
+			return
+		case s := <-p.signals:
+			sig := s.(syscall.Signal)
+			if p.group || sig != syscall.SIGINT && sig != syscall.SIGQUIT { // a terminal has told it already
+				p.send(sig)
+			}
+		case <-deadline:
+			res.TimedOut, res.ExitCode = true, exitTimeout
+			p.send(syscall.SIGTERM)
+			kill = time.After(grace(spec))
+		case <-stop:
+			stop = nil
+			p.send(syscall.SIGTERM)
+			kill = time.After(grace(spec))
+		case <-kill:
+			p.send(syscall.SIGKILL)
+		}
+	}
+}
+
+// plainExit is the exit code behind what Wait reported.
+func plainExit(err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case !errors.As(err, &exit):
+		return exitLauncher
+	}
+	if st, ok := exit.Sys().(syscall.WaitStatus); ok && st.Signaled() {
+		return exitSignal + int(st.Signal())
+	}
+	return exit.ExitCode()
+}
+
+// onTerminal reports whether one of files is a terminal.
+func onTerminal(files [3]*os.File) bool {
+	return slices.ContainsFunc(files[:], func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) })
+}
