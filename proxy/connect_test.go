@@ -155,3 +155,15 @@ func TestDeniedTLSGetsAnAlert(t *testing.T) {
 		}
 	}
 }
+
+// TestDenialArrives sends more than the head: what the gate leaves unread must
+// not turn the denial into a reset.
+func TestDenialArrives(t *testing.T) {
+	g := newGate(t, "a.example").start()
+	c := dialGate(g, g.explicitAddr)
+	_, _ = io.WriteString(c, "CONNECT evil.example:443 HTTP/1.1\r\n\r\n"+strings.Repeat("x", 20000))
+	g.decision(1)
+	if b, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(b), "HTTP/1.1 403 ") {
+		t.Errorf("%q, %v", b, err)
+	}
+}

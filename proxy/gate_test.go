@@ -174,9 +174,13 @@ type memSink struct {
 	mu     sync.Mutex
 	events []event.Event
 	full   bool
+	hook   func(event.Event) // called before an event is kept; set before the first
 }
 
 func (m *memSink) Emit(e event.Event) error {
+	if m.hook != nil {
+		m.hook(e)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.full {

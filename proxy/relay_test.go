@@ -188,7 +188,7 @@ func TestIdleTunnelsHoldNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(i, err)
 			}
-			if i%100 == 0 {
+			if i%10 == 0 {
 				go func() { _, _ = c.Write(bulk) }()
 				if _, err := io.ReadFull(c, make([]byte, len(bulk))); err != nil {
 					t.Fatal(i, err)

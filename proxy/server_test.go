@@ -336,6 +336,13 @@ func TestShutdown(t *testing.T) {
 	g := newGate(t, "a.example:22", "b.example")
 	g.name("a.example", 22, serveOrigin(t, echo))
 	g.name("b.example", 443, "")
+	ending, end := make(chan bool, 1), make(chan bool)
+	g.sink.hook = func(e event.Event) {
+		if e.Type == event.NetworkClosed {
+			ending <- true
+			<-end
+		}
+	}
 	ln := listenLocal(t)
 	g.explicitAddr = ln.Addr().String()
 	done := make(chan error, 1)
@@ -349,6 +356,13 @@ func TestShutdown(t *testing.T) {
 	}
 	_, _ = io.WriteString(dialGate(g, g.explicitAddr), "CONNECT a.exa")
 	cancel()
+	<-ending
+	select {
+	case <-done:
+		t.Error("Serve returned while a flow was still being recorded")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(end)
 	select {
 	case err := <-done:
 		if err != nil {
