@@ -46,8 +46,10 @@ var allowedRows = []row{
 	{name: "one label below a wildcard", host: "a.wild.example.com", port: 443, say: tlsFor("a.wild.example.com"), want: allow},
 	{name: "three labels below a wildcard", host: "a.b.c.wild.example.com", port: 443, say: tlsFor("a.b.c.wild.example.com"), want: allow},
 	{name: "wildcard, HTTP", host: "web.wild.example.com", port: 80, say: httpFor("web.wild.example.com"), want: allow},
-	{name: "a long label below a wildcard", host: "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijk.wild.example.com", port: 443,
-		say: tlsFor("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijk.wild.example.com"), want: allow},
+	{
+		name: "a long label below a wildcard", host: "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijk.wild.example.com", port: 443,
+		say: tlsFor("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijk.wild.example.com"), want: allow,
+	},
 	{name: "underscore below a wildcard", host: "_x.wild.example.com", port: 443, say: helloFor("_x.wild.example.com"), want: allow},
 	{name: "the apex of a denied wildcard", host: "deep.wild.example.com", port: 443, say: tlsFor("deep.wild.example.com"), want: allow},
 	{name: "a host of which another port is denied", host: "port.wild.example.com", port: 443, say: tlsFor("port.wild.example.com"), want: allow},
