@@ -79,11 +79,7 @@ func (x *exchange) judge() policy.Decision {
 		return x.judgeInner()
 	}
 	x.judged = x.req
-	d := x.h.s.judge(x.r.Context(), x.judged)
-	if d.Allowed() && d.Needs == policy.WireTLS {
-		return policy.Decision{Reason: policy.ReasonNotTLS, Rule: d.Rule}
-	}
-	return d
+	return x.h.s.judge(x.r.Context(), x.judged)
 }
 
 // judgeInner takes the look at one request inside intercepted TLS. There the

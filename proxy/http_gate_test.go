@@ -541,3 +541,29 @@ func TestHTTPNotRecordedNotSent(t *testing.T) {
 func wrapRaw(t testing.TB, c net.Conn) *rawConn {
 	return &rawConn{t: t, Conn: c, r: bufio.NewReader(c)}
 }
+
+// OPTIONS * is for the origin, not for the gate to answer.
+func TestHTTPOptionsStar(t *testing.T) {
+	heads := make(chan string, 2)
+	o := rawOrigin(t, func(c net.Conn, r *bufio.Reader) {
+		heads <- rawHead(t, r)
+		_, _ = io.WriteString(c, "HTTP/1.1 204 No Content\r\nAllow: GET\r\n\r\n")
+	})
+	g := newWebGate(t, o.addr, "origin.test")
+	c := g.dial()
+	c.send("OPTIONS http://origin.test HTTP/1.1\r\nHost: origin.test\r\n\r\n")
+	resp, _ := c.response("OPTIONS")
+	equal(t, "Allow", resp.Header.Get("Allow"), "GET")
+	line, _, _ := strings.Cut(<-heads, "\r\n")
+	equal(t, "request line", line, "OPTIONS * HTTP/1.1")
+
+	c = g.dial()
+	c.send("CONNECT origin.test:80 HTTP/1.1\r\nHost: origin.test:80\r\n\r\n")
+	if _, err := http.ReadResponse(c.r, &http.Request{Method: "CONNECT"}); err != nil {
+		t.Fatal(err)
+	}
+	c.send("OPTIONS * HTTP/1.1\r\nHost: origin.test\r\n\r\n")
+	resp, _ = c.response("OPTIONS")
+	equal(t, "Allow inside", resp.Header.Get("Allow"), "GET")
+	equal(t, "events", len(g.events.decisions()), 2)
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -351,4 +352,25 @@ func TestSecretInBasicCredentials(t *testing.T) {
 	equal(t, "as a password", reveal(basic("x-access-token:ph"), "ph", "worth"), basic("x-access-token:worth"))
 	equal(t, "other credentials", reveal(basic("user:pass"), "ph", "worth"), basic("user:pass"))
 	equal(t, "not base64", reveal("Basic ph!", "ph", "worth"), "Basic worth!")
+}
+
+// The scanner in front judged the server name; what crypto/tls reads must be
+// the same name.
+func TestInterceptComparesTheNameAgain(t *testing.T) {
+	g := tlsGate(t, func(http.ResponseWriter, *http.Request) {}, nil, "GET https://origin.test/**")
+	host, _ := policy.ParseHost("origin.test")
+	for sni, ok := range map[string]bool{"origin.test": true, "other.test": false, "": false} {
+		client, server := net.Pipe()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			g.s.serveIntercept(t.Context(), server, scope{host: host, port: 443, flow: 1})
+		}()
+		tc := tls.Client(client, &tls.Config{ServerName: sni, InsecureSkipVerify: true}) // the test is about the SNI alone
+		if err := tc.Handshake(); (err == nil) != ok {
+			t.Errorf("SNI %q: %v", sni, err)
+		}
+		_ = client.Close()
+		<-done
+	}
 }
