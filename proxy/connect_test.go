@@ -131,8 +131,8 @@ func (o oneByte) Write(p []byte) (int, error) {
 func TestTLSToProxyPort(t *testing.T) {
 	g := newGate(t, "a.example").start()
 	c := dialGate(g, g.explicitAddr)
-	if speakTLS("a.example")(c) {
-		t.Error("answered")
+	if err := handshake(c, "a.example"); err == nil || !strings.Contains(err.Error(), "access denied") {
+		t.Errorf("%v, want an access_denied alert", err)
 	}
 	if d := g.decision(1); d.Reason != "http_request_error" || d.Decision != event.Blocked {
 		t.Errorf("%+v", d)

@@ -14,6 +14,7 @@ import (
 	"math/big"
 	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,7 +109,16 @@ func (g *testGate) start() *testGate {
 		cancel()
 		wg.Wait()
 	})
+	for g.servingOn() < 2 { // both Serve calls know their listeners
+		runtime.Gosched()
+	}
 	return g
+}
+
+func (g *testGate) servingOn() int {
+	g.serving.mu.RLock()
+	defer g.serving.mu.RUnlock()
+	return len(g.serving.addrs)
 }
 
 func (g *testGate) Lookup(_ context.Context, name policy.Host) ([]netip.Addr, error) {
