@@ -9,11 +9,18 @@ import (
 
 	"egressd/internal/explain"
 	"egressd/internal/kernel"
+	"egressd/netns"
 )
 
 // doctor says what this machine can do and what to change. It reports success
 // only when a program really ran in the netns tier.
 func (l *launcher) doctor(args []string) int {
+	if len(args) == 1 && args[0] == "--inside" {
+		if err := kernel.Inside(l.stdout, prepare); err != nil {
+			return l.fail(exitNo, err)
+		}
+		return exitOK
+	}
 	if len(args) > 0 {
 		return l.usage(exitUsage, errors.New("doctor takes no arguments"))
 	}
@@ -24,7 +31,7 @@ func (l *launcher) doctor(args []string) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	var out strings.Builder
-	for _, f := range kernel.Probe(ctx, kernel.Options{Binary: self}) {
+	for _, f := range kernel.Probe(ctx, kernel.Options{Binary: self, Inside: []string{self, "doctor", "--inside"}}) {
 		out.WriteString(explain.Finding(f))
 	}
 	s := &session{launcher: l}
@@ -38,4 +45,15 @@ func (l *launcher) doctor(args []string) int {
 		return exitNo
 	}
 	return l.print("ok    a real run: /bin/true ran behind the gate\nlaunch works on this machine.\n")
+}
+
+// prepare sets a namespace up as a run does, in new namespaces of its own.
+func prepare() (kernel.Prepared, error) {
+	doors, err := netns.Setup(netns.Capture{})
+	if err != nil {
+		return kernel.Prepared{}, err
+	}
+	return kernel.Prepared{
+		NFT: doors.Mode == netns.ModeNFT, Refusals: doors.Refusals != nil, IPv6: doors.IPv6, Dummy: doors.Dummy, Notes: doors.Notes,
+	}, doors.Close()
 }

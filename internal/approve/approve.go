@@ -30,11 +30,32 @@ type Terminal struct {
 	Path string        // the terminal, "/dev/tty". It is opened for each question
 	Wait time.Duration // how long a question stands before it is a no. Zero means 2 minutes
 
+	// Freeze stops the program that holds the terminal (SIGSTOP) for the time of
+	// a question, so that it can't take the answer's keys. Set it only where
+	// whoever watches that program leaves it alone while Asking reports true.
+	Freeze bool
+
 	mu      sync.Mutex
 	turn    chan struct{} // one question at a time
 	waiting int
 	asking  map[string]*question
 	answers map[string]answer
+	stands  bool      // a question is on the terminal
+	stood   time.Time // when the last one ended
+}
+
+// Asking reports whether a question is on the terminal, or was a moment ago: a
+// program that stops then stopped for its sake, and goes on by itself.
+func (t *Terminal) Asking() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stands || !t.stood.IsZero() && time.Since(t.stood) < time.Second
+}
+
+func (t *Terminal) setAsking(stands bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stands, t.stood = stands, time.Now()
 }
 
 // question is one that stands or waits for its turn.
@@ -122,7 +143,9 @@ func (t *Terminal) inTurn(ctx context.Context, r policy.Request, d policy.Decisi
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	return ask(ctx, t.Path, Question(r, d))
+	t.setAsking(true)
+	defer t.setAsking(false)
+	return ask(ctx, t.Path, t.Freeze, Question(r, d))
 }
 
 // Question is the text that is shown.

@@ -23,14 +23,14 @@ type terminal struct {
 //
 // The program may own the terminal, in raw mode, reading. So that one reader
 // remains, launch makes itself the foreground group for the time of the
-// question: a program that reads then is stopped by the kernel, as any
-// background job is, and goes on afterwards. The mode of the terminal is
+// question. With freeze the program is stopped first: a read that it has begun
+// would take the keys all the same. It goes on afterwards. The mode of the terminal is
 // saved, made line by line with echo, and put back.
 //
 // Threat: the person is typing to the program when the question appears, and
 // the keys answer it -> what was typed before the question is thrown away.
 // Left over: a key typed in the same instant.
-func ask(ctx context.Context, path, question string) word {
+func ask(ctx context.Context, path string, freeze bool, question string) word {
 	t, err := openTerminal(path)
 	if err != nil {
 		return no
@@ -48,7 +48,7 @@ func ask(ctx context.Context, path, question string) word {
 		}
 	}()
 	t.wake = pipe[0]
-	if t.take() != nil {
+	if t.take(freeze) != nil {
 		return no
 	}
 	defer t.giveBack()
@@ -79,10 +79,14 @@ func openTerminal(path string) (*terminal, error) {
 func (t *terminal) close() { _ = unix.Close(t.fd) }
 
 // take makes this process the reader of the terminal.
-func (t *terminal) take() error {
+func (t *terminal) take(freeze bool) error {
 	signal.Ignore(syscall.SIGTTOU) // whoever is in the background stops when it changes the terminal
-	if group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); err == nil && group != unix.Getpgrp() {
+	if group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); err == nil && group > 0 && group != unix.Getpgrp() {
+		if freeze {
+			_ = unix.Kill(-group, unix.SIGSTOP) // somebody else's group: then it is not ours to stop
+		}
 		if err := unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, unix.Getpgrp()); err != nil {
+			_ = unix.Kill(-group, unix.SIGCONT)
 			signal.Reset(syscall.SIGTTOU)
 			return fmt.Errorf("terminal: %w", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"egressd/event"
+	"egressd/internal/summary"
 	"egressd/policy"
 )
 
@@ -122,7 +123,7 @@ func denied(f fact, e event.Event) (fact, bool) {
 		f.doubt = "the client named another host, " + e.Server + ", inside the connection"
 	case policy.ReasonIPProhibited.String():
 		if f.host.Name() != "" {
-			f.addr = addrOf(e.Addr)
+			f.addr = summary.Dialled(e)
 		}
 		f.doubt = "a special-purpose address"
 	case policy.ReasonHostNotListed.String(), policy.ReasonPortNotListed.String(), policy.ReasonNotApproved.String():
@@ -139,16 +140,4 @@ func denied(f fact, e event.Event) (fact, bool) {
 		return f, false
 	}
 	return f, true
-}
-
-// addrOf reads "addr" or "addr:port"; the zero Addr when it is neither.
-func addrOf(s string) netip.Addr {
-	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return ap.Addr()
-	}
-	a, err := netip.ParseAddr(s)
-	if err != nil {
-		return netip.Addr{}
-	}
-	return a
 }

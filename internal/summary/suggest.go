@@ -26,22 +26,14 @@ func Question(e event.Event) (r policy.Request, d policy.Decision, ok bool) {
 	}
 	name := e.Host
 	if name == "" {
-		if ap, err := netip.ParseAddrPort(e.Addr); err == nil {
-			name = ap.Addr().String()
-		} else {
-			name = e.Addr
-		}
+		name = Dialled(e).String()
 	}
 	h, err := policy.ParseHost(name)
 	if err != nil {
 		return r, d, false
 	}
 	r = policy.Request{Host: h, Port: e.Port, Method: e.Method, Path: e.Path}
-	if a, err := netip.ParseAddr(e.Addr); err == nil {
-		r.Addr = a
-	} else if ap, err := netip.ParseAddrPort(e.Addr); err == nil {
-		r.Addr = ap.Addr()
-	}
+	r.Addr = Dialled(e)
 	return r, policy.Decision{Verdict: policy.Deny, Reason: reason}, true
 }
 
@@ -53,4 +45,19 @@ func Reason(s string) (policy.Reason, bool) {
 		}
 	}
 	return 0, false
+}
+
+// Dialled reports the address of e, written with or without a port. It is the
+// zero Addr where a name was captured: what stands there then is the synthetic
+// address (198.18.0.0/15) that the name was given inside.
+func Dialled(e event.Event) netip.Addr {
+	a, err := netip.ParseAddr(e.Addr)
+	if ap, aperr := netip.ParseAddrPort(e.Addr); aperr == nil {
+		a, err = ap.Addr(), nil
+	}
+	synthetic := netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18}), 15)
+	if err != nil || e.Host != "" && e.Host != a.String() && synthetic.Contains(a) {
+		return netip.Addr{}
+	}
+	return a
 }

@@ -131,17 +131,24 @@ func (t *total) amount() string {
 }
 
 // advise prints the rules that would allow list as one line, ready to paste.
+// Private and special addresses stand apart: a program that probes the local
+// network must not get its way by a paste.
 func advise(b *bytes.Buffer, title string, list []*total) {
+	special := policy.ReasonIPProhibited.String()
+	adviseOn(b, title, list, func(reason string) bool { return reason != special })
+	adviseOn(b, "Private or special addresses, to allow only if you mean it:", list, func(reason string) bool { return reason == special })
+}
+
+func adviseOn(b *bytes.Buffer, title string, list []*total, wanted func(reason string) bool) {
 	var rules []string
 	for _, t := range list {
-		if t.suggest != "" && !slices.Contains(rules, t.suggest) && len(rules) < maxSuggestions {
+		if wanted(t.reason) && t.suggest != "" && !slices.Contains(rules, t.suggest) && len(rules) < maxSuggestions {
 			rules = append(rules, t.suggest)
 		}
 	}
-	if len(rules) == 0 {
-		return
+	if len(rules) > 0 {
+		fmt.Fprintf(b, "%s\n  %s\n", title, Flags(rules))
 	}
-	fmt.Fprintf(b, "%s\n  %s\n", title, Flags(rules))
 }
 
 // Flags spells rules as --allow flags for a shell.
