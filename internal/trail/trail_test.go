@@ -1,0 +1,100 @@
+package trail
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"egressd/event"
+	"egressd/policy"
+)
+
+func emptyPolicy(t *testing.T) *policy.Policy {
+	t.Helper()
+	p, err := policy.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestTrail(t *testing.T) {
+	dir := t.TempDir()
+	events, learned := filepath.Join(dir, "e.jsonl"), filepath.Join(dir, "p.yaml")
+	tr, err := Open(Config{Events: events, Learn: learned, Policy: emptyPolicy(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tr.Protect(); !slices.Equal(got, []string{events}) {
+		t.Errorf("protects %q", got)
+	}
+	blocked := event.Event{Type: event.NetworkConnected, Door: event.DoorConnect, Decision: event.Blocked, Reason: "host_not_listed", Host: "a.test", Port: 443}
+	argv := []string{"curl", "--oauth2-bearer", "hunter2"}
+	if err := errors.Join(tr.Started("netns", argv), tr.Sink().Emit(blocked), tr.Ended(7, time.Second, nil)); err != nil {
+		t.Fatal(err)
+	}
+	var summary bytes.Buffer
+	if err := tr.Close(&summary); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(data, []byte("hunter2")) {
+		t.Error("an argument is in the events")
+	}
+	var lines []event.Event
+	for line := range bytes.Lines(data) {
+		var e event.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, e)
+	}
+	sum := sha256.Sum256([]byte("curl\x00--oauth2-bearer\x00hunter2"))
+	switch {
+	case len(lines) != 3:
+		t.Fatalf("%d lines", len(lines))
+	case lines[0].Type != event.CommandExecuted || lines[0].ArgvHash != hex.EncodeToString(sum[:]) || lines[0].Session == "":
+		t.Errorf("start: %+v", lines[0])
+	case lines[2].Type != event.RunCompleted || *lines[2].ExitCode != 7 || lines[2].DurationMS != 1000 || lines[2].Isolation != "netns":
+		t.Errorf("end: %+v", lines[2])
+	}
+	if !strings.Contains(summary.String(), "blocked  a.test:443") {
+		t.Errorf("summary: %s", summary.String())
+	}
+	if text, err := os.ReadFile(learned); err != nil || !strings.Contains(string(text), "a.test:443") {
+		t.Errorf("learned %q, %v", text, err)
+	}
+}
+
+func TestFailedRun(t *testing.T) {
+	tr, err := Open(Config{Policy: emptyPolicy(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got event.Event
+	tr.sinks = event.Fanout{sinkFunc(func(e event.Event) error { got = e; return nil })}
+	if err := tr.Ended(125, -time.Second, errors.New("no namespace")); err != nil {
+		t.Fatal(err)
+	}
+	if got.Type != event.RunFailed || got.Error != "no namespace" || got.DurationMS != 0 {
+		t.Errorf("got %+v", got)
+	}
+	if tr.Protect() != nil {
+		t.Error("protects a file that is not there")
+	}
+}
+
+type sinkFunc func(event.Event) error
+
+func (f sinkFunc) Emit(e event.Event) error { return f(e) }
