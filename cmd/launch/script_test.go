@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -56,14 +57,14 @@ func (w *watched) Write(p []byte) (int, error) {
 }
 
 func run1(ts *testscript.TestScript, argv []string, whenReady func(*os.Process) error) int {
-	path, err := exec.LookPath(argv[0])
-	if p := ts.Getenv("PATH"); err != nil || argv[0] == "launch" {
-		path = lookIn(p, argv[0])
-	}
-	cmd := exec.Command(path, argv[1:]...)
+	// The system's directories only: whoever runs the tests may have others in
+	// PATH that another user can't search.
+	launch := lookIn(ts.Getenv("PATH"), "launch")
+	search := filepath.Dir(launch) + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+	cmd := exec.Command(lookIn(search, argv[0]), argv[1:]...)
 	cmd.Args[0] = argv[0]
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = append(cmd.Env, "PATH="+ts.Getenv("PATH"), "HOME="+ts.Getenv("HOME"), "WORK="+ts.Getenv("WORK"), "SECRET_TOKEN=hunter2",
+	cmd.Env = append(cmd.Env, "PATH="+search, "HOME="+ts.Getenv("HOME"), "WORK="+ts.Getenv("WORK"), "SECRET_TOKEN=hunter2",
 		"ANTHROPIC_API_KEY=key", "LD_PRELOAD=", "http_proxy=http://198.51.100.1:1", "SUDO_UID="+ts.Getenv("SUDO_UID"))
 	var out watched
 	var stderr bytes.Buffer
@@ -72,7 +73,7 @@ func run1(ts *testscript.TestScript, argv []string, whenReady func(*os.Process) 
 	}
 	cmd.Stdout, cmd.Stderr = &out, &stderr
 	cmd.WaitDelay = 10 * time.Second
-	err = cmd.Run()
+	err := cmd.Run()
 	ts.Check(os.WriteFile(ts.MkAbs("out"), out.buf.Bytes(), 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs("err"), stderr.Bytes(), 0o600))
 	var exit *exec.ExitError
