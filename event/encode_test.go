@@ -127,7 +127,7 @@ func FuzzLine(f *testing.F) {
 func sample() Event {
 	return Event{
 		Time: time.Now(), Type: NetworkConnected, Session: "ABCDEFGHIJKLMNOP", Isolation: "netns", Flow: 12, Door: DoorTransparent,
-		Decision: Allowed, Reason: "allowed", Rule: "api.example.com", RulePos: "--allow (1)",
+		Decision: Allowed, Reason: "allowed", Rule: "api.example.com", RulePos: "--allow #1",
 		Policy: "sha256:" + strings.Repeat("0f", 32), Host: "api.example.com", Port: 443, Addr: "203.0.113.9:443", Client: "192.0.2.1:40000",
 	}
 }

@@ -136,7 +136,7 @@ func every() []Event {
 		with(func(e *Event) {
 			e.Type, e.Door, e.Decision, e.Reason, e.Flow = NetworkConnected, DoorTransparent, Allowed, "allowed", 1
 			e.Host, e.Port, e.Addr, e.Server, e.Client = "h", 443, "203.0.113.1:443", "other", "192.0.2.1:1"
-			e.Rule, e.RulePos, e.Audit, e.Method, e.Path = "h", "--allow (1)", true, "GET", "/"
+			e.Rule, e.RulePos, e.Audit, e.Method, e.Path = "h", "--allow #1", true, "GET", "/"
 		}),
 		with(func(e *Event) {
 			e.Type, e.Door, e.Decision, e.Reason, e.Proto = NetworkConnected, DoorKernel, Blocked, "protocol_not_carried", "udp"
