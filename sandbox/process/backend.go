@@ -88,7 +88,8 @@ type testHooks struct {
 	skip map[string]bool
 	exe  string // what the init executes; "": this program
 
-	processes int // bound on processes inside; 0: maxProcesses
+	noUserNS  bool // as if the kernel refused user namespaces
+	processes int  // bound on processes inside; 0: maxProcesses
 }
 
 func (h testHooks) executable() string {

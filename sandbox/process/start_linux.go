@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -37,9 +38,9 @@ func (b *Backend) start(stdio [3]*os.File) (*child, error) {
 	ctl := &conn{fd: pair[0]}
 	defer unix.Close(pair[1])
 	files := []uintptr{stdio[0].Fd(), stdio[1].Fd(), stdio[2].Fd(), uintptr(pair[1])}
-	userNS := true
+	userNS := !b.hooks.noUserNS
 	pid, err := b.fork(files, userNS)
-	if refusedUserNS(err) && hasCapability(unix.CAP_SYS_ADMIN) {
+	if userNS && refusedUserNS(err) && hasCapability(unix.CAP_SYS_ADMIN) {
 		// Root in a container that may not make user namespaces can make the
 		// others without one. The harness loses every capability all the same.
 		userNS = false
@@ -84,32 +85,78 @@ func (b *Backend) fork(files []uintptr, userNS bool) (int, error) {
 	if b.RunAs != nil {
 		attr.Credential = &syscall.Credential{Uid: b.RunAs.UID, Gid: b.RunAs.GID, Groups: b.RunAs.Groups}
 	}
-	if userNS {
-		attr.Cloneflags |= unix.CLONE_NEWUSER
-		if err := b.mapIDs(attr); err != nil {
-			return 0, err
-		}
+	if !userNS {
+		return b.exec(files, attr)
 	}
+	attr.Cloneflags |= unix.CLONE_NEWUSER
+	m, err := idMaps()
+	if err != nil {
+		return 0, err
+	}
+	if b.RunAs != nil {
+		// Becoming another user needs the maps first, so Go writes them between
+		// fork and execve, which costs a copy of this process.
+		attr.UidMappings, attr.GidMappings, attr.GidMappingsEnableSetgroups = m.uid, m.gid, m.setgroups
+		return b.exec(files, attr)
+	}
+	pid, err := b.exec(files, attr)
+	if err != nil {
+		return 0, err
+	}
+	// The init waits for its configuration before it looks at anything, so the
+	// maps can be written while it starts.
+	if err := m.write(pid); err != nil {
+		c := child{pid: pid}
+		c.kill()
+		c.wait()
+		return 0, err
+	}
+	return pid, nil
+}
+
+func (b *Backend) exec(files []uintptr, attr *syscall.SysProcAttr) (int, error) {
 	return syscall.ForkExec(b.hooks.executable(), []string{stageName}, &syscall.ProcAttr{Dir: "/", Env: stageEnv, Files: files, Sys: attr})
 }
 
-// mapIDs maps ids to themselves: one user for an ordinary user, everything for
+// maps are a user namespace's ids.
+type maps struct {
+	uid, gid  []syscall.SysProcIDMap
+	setgroups bool
+}
+
+// idMaps maps ids to themselves: one user for an ordinary user, everything for
 // root, so that "ls -l" inside tells the truth.
-func (b *Backend) mapIDs(attr *syscall.SysProcAttr) error {
+func idMaps() (m maps, err error) {
 	if os.Geteuid() != 0 {
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-		attr.GidMappingsEnableSetgroups = false
-		return nil
+		m.uid = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+		m.gid = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+		return m, nil
 	}
-	var err error
-	if attr.UidMappings, err = identityMap("/proc/self/uid_map"); err != nil {
-		return err
+	m.setgroups = true
+	if m.uid, err = identityMap("/proc/self/uid_map"); err != nil {
+		return m, err
 	}
-	if attr.GidMappings, err = identityMap("/proc/self/gid_map"); err != nil {
-		return err
+	m.gid, err = identityMap("/proc/self/gid_map")
+	return m, err
+}
+
+// write writes the maps of process pid's user namespace.
+func (m maps) write(pid int) error {
+	dir := "/proc/" + strconv.Itoa(pid)
+	if !m.setgroups {
+		if err := os.WriteFile(dir+"/setgroups", []byte("deny"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	attr.GidMappingsEnableSetgroups = true
+	for name, ids := range map[string][]syscall.SysProcIDMap{"/uid_map": m.uid, "/gid_map": m.gid} {
+		var text strings.Builder
+		for _, id := range ids {
+			fmt.Fprintln(&text, id.ContainerID, id.HostID, id.Size)
+		}
+		if err := os.WriteFile(dir+name, []byte(text.String()), 0); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -73,8 +73,6 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	signals, stopSignals := catchSignals()
-	defer stopSignals()
 	stdio, closeStdio, err := standardFiles(spec)
 	if err != nil {
 		return err
@@ -91,6 +89,10 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	if err != nil {
 		return err
 	}
+	// After the fork, which it would hold up. A signal that ends the launcher
+	// before ends the init as well.
+	signals, stopSignals := catchSignals()
+	defer stopSignals()
 	s := &session{b: b, spec: spec, child: c, tty: openTerminal(), messages: make(chan initMessage)}
 	defer func() { s.tty.takeBack(res.ExitCode > exitSignal || res.TimedOut || !s.running) }()
 	return s.supervise(ctx, stdio, ln, signals, res)
