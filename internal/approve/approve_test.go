@@ -214,6 +214,11 @@ func TestTypedAheadAndMode(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.typed("a\n")
+	// The kernel carries what is typed to the terminal in its own time.
+	ready := []unix.PollFd{{Fd: int32(tty.Fd()), Events: unix.POLLIN}}
+	if n, err := unix.Poll(ready, 10_000); n != 1 || err != nil {
+		t.Fatalf("the typed keys did not arrive: %v", err)
+	}
 	term := &Terminal{Path: p.path}
 	done := make(chan bool)
 	go func() { done <- term.Ask(t.Context(), request(t, "a.example.com"), notListed) }()
