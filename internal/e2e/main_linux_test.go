@@ -57,14 +57,12 @@ func enterWorld(o options) int {
 		path *string
 		pkg  string
 	}{{&o.launch, "egressd/cmd/launch"}, {&o.probe, "egressd/internal/e2e/probe"}} {
-		if *b.path == "" {
-			if *b.path, err = build(ctx, base, b.pkg); err != nil {
-				fmt.Fprintln(os.Stderr, "e2e:", err)
-				return 1
-			}
+		if *b.path, err = placed(ctx, base, *b.path, b.pkg); err != nil {
+			fmt.Fprintln(os.Stderr, "e2e:", err)
+			return 1
 		}
 	}
-	args := append([]string{"-in-world", "-launch=" + o.launch, "-probe=" + o.probe}, os.Args[1:]...)
+	args := append(os.Args[1:len(os.Args):len(os.Args)], "-in-world", "-launch="+o.launch, "-probe="+o.probe) // the last of a flag counts
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -130,8 +128,17 @@ func makeBase() (string, error) {
 	return "", errors.Join(errs...)
 }
 
-func build(ctx context.Context, base, pkg string) (string, error) {
+// placed puts the program into base, where the sandbox does not hide it: the
+// one at given, or one built from this tree.
+func placed(ctx context.Context, base, given, pkg string) (string, error) {
 	out := filepath.Join(base, filepath.Base(pkg))
+	if given != "" {
+		data, err := os.ReadFile(given)
+		if err != nil {
+			return "", err
+		}
+		return out, os.WriteFile(out, data, 0o755)
+	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", out, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {

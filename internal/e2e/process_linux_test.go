@@ -41,7 +41,12 @@ func (p started) kill(t *testing.T) {
 // launcher's own command line holds it too.
 func (p started) waitFor(t *testing.T, mark string) {
 	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
+	p.waitLong(t, mark, 10*time.Second)
+}
+
+func (p started) waitLong(t *testing.T, mark string, most time.Duration) {
+	t.Helper()
+	deadline := time.NewTimer(most)
 	defer deadline.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
