@@ -39,7 +39,7 @@ func launchMain(argv []string) int {
 	b := &Backend{Policy: new(policy.Current), Events: new(recorder)}
 	dir, _ := os.Getwd()
 	res, err := b.Run(context.Background(), sandbox.Spec{
-		Argv: argv, Dir: dir, Env: []string{"PATH=/usr/bin:/bin", "TERM=xterm", "PS1=$ "}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Argv: argv, Dir: dir, Env: []string{"PATH=/usr/bin:/bin", "TERM=xterm", "PS1=ready> "}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
