@@ -151,7 +151,7 @@ func TestTerminalShellInside(t *testing.T) {
 	needNamespaces(t)
 	c := atTerminal(t, self(t), "launch", "/bin/bash", "--norc", "--noprofile", "--noediting", "-i")
 	c.expect("ready> ")
-	c.send(`sh -c 'trap "echo ag\"\"ain" CONT; echo in""side; while :; do sleep 0.1; done'`+"\n")
+	c.send(`sh -c 'trap "echo ag\"\"ain" CONT; echo in""side; while :; do sleep 0.1; done'` + "\n")
 	c.expect("inside")
 	c.send(ctrlZ)
 	c.expect("Stopped")
