@@ -35,6 +35,25 @@ func Compile(docs ...*Document) (*Policy, error) {
 	return c.p, nil
 }
 
+// Only reports the policy that p would be if e were its one allow rule: deny
+// rules, hosts entries, secrets and settings stay. It is how a person's "yes,
+// this once" is judged like any rule, without weakening what p forbids. A nil
+// or zero p stays one that denies everything.
+func (p *Policy) Only(e Entry) (*Policy, error) {
+	if p == nil || !p.loaded {
+		return p, nil
+	}
+	only := *p
+	only.allow, only.allowRules = newIndex(1), nil
+	c := &compiler{p: &only}
+	c.rule(e, false)
+	if err := c.errs.err(); err != nil {
+		return nil, err
+	}
+	only.digest = lazyDigest(only.canonicalDigest)
+	return &only, nil
+}
+
 type compiler struct {
 	p       *Policy
 	errs    problems

@@ -226,3 +226,53 @@ func TestCurrent(t *testing.T) {
 		t.Error("the policy in force is another one")
 	}
 }
+
+// TestOnly keeps what p forbids and knows, and lets one thing more pass.
+func TestOnly(t *testing.T) {
+	host := func(s string) Host {
+		h, err := ParseHost(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	base, err := Compile(&Document{
+		Allow: []Entry{{Text: "a.example"}},
+		Deny:  []Entry{{Text: "bad.example"}, {Text: "9.9.9.0/24"}},
+		Hosts: []Entry{{Text: "db.example=10.0.0.5"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := base.Only(Entry{Text: "db.example:5432"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		r    Request
+		want Reason
+	}{
+		{Request{Host: host("db.example"), Port: 5432, Addr: netip.MustParseAddr("10.0.0.5")}, ReasonAllowed},
+		{Request{Host: host("db.example"), Port: 5432, Addr: netip.MustParseAddr("10.0.0.6")}, ReasonIPProhibited},
+		{Request{Host: host("db.example"), Port: 5432, Addr: netip.MustParseAddr("9.9.9.9")}, ReasonDeniedByRule},
+		{Request{Host: host("a.example"), Port: 443}, ReasonHostNotListed},
+		{Request{Host: host("bad.example"), Port: 443}, ReasonDeniedByRule},
+	} {
+		if d := p.Decide(tt.r); d.Reason != tt.want {
+			t.Errorf("%v: %v, want %v", tt.r, d.Reason, tt.want)
+		}
+	}
+	if d := base.Decide(Request{Host: host("db.example"), Port: 5432}); d.Allowed() {
+		t.Error("Only changed the policy it was asked of")
+	}
+	if p.Digest() == base.Digest() {
+		t.Error("the digest does not tell them apart")
+	}
+	var none *Policy
+	if p, err := none.Only(Entry{Text: "a.example"}); err != nil || p.Decide(Request{Host: host("a.example"), Port: 443}).Allowed() {
+		t.Error("nothing became something", err)
+	}
+	if _, err := base.Only(Entry{Text: "a*b"}); err == nil {
+		t.Error("a bad rule passed")
+	}
+}

@@ -59,7 +59,7 @@ func (s *Server) ask(ctx context.Context, r policy.Request, d policy.Decision) p
 	if approvals == nil || !s.Ask(ctx, policy.Request{Host: r.Host, Port: r.Port}, d) || ctx.Err() != nil {
 		return policy.Decision{Reason: policy.ReasonNotApproved, Rule: d.Rule}
 	}
-	if err := approvals.add(r, d); err != nil {
+	if err := approvals.add(s.Policy.Load(), r, d); err != nil {
 		return policy.Decision{Reason: policy.ReasonNotApproved, Rule: d.Rule}
 	}
 	return s.look(ctx, r)
@@ -74,8 +74,9 @@ func notListed(d policy.Decision) bool {
 func because(r policy.Reason) policy.Decision { return policy.Decision{Reason: r} }
 
 // approvals holds what the person let pass on one client connection: for each
-// host and port a policy of one rule, so that the looks that follow (address,
-// SNI, Host) are taken as for any other rule.
+// host and port the policy with that one rule (deny rules and hosts entries
+// stay), so that the looks that follow (address, SNI, Host) are taken as for
+// any other rule.
 type approvals struct {
 	mu  sync.Mutex
 	let map[hostPort]*policy.Policy
@@ -112,11 +113,9 @@ func (a *approvals) policy(r policy.Request) *policy.Policy {
 
 var errTooManyApprovals = errors.New("too many approvals on one connection")
 
-func (a *approvals) add(r policy.Request, d policy.Decision) error {
+func (a *approvals) add(current *policy.Policy, r policy.Request, d policy.Decision) error {
 	rule := policy.Suggest(r, d)
-	p, err := policy.Compile(&policy.Document{
-		Allow: []policy.Entry{{Text: rule, Pos: policy.Pos{File: "--approve", Line: 1}}},
-	})
+	p, err := current.Only(policy.Entry{Text: rule, Pos: policy.Pos{File: "--approve", Line: 1}})
 	if err != nil {
 		return err
 	}

@@ -169,7 +169,7 @@ func TestRejudge(t *testing.T) {
 // TestAsk lets a person decide about what no rule covers, and only that.
 func TestAsk(t *testing.T) {
 	var asked atomic.Int64
-	g := newGate(t, "a.example", "deny bad.example")
+	g := newGate(t, "a.example", "deny bad.example", "deny 9.9.9.0/24")
 	g.Ask = func(_ context.Context, r policy.Request, _ policy.Decision) bool {
 		asked.Add(1)
 		return r.Host.String() != "no.example"
@@ -180,6 +180,7 @@ func TestAsk(t *testing.T) {
 		g.name(n, 443, secure)
 	}
 	g.answer("inner.example", mustAddr("10.0.0.1"))
+	g.answer("nine.example", mustAddr("9.9.9.9"))
 	tests := []struct {
 		host, sni, reason string
 		asked             int64
@@ -189,6 +190,7 @@ func TestAsk(t *testing.T) {
 		{"no.example", "no.example", "not_approved", 1},
 		{"bad.example", "bad.example", "denied_by_rule", 0},
 		{"inner.example", "inner.example", "destination_ip_prohibited", 1},
+		{"nine.example", "nine.example", "denied_by_rule", 1}, // a yes lifts no deny rule
 	}
 	for i, tt := range tests {
 		asked.Store(0)
