@@ -57,6 +57,25 @@ func (s *Server) serveHTTP(ctx context.Context, c net.Conn, sc scope) {
 	}
 	_ = srv.Serve(&oneConn{conn: gate, h: h}) // always errConnDone
 	_ = c.Close()
+	h.reportUnspoken()
+}
+
+// reportUnspoken records a connection that ended without a request, where its
+// destination alone is denied: an attempt is in the events even when the
+// client says nothing that could be answered.
+func (h *httpConn) reportUnspoken() {
+	if h.explicit() || h.sc.flow == 0 {
+		return
+	}
+	r := policy.Request{Host: h.sc.host, Port: h.sc.port}
+	if r.Host.IsZero() {
+		r.Host = policy.HostFromAddr(h.sc.addr.Addr())
+	}
+	if d := h.s.look(h.ctx, r); !d.Allowed() {
+		if err := h.s.record(h.s.decisionEvent(h.sc, r, d, "")); err != nil {
+			h.s.log().Error("a denial was not recorded", "err", err)
+		}
+	}
 }
 
 // debugLog takes net/http's complaints about clients that break off.

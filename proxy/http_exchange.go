@@ -106,8 +106,11 @@ func (x *exchange) judgeInner() policy.Decision {
 // malformed refuses what is no request.
 func (x *exchange) malformed(detail string, status int) {
 	d := policy.Decision{Reason: policy.ReasonMalformed}
-	if status == http.StatusRequestTimeout {
+	switch {
+	case status == http.StatusRequestTimeout:
 		d.Reason = policy.ReasonHeadTimeout
+	case x.facts.Err != nil && x.facts.Method == "" && !x.h.explicit():
+		d.Reason = policy.ReasonNotHTTP // the first word is no method: TLS, SSH, anything else
 	}
 	x.recordDenial(d, detail)
 	denial{req: x.req, dec: d, detail: detail, status: status, close: true}.write(x.w, x.r)
