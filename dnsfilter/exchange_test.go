@@ -220,8 +220,10 @@ func TestDoT(t *testing.T) {
 	}
 	z := zone("a.test. 60 IN A 192.0.2.1")
 	started, done := make(chan struct{}), make(chan struct{})
-	srv := &dns.Server{Listener: ln, NotifyStartedFunc: func() { close(started) },
-		Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) { _ = w.WriteMsg(z("tcp", q)) })}
+	srv := &dns.Server{
+		Listener: ln, NotifyStartedFunc: func() { close(started) },
+		Handler: dns.HandlerFunc(func(w dns.ResponseWriter, q *dns.Msg) { _ = w.WriteMsg(z("tcp", q)) }),
+	}
 	go func() { defer close(done); _ = srv.ActivateAndServe() }()
 	<-started
 	defer func() { _ = srv.Shutdown(); <-done }()

@@ -108,7 +108,8 @@ func TestPortsCannotBeShared(t *testing.T) {
 		return errors.Join(err, c.Control(func(fd uintptr) {
 			err = errors.Join(
 				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
-				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1))
+				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1),
+			)
 		}))
 	}}
 	for _, at := range []string{"127.0.0.1:53", "127.0.0.53:53", "0.0.0.0:53", "[::1]:53"} {

@@ -15,7 +15,7 @@ import (
 
 // Constants of linux/netfilter/nfnetlink_log.h.
 const (
-	nfulPacket     = unix.NFNL_SUBSYS_ULOG<<8 | 0 // NFULNL_MSG_PACKET
+	nfulPacket     = unix.NFNL_SUBSYS_ULOG << 8   // NFULNL_MSG_PACKET (0)
 	nfulConfig     = unix.NFNL_SUBSYS_ULOG<<8 | 1 // NFULNL_MSG_CONFIG
 	nfulCfgCmd     = 1                            // NFULA_CFG_CMD
 	nfulCfgMode    = 2                            // NFULA_CFG_MODE

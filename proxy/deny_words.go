@@ -33,8 +33,10 @@ func denialOf(r policy.Reason) denialText {
 	case policy.ReasonPathNotListed:
 		return deniedText("this host is allowed, but not this path", "")
 	case policy.ReasonIPProhibited:
-		return denialText{http.StatusForbidden, "destination_ip_prohibited",
-			"the address is private or set aside for a special purpose, and no rule names it", ""}
+		return denialText{
+			http.StatusForbidden, "destination_ip_prohibited",
+			"the address is private or set aside for a special purpose, and no rule names it", "",
+		}
 	case policy.ReasonSNIMismatch:
 		return deniedText("the TLS server name is not the host that was asked for", "")
 	case policy.ReasonHostMismatch:

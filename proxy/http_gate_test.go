@@ -497,7 +497,7 @@ func TestHTTPConnectOnAKeptConnection(t *testing.T) {
 	resp, _ = c.response("GET")
 	equal(t, "other Host inside", resp.StatusCode, 403)
 	c.send("GET http://origin.test/abs HTTP/1.1\r\nHost: origin.test:80\r\n\r\n")
-	resp, body = c.response("GET")
+	_, body = c.response("GET")
 	equal(t, "absolute-form inside", body, "/abs")
 	c.send("GET http://denied.test/abs HTTP/1.1\r\nHost: origin.test:80\r\n\r\n")
 	resp, _ = c.response("GET")

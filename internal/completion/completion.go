@@ -136,7 +136,8 @@ _@P() {
     elif ((COMP_CWORD == 1)); then COMPREPLY=($(compgen -W "@COMMANDS" -- "$cur")); fi
 }
 complete -o filenames -F _@P @P
-`)
+`,
+	)
 }
 
 func zsh(s Spec) string {

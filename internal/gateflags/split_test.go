@@ -73,8 +73,13 @@ func TestLoad(t *testing.T) {
 		port uint16
 		want bool
 	}{
-		{"flag.example.com", 443, true}, {"two.example.com", 23, true}, {"two.example.com", 443, false},
-		{"file.example.com", 443, true}, {"host.internal", 11434, true}, {"host.internal", 80, false}, {"other.example.com", 443, false},
+		{"flag.example.com", 443, true},
+		{"two.example.com", 23, true},
+		{"two.example.com", 443, false},
+		{"file.example.com", 443, true},
+		{"host.internal", 11434, true},
+		{"host.internal", 80, false},
+		{"other.example.com", 443, false},
 	} {
 		h, err := policy.ParseHost(tt.host)
 		if err != nil {

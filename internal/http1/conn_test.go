@@ -280,8 +280,10 @@ func TestAbortedReadGoesOnLater(t *testing.T) {
 // FuzzStream feeds any stream and takes net/http as the oracle: whatever the
 // gate passes, net/http reads as the same requests.
 func FuzzStream(f *testing.F) {
-	for _, s := range []string{get, post, chnk, get + post + chnk, "\r\n" + get, "GET http://u@h/ HTTP/1.1\r\nHost: h\r\n\r\n",
-		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get} {
+	for _, s := range []string{
+		get, post, chnk, get + post + chnk, "\r\n" + get, "GET http://u@h/ HTTP/1.1\r\nHost: h\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get,
+	} {
 		f.Add([]byte(s), false)
 		f.Add([]byte(s), true)
 	}

@@ -16,7 +16,6 @@ type fields struct {
 	connectionUpgrade    bool
 	upgrade              bool
 	expect               bool
-	http2Settings        bool
 	expectationSupported bool
 }
 

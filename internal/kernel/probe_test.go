@@ -117,15 +117,18 @@ func TestUserNamespacesExplained(t *testing.T) {
 		detail, fix string
 	}{
 		{
-			"Debian's old switch", map[string]string{userns: "", "proc/sys/kernel/unprivileged_userns_clone": "0\n"},
+			"Debian's old switch",
+			map[string]string{userns: "", "proc/sys/kernel/unprivileged_userns_clone": "0\n"},
 			"unprivileged_userns_clone is 0", "sudo sysctl -w kernel.unprivileged_userns_clone=1",
 		},
 		{
-			"none allowed", map[string]string{userns: "", "proc/sys/user/max_user_namespaces": "0\n"},
+			"none allowed",
+			map[string]string{userns: "", "proc/sys/user/max_user_namespaces": "0\n"},
 			"max_user_namespaces is 0", "sudo sysctl -w user.max_user_namespaces=15000",
 		},
 		{
-			"Ubuntu 24.04", map[string]string{
+			"Ubuntu 24.04",
+			map[string]string{
 				userns: "", "proc/sys/kernel/unprivileged_userns_clone": "1\n", "proc/sys/user/max_user_namespaces": "63000\n",
 				"proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n",
 			},

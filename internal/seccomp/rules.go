@@ -89,11 +89,13 @@ func socketRule() block {
 		when(bpf.JumpEqual, unix.SOCK_STREAM, join(
 			block{loadArg(protocol)},
 			oneOf(errno(unix.EPROTONOSUPPORT), 0, unix.IPPROTO_TCP),
-			block{ret(retAllow)})...),
+			block{ret(retAllow)},
+		)...),
 		when(bpf.JumpEqual, unix.SOCK_DGRAM, join(
 			block{loadArg(protocol)},
 			oneOf(errno(unix.EPROTONOSUPPORT), 0, unix.IPPROTO_UDP),
-			block{ret(retAllow)})...),
+			block{ret(retAllow)},
+		)...),
 		when(bpf.JumpEqual, unix.SOCK_RAW, ret(errno(unix.EPERM))),
 		when(bpf.JumpEqual, unix.SOCK_PACKET, ret(errno(unix.EPERM))),
 		block{ret(errno(unix.EPROTONOSUPPORT))},
