@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"egressd/dnsfilter"
 	"egressd/internal/explain"
 	"egressd/internal/gateflags"
 	"egressd/policy"
@@ -68,6 +69,11 @@ func (l *launcher) check(args []string) int {
 	p, err := gate.Load(os.ReadFile)
 	if err != nil {
 		return l.fail(exitUsage, err)
+	}
+	for _, e := range p.DNS().Upstreams { // which policy, being pure, does not read
+		if _, err := dnsfilter.ParseUpstream(e.Text); err != nil {
+			return l.fail(exitUsage, fmt.Errorf("%s: DNS server: %w", e.Pos, err))
+		}
 	}
 	return l.print(explain.Policy(fs.Arg(0), p))
 }

@@ -187,6 +187,9 @@ func TestExplainAgrees(t *testing.T) {
 			if r.want == allow && r.say.Kind == "hello" && len(r.say.Hello.Names) == 0 && net.ParseIP(r.host) == nil {
 				continue
 			}
+			if strings.ContainsFunc(r.host, func(c rune) bool { return c > 0x7f }) {
+				continue // a person may type what no client may send
+			}
 			target := net.JoinHostPort(r.host, strconv.Itoa(r.port))
 			if strings.HasPrefix(r.host, "[") || r.want == bad {
 				target = r.host + ":" + strconv.Itoa(r.port)

@@ -28,6 +28,12 @@ var spellingRows = []row{
 	{name: "DEL", host: "exact.example.com\x7f", port: 443, say: tlsFor("exact.example.com"), want: bad, doors: "cs4"},
 	{name: "an escape sequence", host: "\x1b[31mexact.example.com", port: 443, say: tlsFor("exact.example.com"), want: bad, doors: "s4"},
 	{name: "bytes that are not UTF-8", host: "\xff\xfe.example.com", port: 443, say: tlsFor("exact.example.com"), want: bad, doors: "cs4"},
+	// Names travel as A-labels (RFC 9110 section 7.2, RFC 5890); U-labels are for policy files and explain.
+	{name: "an IDN as U-label", host: "b\u00fccher.example.com", port: 443, say: tlsFor("xn--bcher-kva.example.com"), want: bad, doors: "cs4"},
+	{name: "a Kelvin sign", host: "\u212avs.wild.example.com", port: 443, say: tlsFor("kvs.wild.example.com"), want: bad, doors: "cs4"},
+	{name: "an ideographic full stop", host: "exact\u3002example.com", port: 443, say: tlsFor(exact), want: bad, doors: "cs4"},
+	{name: "fullwidth letters", host: "\uff45xact.example.com", port: 443, say: tlsFor(exact), want: bad, doors: "cs4"},
+	{name: "a soft hyphen", host: "ex\u00adact.example.com", port: 443, say: tlsFor(exact), want: bad, doors: "cs4"},
 	{name: "a bracketed name", host: "[exact.example.com]", port: 443, say: tlsFor("exact.example.com"), want: bad, doors: "cs4"},
 	{name: "a bracketed IPv4", host: "[11.77.0.1]", port: 443, say: tlsFor("x"), want: bad, doors: "cs4"},
 	{name: "double brackets", host: "[[2600:77::1]]", port: 443, say: tlsFor("x"), want: bad, doors: "cs4"},

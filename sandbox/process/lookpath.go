@@ -3,7 +3,6 @@
 package process
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,8 +38,8 @@ func lookPath(name, dir, list string) (string, error) {
 		if err == nil {
 			return path, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-			found = err
+		if _, statErr := os.Stat(path); statErr == nil {
+			found = err // there, but not to be executed; a directory that cannot be searched holds nothing
 		}
 	}
 	if found != nil {
