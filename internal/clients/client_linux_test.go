@@ -23,7 +23,8 @@ type client struct {
 	denied  []string
 	refusal string
 
-	deaf bool // does not look at proxy variables
+	deaf        bool // does not look at proxy variables
+	perhapsDeaf bool // depends on its version
 }
 
 // run puts the client through its three runs, for each person.
@@ -80,7 +81,9 @@ func (c client) checkAllowed(t *testing.T, s session, e ended) {
 	if e.code != 0 || !regexp.MustCompile(c.want).MatchString(e.all()) {
 		t.Errorf("%v\nexit code %d after %v, want 0 and /%s/\nstdout: %.3000s\nstderr: %.3000s", s.argv, e.code, e.took, c.want, e.stdout, e.stderr)
 	}
-	checkDoors(t, s, e, c.deaf)
+	if s.captured || !c.perhapsDeaf {
+		checkDoors(t, s, e, c.deaf)
+	}
 }
 
 // checkDoors tells whether the client came the way the test meant it to.
