@@ -6,7 +6,20 @@ import (
 )
 
 func TestClassifyAddr(t *testing.T) {
-	for _, tt := range []struct{ addr, want string }{
+	for _, tt := range append(blockRows(), embeddedRows()...) {
+		if got := ClassifyAddr(netip.MustParseAddr(tt.addr)); got != tt.want {
+			t.Errorf("ClassifyAddr(%s) = %q, want %q", tt.addr, got, tt.want)
+		}
+	}
+	if ClassifyAddr(netip.Addr{}) == "" {
+		t.Error("the invalid address passes for public")
+	}
+}
+
+type classRow struct{ addr, want string }
+
+func blockRows() []classRow {
+	return []classRow{
 		// Both edges of each block, and their neighbours outside.
 		{"0.0.0.0", "this_host_on_this_network"},
 		{"0.0.0.1", "this_network"},
@@ -97,8 +110,12 @@ func TestClassifyAddr(t *testing.T) {
 		{"ff00::", "multicast"},
 		{"ff02::1", "multicast"},
 		{"2606:4700:4700::1111", ""},
+	}
+}
 
-		// The IPv4 inside decides.
+// embeddedRows: the IPv4 inside decides.
+func embeddedRows() []classRow {
+	return []classRow{
 		{"::ffff:10.0.0.1", "private_use"},
 		{"::ffff:8.8.8.8", ""},
 		{"64:ff9b::10.0.0.1", "private_use"},
@@ -113,13 +130,6 @@ func TestClassifyAddr(t *testing.T) {
 		{"::10.0.0.1", "private_use"},
 		{"::8.8.8.8", "ipv4_compatible_deprecated"}, // special whatever is inside
 		{"fe80::1%eth0", "link_local_unicast"},
-	} {
-		if got := ClassifyAddr(netip.MustParseAddr(tt.addr)); got != tt.want {
-			t.Errorf("ClassifyAddr(%s) = %q, want %q", tt.addr, got, tt.want)
-		}
-	}
-	if ClassifyAddr(netip.Addr{}) == "" {
-		t.Error("the invalid address passes for public")
 	}
 }
 

@@ -1,7 +1,7 @@
 package policy
 
 import (
-	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 )
@@ -42,7 +42,10 @@ func Suggest(r Request, d Decision) string {
 }
 
 func hostPort(h Host, port uint16) string {
-	return net.JoinHostPort(h.String(), strconv.Itoa(int(port)))
+	if h.addr.IsValid() {
+		return netip.AddrPortFrom(h.addr, port).String()
+	}
+	return h.name + ":" + strconv.Itoa(int(port))
 }
 
 func suggestAddr(h Host, port uint16) string {

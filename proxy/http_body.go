@@ -16,8 +16,6 @@ const (
 	headPatience    = 20 * time.Millisecond // for a body of known length to follow its head
 )
 
-var copyBuffers = sync.Pool{New: func() any { return new([copyBufferBytes]byte) }}
-
 var errTooManyBytes = errors.New("the flow carried more bytes than the policy's limit")
 
 // count adds n bytes to one direction. An error means that the flow has carried
@@ -155,12 +153,13 @@ func (w *responseWriter) firstRead(src io.Reader, p []byte) (int, error) {
 // ReadFrom copies the body. It flushes whenever the origin pauses, so that a
 // stream of any type arrives as it is sent.
 func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
-	buf := copyBuffers.Get().(*[copyBufferBytes]byte)
-	defer copyBuffers.Put(buf)
+	held := w.x.h.s.bodies.get(copyBufferBytes)
+	defer w.x.h.s.bodies.put(held, copyBufferBytes)
+	buf := *held
 	var total int64
 	read := w.firstRead
 	for {
-		n, err := read(src, buf[:])
+		n, err := read(src, buf)
 		read = readNext
 		if n > 0 {
 			m, werr := w.Write(buf[:n])
@@ -185,11 +184,12 @@ func readNext(src io.Reader, p []byte) (int, error) { return src.Read(p) }
 
 // copyOne copies one direction of an upgraded connection.
 func copyOne(dst io.Writer, src io.Reader, count *atomic.Int64, x *exchange) (int64, error) {
-	buf := copyBuffers.Get().(*[copyBufferBytes]byte)
-	defer copyBuffers.Put(buf)
+	held := x.h.s.bodies.get(copyBufferBytes)
+	defer x.h.s.bodies.put(held, copyBufferBytes)
+	buf := *held
 	var total int64
 	for {
-		n, err := src.Read(buf[:])
+		n, err := src.Read(buf)
 		if n > 0 {
 			if berr := x.count(count, n); berr != nil {
 				return total, berr

@@ -67,6 +67,7 @@ type Server struct {
 	admitted admission
 	open     registry
 	heads    buffers // for first bytes
+	bodies   buffers // for HTTP bodies on their way
 	engine   engine
 
 	// Seams for tests. Nil: the real thing.

@@ -113,6 +113,11 @@ func sources(t *testing.T) []source {
 	return all
 }
 
+// lineOf is the text of the line that n begins on.
+func (s source) lineOf(n ast.Node) string {
+	return strings.Split(string(s.bytes), "\n")[s.line(n.Pos())-1]
+}
+
 func (s source) imports(path string) bool {
 	for _, p := range s.importNames() {
 		if p == path {
