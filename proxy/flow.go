@@ -27,6 +27,7 @@ type flow struct {
 	deny func(d policy.Decision, detail string)
 
 	accepted bool
+	helloLen int // of the records that held the last ClientHello
 }
 
 // run takes the flow through its looks: name, addresses, what the client
@@ -108,7 +109,7 @@ func (f *flow) hello(h wire.Hello, st wire.State) {
 	f.req.Wire, f.req.Server = policy.WireBad, policy.Host{}
 	switch st {
 	case wire.Done:
-		f.req.Wire = policy.WireTLS
+		f.req.Wire, f.helloLen = policy.WireTLS, h.Len
 		if h.ServerName == "" {
 			return
 		}

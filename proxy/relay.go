@@ -31,6 +31,8 @@ type relayed struct {
 
 	record   sync.Once
 	recorded bool // written under record
+
+	again *again // nil: the client may send what it likes after its first bytes
 }
 
 // recordAllowed records the decision, once. False: it could not be recorded,
@@ -54,6 +56,9 @@ func (r *relayed) run(sniff bool) {
 	start := r.f.s.now()
 	release := r.f.s.track(r.f.ctx, r.f.req, &r.sum, r.stop)
 	defer release()
+	if r.watchesRetry(sniff) {
+		r.again = newAgain()
+	}
 	var wg sync.WaitGroup
 	wg.Go(r.originToClient)
 	r.clientToOrigin(sniff)
@@ -101,22 +106,46 @@ func (r *relayed) clientToOrigin(sniff bool) {
 	if sniff && !r.sniff() {
 		return
 	}
-	if held := c.held(); len(held) > 0 {
-		if !r.count(&r.out, int64(len(held))) {
-			r.abort()
-			return
-		}
-		if _, err := r.up.Write(held); err != nil {
-			r.abort()
-			return
-		}
-		c.skip(len(held))
+	if r.again != nil && r.f.req.Wire == policy.WireTLS && !r.secondHello() {
+		return
+	}
+	if !r.sendHeld(len(c.held())) {
+		return
 	}
 	c.release()
 	r.pump(r.up, c.Conn, &r.out)
 }
 
-func (r *relayed) originToClient() { r.pump(r.f.c.Conn, r.up, &r.in) }
+// sendHeld sends the first n held bytes to the origin. False: the flow was
+// stopped.
+func (r *relayed) sendHeld(n int) bool {
+	if n == 0 {
+		return true
+	}
+	if !r.send(r.up, r.f.c.held()[:n], &r.out) {
+		return false
+	}
+	r.f.c.skip(n)
+	return true
+}
+
+// send counts p and writes it. False: the flow was stopped.
+func (r *relayed) send(dst net.Conn, p []byte, n *atomic.Int64) bool {
+	if r.count(n, int64(len(p))) {
+		if _, err := dst.Write(p); err == nil {
+			return true
+		}
+	}
+	r.abort()
+	return false
+}
+
+func (r *relayed) originToClient() {
+	if r.again != nil && !r.answers() {
+		return
+	}
+	r.pump(r.f.c.Conn, r.up, &r.in)
+}
 
 // pump carries one direction to its end and passes the end on: a half-close
 // as a half-close, a failure as a reset of both sides.
