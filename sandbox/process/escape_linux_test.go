@@ -457,8 +457,15 @@ func TestWithoutUserNamespace(t *testing.T) {
 		t.Errorf("%q, exit %d, %v", res.out, res.ExitCode, res.err)
 	}
 	for _, a := range [][]string{
-		{"write-open", "/proc/sys/kernel/core_pattern"}, {"mount"}, {"read", "/proc/1/environ"}, {"readlink", "/proc/1/fd/0"},
-		{"netlink-route"}, {"clone-userns"}, {"ptrace", "1"}, {"write-open", "/sys/kernel/uevent_helper"}, {"setns", "/proc/1/ns/net"},
+		{"write-open", "/proc/sys/kernel/core_pattern"},
+		{"mount"},
+		{"read", "/proc/1/environ"},
+		{"readlink", "/proc/1/fd/0"},
+		{"netlink-route"},
+		{"clone-userns"},
+		{"ptrace", "1"},
+		{"write-open", "/sys/kernel/uevent_helper"},
+		{"setns", "/proc/1/ns/net"},
 	} {
 		if ok, out := attack(t, b(), sandbox.Spec{}, a[0], a[1:]...); ok {
 			t.Errorf("%v worked: %s", a, out)

@@ -3,7 +3,6 @@ package process
 import (
 	"errors"
 	"fmt"
-
 	"io/fs"
 	"os"
 	"syscall"
