@@ -48,6 +48,10 @@ type Backend struct {
 
 	RootCAs *x509.CertPool // whom intercepted origins must be verified by; nil: the system's
 
+	// Forwards, unless nil, is called once the signals that this process gets
+	// go to the harness.
+	Forwards func()
+
 	// CaptureMode chooses how traffic is captured: "" is automatic, "nft" and
 	// "anyip" are for tests.
 	CaptureMode string

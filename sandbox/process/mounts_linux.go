@@ -36,12 +36,14 @@ func (in *initProcess) mountWalls() error {
 		name string
 		do   func(*picked) error
 	}{
+		{"devices", in.forbidDevices},
 		{"proc", in.mountProc},
 		{"sys", in.mountSys},
 		{"dev", in.mountDev},
 		{"private", in.mountPrivate},
 		{"binds", in.bringBack},
 		{"names", in.mountNames},
+		{"elsewhere", in.coverElsewhere},
 		{"protect", in.protect},
 		{"sockets", in.maskSockets},
 	}

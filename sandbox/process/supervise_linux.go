@@ -78,6 +78,9 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		return err
 	}
 	defer closeStdio()
+	if err := checkStandardFiles(stdio, b.Protect); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ln, err := b.listenPublished(ctx)
@@ -93,6 +96,12 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	// before ends the init as well.
 	signals, stopSignals := catchSignals()
 	defer stopSignals()
+	if b.Forwards != nil {
+		b.Forwards()
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	s := &session{b: b, spec: spec, child: c, tty: openTerminal(), messages: make(chan initMessage)}
 	defer func() { s.tty.takeBack(res.ExitCode > exitSignal || res.TimedOut || !s.running) }()
 	return s.supervise(ctx, stdio, ln, signals, res)
@@ -130,6 +139,10 @@ func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []publish
 	}
 	return s.loop(doors, ctx, &wg, ln, signals, res)
 }
+
+// errTooEarly is a signal that came while the walls were being built: there was
+// no harness yet to pass it to, so there is none.
+var errTooEarly = errors.New("ended by a signal before the program started")
 
 // loop is the supervisor's life: it returns when the init has reported the
 // harness's end, or is gone.
@@ -170,6 +183,10 @@ func (s *session) loop(doors, ctx context.Context, wg *sync.WaitGroup, ln []publ
 				closeAll(im.fds)
 			}
 		case sig := <-signals:
+			if !s.running {
+				res.ExitCode = exitSignal + int(sig.(syscall.Signal))
+				return fmt.Errorf("%w (%v)", errTooEarly, sig)
+			}
 			s.order(sig.(syscall.Signal), false)
 		case <-deadline:
 			res.TimedOut, res.ExitCode = true, exitTimeout
