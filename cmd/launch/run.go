@@ -92,7 +92,7 @@ func (s *session) prepare() error {
 
 // execute runs the program and records it.
 func (s *session) execute() (int, error) {
-	ctx, stop := interrupt.Second(context.Background())
+	ctx, arm, stop := interrupt.Second(context.Background())
 	defer stop()
 	spec, backend, err := s.assemble()
 	if err != nil {
@@ -103,7 +103,14 @@ func (s *session) execute() (int, error) {
 	}
 	res := sandbox.Result{ExitCode: exitLauncher}
 	if err = backend.Supports(spec); err == nil {
-		res, err = backend.Run(ctx, spec)
+		if b, ok := backend.(*process.Backend); ok {
+			b.Forwards = arm
+		} else {
+			arm()
+		}
+		if err = context.Cause(ctx); err == nil {
+			res, err = backend.Run(ctx, spec)
+		}
 	}
 	if err != nil && res.ExitCode == exitOK {
 		res.ExitCode = exitLauncher

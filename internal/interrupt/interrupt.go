@@ -3,21 +3,29 @@ package interrupt
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 )
 
+// ErrEarly is why a context of [Second] ended before it was armed.
+var ErrEarly = errors.New("ended by a signal before the program started")
+
 // Second reports a context that ends with the second signal that asks this
 // process to end (INT, TERM, HUP). The first one belongs to the program, to
-// which it is forwarded; the second ends everything. The caller calls stop.
+// which it is forwarded; the second ends everything. Until the caller calls
+// arm, right before somebody else forwards signals, there is no program yet,
+// and the first one ends the context, with the cause ErrEarly. The caller
+// calls stop.
 //
 // SIGPIPE is caught, so that a closed pipe is an error of the write and does
 // not end this process before its events are written. Caught, not ignored: an
 // ignored signal would stay ignored in the program. What was ignored from the
 // start (nohup) stays ignored.
-func Second(parent context.Context) (ctx context.Context, stop func()) {
-	ctx, cancel := context.WithCancel(parent)
+func Second(parent context.Context) (ctx context.Context, arm, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 4)
 	for _, sig := range []os.Signal{syscall.SIGPIPE, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		if !signal.Ignored(sig) {
@@ -25,25 +33,30 @@ func Second(parent context.Context) (ctx context.Context, stop func()) {
 		}
 	}
 	done := make(chan struct{})
-	go count(ctx, signals, cancel, done)
-	return ctx, func() {
+	armed := new(atomic.Bool)
+	go count(ctx, signals, armed, cancel, done)
+	return ctx, func() { armed.Store(true) }, func() {
 		signal.Stop(signals)
-		cancel()
+		cancel(nil)
 		<-done
 	}
 }
 
-func count(ctx context.Context, signals <-chan os.Signal, cancel func(), done chan<- struct{}) {
+func count(ctx context.Context, signals <-chan os.Signal, armed *atomic.Bool, cancel context.CancelCauseFunc, done chan<- struct{}) {
 	defer close(done)
 	for n := 0; n < 2; {
 		select {
 		case sig := <-signals:
-			if sig != syscall.SIGPIPE {
-				n++
+			if sig == syscall.SIGPIPE {
+				continue
+			}
+			if n++; !armed.Load() {
+				cancel(ErrEarly)
+				return
 			}
 		case <-ctx.Done():
 			return
 		}
 	}
-	cancel()
+	cancel(nil)
 }
