@@ -19,7 +19,7 @@ type config struct {
 	Localhost []uint16 // ports to listen on at localhost inside
 
 	Plan    plan
-	Protect []string // files nobody inside may change
+	Protect []guarded // files nobody inside may change
 
 	CA []byte // certificates in PEM for ca.pem; nil: no interception
 

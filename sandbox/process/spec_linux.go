@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"egressd/netns"
 	"egressd/policy"
@@ -66,24 +65,31 @@ func (c *config) plan() error {
 }
 
 // protected lists what the inside may not change: what the caller named and
-// the launcher itself.
-func (s *session) protected() ([]string, error) {
+// the launcher itself. Pipes and devices have no content to protect.
+func (s *session) protected() ([]guarded, error) {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return nil, err
 	}
-	paths := []string{self}
+	var files []guarded
+	if _, err := os.Lstat(self); err == nil { // else it was replaced since: nobody starts this one again
+		files = append(files, guarded{File: self})
+	}
+	uid := uint32(os.Geteuid())
+	if s.b.RunAs != nil {
+		uid = s.b.RunAs.UID
+	}
 	for _, p := range s.b.Protect {
-		abs, err := filepath.Abs(p)
-		if err != nil {
-			return nil, err
+		if fi, err := os.Stat(p); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
+			continue
 		}
-		if _, err := os.Stat(abs); err != nil {
+		g, err := guard(p, uid)
+		if err != nil {
 			return nil, fmt.Errorf("protect: %w", err)
 		}
-		paths = append(paths, abs)
+		files = append(files, g)
 	}
-	return paths, nil
+	return files, nil
 }
 
 func (s *session) policy() *policy.Policy {

@@ -1,0 +1,85 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"egressd/sandbox"
+)
+
+// Ways to a protected file other than its own name.
+func TestProtectOtherNames(t *testing.T) {
+	for _, tt := range []struct{ name, policy, script string }{
+		{"the link that names it", "link", "rm -f link && echo evil > link"},
+		{"a link behind the link", "link2", "rm -f link && echo evil > link"},
+		{"moving the link", "link", "mv link gone && echo evil > link"},
+		{"a directory whose parent is read-only", "a/b/c/policy", "chmod 755 a a/b && mv a/b/c a/b/x && mkdir a/b/c && echo evil > a/b/c/policy"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			work := tempDir(t, "/var/tmp")
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			must(os.MkdirAll(filepath.Join(work, "a/b/c"), 0o755))
+			for _, f := range []string{"policy", "a/b/c/policy"} {
+				must(os.WriteFile(filepath.Join(work, f), []byte("good\n"), 0o644))
+			}
+			must(os.Symlink("policy", filepath.Join(work, "link")))
+			must(os.Symlink(filepath.Join(work, "link"), filepath.Join(work, "link2")))
+			must(os.Chmod(filepath.Join(work, "a/b"), 0o555))
+			must(os.Chmod(filepath.Join(work, "a"), 0o555))
+			t.Cleanup(func() {
+				os.Chmod(filepath.Join(work, "a"), 0o755)
+				os.Chmod(filepath.Join(work, "a/b"), 0o755)
+			})
+			path := filepath.Join(work, tt.policy)
+			spec := sandbox.Spec{Dir: work, Argv: []string{"/bin/sh", "-c", tt.script}}
+			if res := run(t, &Backend{Protect: []string{path}}, spec); res.err != nil || res.ExitCode == 0 {
+				t.Errorf("it worked: %v %s", res.err, res.out)
+			}
+			if data, err := os.ReadFile(path); string(data) != "good\n" {
+				t.Errorf("the file is now %q, %v", data, err)
+			}
+			b := without("protect")
+			b.Protect = []string{path}
+			if res := run(t, b, spec); res.ExitCode != 0 {
+				t.Errorf("without the wall it was stopped all the same: %s", res.out)
+			}
+		})
+	}
+}
+
+func TestProtectHardLink(t *testing.T) {
+	needNamespaces(t)
+	work := tempDir(t, "/var/tmp")
+	path := filepath.Join(work, "policy")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(path, filepath.Join(work, "second")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := (&Backend{Protect: []string{path}}).Run(t.Context(), sandbox.Spec{Argv: []string{"/bin/true"}, Dir: "/"})
+	if err == nil || !strings.Contains(err.Error(), "hard link") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What a shell's <(...) makes has no content to protect.
+func TestProtectPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	b := &Backend{Protect: []string{"/proc/self/fd/" + portString(uint16(r.Fd()))}}
+	if res := sh(t, b, "true"); res.err != nil || res.ExitCode != 0 {
+		t.Error(res.err, res.out)
+	}
+}
