@@ -115,6 +115,9 @@ func (s *session) execute() (int, error) {
 	if err != nil && res.ExitCode == exitOK {
 		res.ExitCode = exitLauncher
 	}
+	if res.TimedOut {
+		s.say("launch: the time limit of %v is over: the program and all that it started were ended\n", spec.Timeout)
+	}
 	return res.ExitCode, errors.Join(err, s.trail.Ended(res.ExitCode, res.Ended.Sub(res.Started), err))
 }
 
@@ -138,10 +141,13 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	}
 	b := &process.Backend{
 		Policy: new(policy.Current), Resolver: resolver, Events: s.trail.Sink(), Log: log, Session: s.trail.Session,
-		Ask: s.ask(), Publish: s.opts.publish, HostPorts: s.opts.hostPorts,
+		Publish: s.opts.publish, HostPorts: s.opts.hostPorts,
 		Protect: append(s.trail.Protect(), s.opts.gate.Files...), SecretValue: s.secrets.Value,
 	}
 	b.Policy.Store(s.policy)
+	if who := s.asker(); who != nil {
+		b.Ask, b.Asking = who.Ask, who.Asking
+	}
 	var named []string
 	if user != nil {
 		b.RunAs = &process.Cred{UID: user.UID, GID: user.GID, Groups: user.Groups}
@@ -160,8 +166,9 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	return spec, b, nil
 }
 
-// ask reports who is asked about what no rule covers; nil without --approve.
-func (s *session) ask() func(context.Context, policy.Request, policy.Decision) bool {
+// asker is the person who is asked about what no rule covers; nil without
+// --approve.
+func (s *session) asker() *approve.Terminal {
 	const tty = "/dev/tty"
 	if !s.opts.approve {
 		return nil
@@ -169,7 +176,8 @@ func (s *session) ask() func(context.Context, policy.Request, policy.Decision) b
 	if err := approve.Available(tty); err != nil {
 		s.say("launch: --approve: %v: what no rule covers is denied\n", err)
 	}
-	return (&approve.Terminal{Path: tty}).Ask
+	// Only the process tier leaves a stopped program alone while a question stands.
+	return &approve.Terminal{Path: tty, Freeze: s.opts.isolation == "netns"}
 }
 
 // resolver looks names up after the verdict, with the servers of the flags,

@@ -34,6 +34,9 @@ type Backend struct {
 
 	// Ask is consulted when no rule covers a flow; nil: the denial stands.
 	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
+	// Asking reports whether Ask holds the terminal and has stopped the harness
+	// for that time: such a stop is left alone. Nil: it never does.
+	Asking func() bool
 
 	Publish   []Publish  // servers inside that the host's loopback may reach
 	HostPorts []HostPort // ports of the host's loopback that the inside may reach

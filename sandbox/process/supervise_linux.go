@@ -248,9 +248,10 @@ func (s *session) order(sig syscall.Signal, all bool) {
 
 // stopped handles a stopped harness: it is given the terminal when it stopped
 // for want of it, else the launcher's whole job stops, until somebody resumes
-// it. Without a terminal nobody could, so the harness just stays stopped.
+// it. Without a terminal nobody could, so the harness just stays stopped; as it
+// does while a question to the person stands (see Backend.Asking).
 func (s *session) stopped(sig syscall.Signal) {
-	if s.tty == nil {
+	if s.tty == nil || s.b.Asking != nil && s.b.Asking() {
 		return
 	}
 	wants := sig == syscall.SIGTTIN || sig == syscall.SIGTTOU
