@@ -24,12 +24,14 @@ func (s *Server) serveIntercept(ctx context.Context, c net.Conn, sc scope) {
 	sc.door, sc.tls = event.DoorIntercept, true
 	r := policy.Request{Host: sc.host, Port: sc.port, Wire: policy.WireTLS, Server: sc.host}
 	if s.CA == nil {
-		s.refuseIntercept(c, sc, r, "this run has no certificate authority")
+		s.reportIntercept(sc, r, "this run has no certificate authority")
+		s.refuseIntercept(c)
 		return
 	}
 	leaf, err := s.CA.Leaf(sc.host.String())
 	if err != nil {
-		s.refuseIntercept(c, sc, r, "the host was added after this run's certificate authority was made; start the run again")
+		s.reportIntercept(sc, r, "the host was added after this run's certificate authority was made; start the run again")
+		s.refuseIntercept(c)
 		return
 	}
 	conn := tls.Server(c, &tls.Config{
@@ -42,7 +44,7 @@ func (s *Server) serveIntercept(ctx context.Context, c net.Conn, sc scope) {
 	err = conn.HandshakeContext(hctx)
 	cancel()
 	if err != nil {
-		s.log().Debug("intercepted handshake", "host", sc.host.String(), "err", err)
+		s.reportIntercept(sc, r, handshakeDetail(err))
 		_ = c.Close()
 		return
 	}
@@ -68,14 +70,26 @@ func sameName(h policy.Host) func(*tls.ClientHelloInfo) (*tls.Config, error) {
 	}
 }
 
-// refuseIntercept denies a flow whose requests cannot be looked at, by a TLS
-// alert.
-func (s *Server) refuseIntercept(c net.Conn, sc scope, r policy.Request, detail string) {
+// handshakeDetail says why a client and the gate found no common TLS.
+func handshakeDetail(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" {
+		return "the client ended the TLS handshake (" + op.Err.Error() + "); it may not trust this run's certificate authority"
+	}
+	return "the TLS handshake with the client failed: " + err.Error()
+}
+
+// reportIntercept records that the requests of a flow cannot be looked at.
+func (s *Server) reportIntercept(sc scope, r policy.Request, detail string) {
 	ev := s.decisionEvent(sc, r, policy.Decision{Reason: policy.ReasonInterceptOff}, "")
-	ev.Error = detail
+	ev.Error = clip(detail)
 	if err := s.record(ev); err != nil {
 		s.log().Error("a denial was not recorded", "err", err)
 	}
+}
+
+// refuseIntercept ends a connection with a TLS alert.
+func (s *Server) refuseIntercept(c net.Conn) {
 	_ = c.SetWriteDeadline(time.Now().Add(denyWriteTimeout)) // the connection ends either way
 	_, _ = c.Write(accessDenied[:])
 	_ = c.Close()

@@ -143,6 +143,38 @@ func TestInterceptJudgesEachRequest(t *testing.T) {
 	equal(t, "dials: the connection is kept", g.dials.Load(), 1)
 }
 
+// A client that does not take the gate's certificate, or insists on h2, leaves
+// an event that says so.
+func TestInterceptRecordsFailedHandshakes(t *testing.T) {
+	for _, tt := range []struct {
+		name, detail string
+		conf         *tls.Config
+	}{
+		{"untrusted", "certificate authority", &tls.Config{ServerName: "origin.test"}},
+		{"h2 alone", "application protocol", &tls.Config{ServerName: "origin.test", InsecureSkipVerify: true, NextProtos: []string{"h2"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := tlsGate(t, func(http.ResponseWriter, *http.Request) {}, nil, "GET https://origin.test/**")
+			c := g.dial()
+			c.send("CONNECT origin.test:443 HTTP/1.1\r\n\r\n")
+			if head := rawHead(t, c.r); !strings.HasPrefix(head, "HTTP/1.1 200 ") {
+				t.Fatal(head)
+			}
+			if err := tls.Client(c, tt.conf).Handshake(); err == nil {
+				t.Error("the handshake succeeded")
+			}
+			_ = c.Close()
+			if !settles(func() bool { return len(g.events.find(event.NetworkConnected)) > 0 }) {
+				t.Fatal("no event")
+			}
+			wantEvents(t, g.events, "blocked  origin.test:443  intercept_off")
+			if e := g.events.find(event.NetworkConnected)[0]; e.Door != event.DoorIntercept || !strings.Contains(e.Error, tt.detail) {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
+
 func TestInterceptHoldsTheAuthority(t *testing.T) {
 	g := tlsGate(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "in") }, nil,
 		"GET https://origin.test/**", "GET https://other.test/**")
