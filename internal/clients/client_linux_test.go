@@ -25,12 +25,15 @@ type client struct {
 
 	deaf        bool // does not look at proxy variables
 	perhapsDeaf bool // depends on its version
+	series      bool // its server lives as long as the test that runs it
 }
 
 // run puts the client through its three runs, for each person.
 func (c client) run(t *testing.T) {
 	t.Run(c.name, func(t *testing.T) {
-		t.Parallel()
+		if !c.series {
+			t.Parallel()
+		}
 		asEach(t, func(t *testing.T, who person) {
 			need(t, who, c.needs...)
 			c.as(t, who)

@@ -22,7 +22,6 @@ const (
 	npmHost    = "npm.test"
 	goHost     = "goproxy.test"
 	crateHost  = "crates.test"
-	mavenHost  = "maven.test"
 	dbHost     = "db.test"
 	cacheHost  = "cache.test"
 	claudeHost = "api.anthropic.com"
@@ -30,11 +29,20 @@ const (
 	deniedHost = "denied.test"
 )
 
-// addresses are where the names live; the canary's is the last.
+// addresses are where the names live; deniedHost's is the canary's.
 var addresses = map[string]string{
-	webHost: "127.10.0.1", gitHost: "127.10.0.2", sshHost: "127.10.0.3", pypiHost: "127.10.0.4", npmHost: "127.10.0.5",
-	goHost: "127.10.0.6", crateHost: "127.10.0.7", mavenHost: "127.10.0.8", dbHost: "127.10.0.9", cacheHost: "127.10.0.10",
-	claudeHost: "127.10.0.11", openaiHost: "127.10.0.12", deniedHost: "127.10.9.9",
+	webHost:    "127.10.0.1",
+	gitHost:    "127.10.0.2",
+	sshHost:    "127.10.0.3",
+	pypiHost:   "127.10.0.4",
+	npmHost:    "127.10.0.5",
+	goHost:     "127.10.0.6",
+	crateHost:  "127.10.0.7",
+	dbHost:     "127.10.0.8",
+	cacheHost:  "127.10.0.9",
+	claudeHost: "127.10.0.10",
+	openaiHost: "127.10.0.11",
+	deniedHost: "127.10.9.9",
 }
 
 // canaryPorts are where the canary waits for connections that must not come.
