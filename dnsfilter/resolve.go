@@ -18,6 +18,8 @@ import (
 // maxChain bounds the CNAMEs followed inside one answer.
 const maxChain = 16
 
+var errTooManyAddrs = errors.New("answered with more addresses than are looked at")
+
 // records is what one question of one type brought.
 type records struct {
 	addrs  []netip.Addr
@@ -177,7 +179,11 @@ func read(m *dns.Msg, qtype uint16) (records, error) {
 			if h.Class != dns.ClassINET || dns.CanonicalName(h.Name) != owner {
 				continue
 			}
-			if a, ok := address(rr, qtype); ok && len(rec.addrs) < maxAddrs {
+			if a, ok := address(rr, qtype); ok {
+				if len(rec.addrs) == maxAddrs {
+					// Cutting the list would pick, and what is cut off is not judged.
+					return records{}, errTooManyAddrs
+				}
 				rec.addrs = append(rec.addrs, a)
 				ttl = min(ttl, lifetime(h.Ttl))
 			} else if c, ok := rr.(*dns.CNAME); ok && next == "" {

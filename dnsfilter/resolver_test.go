@@ -132,9 +132,16 @@ func TestAnswersAreBounded(t *testing.T) {
 	for i := range 200 {
 		lines = append(lines, fmt.Sprintf("a.test. 60 IN A 192.0.2.%d", i), fmt.Sprintf("a.test. 60 IN AAAA 2001:db8::%d", i))
 	}
-	r, _ := faked(t, fromZone(lines...))
+	r, _ := faked(t, fromZone(lines[:2*maxAddrs]...))
 	if got, err := lookup(t, r, "a.test"); len(got) != 2*maxAddrs {
 		t.Errorf("%d addresses, %v", len(got), err)
+	}
+	// One more, which might be the private one: nothing is picked.
+	r, _ = faked(t, fromZone(lines[:2*maxAddrs+2]...))
+	got, err := lookup(t, r, "a.test")
+	checkReason(t, err, policy.ReasonDNSError)
+	if len(got) != 0 {
+		t.Errorf("%d addresses", len(got))
 	}
 }
 
