@@ -13,6 +13,7 @@ func main() {
 	if code, isStage := process.Stage(os.Args); isStage {
 		os.Exit(code)
 	}
+	dropStandardLog()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

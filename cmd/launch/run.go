@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"strings"
@@ -30,6 +31,13 @@ type session struct {
 	secrets secrets.Set
 	trail   *trail.Trail
 }
+
+// dropStandardLog silences package log, which nothing of ours uses.
+//
+// Threat: an origin sends bytes that nobody asked for on a kept connection, and
+// net/http quotes them through the standard logger onto the program's screen ->
+// what goes to that logger goes nowhere.
+func dropStandardLog() { log.SetOutput(io.Discard) }
 
 // runProgram is the main job: launch [flags] -- program.
 func (l *launcher) runProgram(args []string) int {
