@@ -100,6 +100,7 @@ func TestSuggest(t *testing.T) {
 		{"p.test:443", "", "tls", "p.test", "POST /v1/x", "POST https://p.test/v1/x"},
 		{"p.test:443", "", "tls", "p.test", "GET /v2", "GET https://p.test/v2"},
 		{"p.test:443", "", "tls", "p.test", "GET /v2/a*", ""},
+		{"p.test:443", "", "tls", "p.test", "* /v2", ""},
 		{"p.test:443", "", "tls", "p.test", "GET /v1/../v2", ""},
 		{"web.test:443", "", "", "", "", ""}, // allowed
 	} {

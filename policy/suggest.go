@@ -67,14 +67,19 @@ func suggestRaw(r Request, d Decision) string {
 	return "raw:" + hostPort(r.Host, r.Port)
 }
 
+// suggestPath spells the one request; a * that the client wrote would stand
+// for more than itself.
 func suggestPath(r Request) string {
+	if strings.Contains(r.Method+r.Path, "*") {
+		return ""
+	}
 	authority := hostPort(r.Host, r.Port)
 	if r.Port == 443 {
 		authority = quoteHost(r.Host.String())
 	}
 	rule := r.Method + " https://" + authority + r.Path
 	p, err := parseRule(rule, false)
-	if err != nil || p.path == nil || strings.Contains(r.Path, "*") {
+	if err != nil || p.path == nil {
 		return ""
 	}
 	return rule

@@ -92,6 +92,40 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// A program chooses its paths and methods: none of them may become a wildcard,
+// or text that no policy file can hold.
+func TestRequestsThatNoRuleCanName(t *testing.T) {
+	for _, tt := range []struct{ name, method, path string }{
+		{"everything", "GET", "/**"},
+		{"a segment", "GET", "/repos/*"},
+		{"a star in a word", "GET", "/a*b"},
+		{"any method", "*", "/x"},
+		{"small letters", "get", "/x"},
+		{"longer than a rule", "GET", "/" + strings.Repeat("x", 5000)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var r Recorder
+			for _, reason := range []string{"allowed", "path_not_listed"} {
+				e := connected("a.test", 443, reason)
+				e.Rule, e.Method, e.Path = "GET https://a.test/y/**", tt.method, tt.path
+				if err := r.Emit(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			text := string(r.Text())
+			if got := rulesOf(text); len(got) != 0 {
+				t.Errorf("learned %q", got)
+			}
+			if !strings.Contains(text, "#   - ") {
+				t.Errorf("the request is not mentioned:\n%s", text)
+			}
+			if err := r.WriteFile(filepath.Join(t.TempDir(), "p.yaml")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // What was seen passes under the learned policy; its neighbours do not.
 func TestLearnedPolicyFits(t *testing.T) {
 	var r Recorder

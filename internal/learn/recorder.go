@@ -16,19 +16,21 @@ import (
 	"egressd/policy"
 )
 
-// maxFacts bounds a Recorder. Implementation constant.
-const maxFacts = 8192
+// Implementation constants that bound a Recorder.
+const (
+	maxFacts      = 8192
+	maxDoubtBytes = 256 // a client chooses part of the words
+)
 
 // fact is one thing that a policy must say to allow what was seen.
 type fact struct {
-	host   policy.Host
-	port   uint16 // 0: the name was asked for, and nothing more
-	raw    bool
-	method string // a request that path rules judge
-	path   string
-	rule   string // a path rule under which nothing was requested
-	doubt  string // not learned: why a person must decide
-	addr   netip.Addr
+	host    policy.Host
+	port    uint16 // 0: the name was asked for, and nothing more
+	raw     bool
+	request string // the rule for one request that path rules judge
+	rule    string // a path rule under which nothing was requested
+	doubt   string // not learned: why a person must decide
+	addr    netip.Addr
 }
 
 // Recorder is an event sink that remembers what a policy must say. The zero
@@ -53,6 +55,7 @@ func (r *Recorder) Emit(e event.Event) error {
 	if !ok {
 		return nil
 	}
+	f.doubt = f.doubt[:min(len(f.doubt), maxDoubtBytes)]
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.facts[f] {
@@ -99,11 +102,25 @@ func factOf(e event.Event) (fact, bool) {
 func allowed(f fact, e event.Event) fact {
 	switch {
 	case strings.Contains(e.Rule, "://") && e.Method != "":
-		f.method, f.path = e.Method, e.Path
+		return requested(f, e)
 	case strings.Contains(e.Rule, "://"):
 		f.rule = e.Rule
 	case strings.HasPrefix(e.Rule, "raw:"):
 		f.raw = true
+	}
+	return f
+}
+
+// requested is one request that path rules judge.
+//
+// Threat: the program inside requests /** or /a*b, or uses * for its method, so
+// that a rule with the same text allows more, or cannot be read and spoils the
+// file -> such a request is a doubt. Left over: nothing.
+func requested(f fact, e event.Event) fact {
+	asked := policy.Request{Host: f.host, Port: f.port, Method: e.Method, Path: e.Path}
+	f.request = policy.Suggest(asked, policy.Decision{Reason: policy.ReasonPathNotListed})
+	if f.request == "" {
+		f.doubt = "a request whose method or path no rule can spell"
 	}
 	return f
 }
@@ -113,8 +130,7 @@ func allowed(f fact, e event.Event) fact {
 func denied(f fact, e event.Event) (fact, bool) {
 	switch e.Reason {
 	case policy.ReasonMethodNotListed.String(), policy.ReasonPathNotListed.String():
-		f.method, f.path = e.Method, e.Path
-		return f, e.Method != ""
+		return requested(f, e), e.Method != ""
 	case policy.ReasonNotTLS.String(), policy.ReasonNotHTTP.String():
 		f.raw = true
 	case policy.ReasonDeniedByRule.String():

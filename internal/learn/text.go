@@ -54,11 +54,11 @@ func (r *Recorder) rules() []string {
 			continue
 		}
 		rule := f.rule
-		if rule != "" && r.requested(f) {
+		if rule != "" && r.used(f) {
 			rule = ""
 		}
-		if f.method != "" {
-			rule = f.method + " https://" + authority(f.host, f.port) + f.path
+		if f.request != "" {
+			rule = f.request
 		}
 		if rule != "" && !slices.Contains(out, rule) {
 			out = append(out, rule)
@@ -82,7 +82,7 @@ func (r *Recorder) hosts() []*ports {
 		return p
 	}
 	for _, f := range r.list {
-		if f.doubt != "" || f.method != "" || f.rule != "" || f.port == 0 {
+		if f.doubt != "" || f.request != "" || f.rule != "" || f.port == 0 {
 			continue
 		}
 		if f.raw {
@@ -104,9 +104,9 @@ func (r *Recorder) mentioned(h policy.Host) bool {
 	return slices.ContainsFunc(r.list, func(f fact) bool { return f.host == h && f.port != 0 })
 }
 
-// requested reports whether requests under the path rule of f were seen.
-func (r *Recorder) requested(f fact) bool {
-	return slices.ContainsFunc(r.list, func(g fact) bool { return g.method != "" && g.host == f.host && g.port == f.port })
+// used reports whether requests under the path rule of f were seen.
+func (r *Recorder) used(f fact) bool {
+	return slices.ContainsFunc(r.list, func(g fact) bool { return g.request != "" && g.host == f.host && g.port == f.port })
 }
 
 func (p *ports) rules() []string {
@@ -140,13 +140,6 @@ func bracketed(h policy.Host) string {
 		return "[" + h.String() + "]"
 	}
 	return h.String()
-}
-
-func authority(h policy.Host, port uint16) string {
-	if port == 443 {
-		return bracketed(h)
-	}
-	return bracketed(h) + ":" + strconv.Itoa(int(port))
 }
 
 // writeHosts repeats the fixed addresses that the run relied on.
