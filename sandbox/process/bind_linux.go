@@ -149,6 +149,10 @@ func (in *initProcess) bringBack(p *picked) error {
 		if p.binds[i] < 0 {
 			continue
 		}
+		if fi, err := os.Lstat(b.Path); err == nil && fi.Mode()&os.ModeSymlink != 0 {
+			p.binds[i].discard() // an outer bind brought the link, and what it leads to is a bind as well
+			continue
+		}
 		if err := mountPoint(b.Path, b.Dir); err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package process
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,10 +85,10 @@ type failReport struct {
 	Errno syscall.Errno // 0 when it was no system call
 }
 
-// conn frames messages over a stream socket: four bytes of length, then JSON.
-// Descriptors travel with the first byte. Calls block without Go's poller,
-// which would cost the init's start a millisecond; shutdown wakes them. Send is
-// safe for concurrent use.
+// conn frames messages over a stream socket: four bytes of length, then what
+// encode makes. Descriptors travel with the first byte. Calls block without
+// Go's poller, which would cost the init's start a millisecond; shutdown wakes
+// them. Send is safe for concurrent use.
 type conn struct {
 	fd int
 	mu sync.Mutex // serialises frames
@@ -103,7 +102,7 @@ func (c *conn) shutdown() { unix.Shutdown(c.fd, unix.SHUT_RDWR) } //nolint:errch
 
 // send writes m, passing fds along; they stay open here.
 func (c *conn) send(m message, fds ...int) error {
-	body, err := json.Marshal(m)
+	body, err := encode(&m)
 	if err != nil {
 		return fmt.Errorf("control message: %w", err)
 	}
@@ -148,7 +147,7 @@ func (c *conn) receive() (m message, fds []*os.File, err error) {
 	more, err := c.read(body)
 	closeAll(more) // there are none: descriptors travel with the first byte
 	if err == nil {
-		err = json.Unmarshal(body, &m)
+		err = decode(body, &m)
 	}
 	if err != nil {
 		closeAll(fds)

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -178,7 +177,7 @@ func (in *initProcess) openTerminal() {
 // again executes this program a second time, which leaves only this thread's
 // (empty) capabilities. It returns only when that failed.
 func (in *initProcess) again() error {
-	state, err := json.Marshal(handOver{Config: in.cfg, Env: in.env})
+	state, err := encode(&handOver{Config: in.cfg, Env: in.env})
 	if err != nil {
 		return err
 	}
@@ -213,7 +212,7 @@ func (in *initProcess) takeOver() error {
 		return &stepError{"hand-over", err}
 	}
 	var state handOver
-	if err := json.Unmarshal(data, &state); err != nil {
+	if err := decode(data, &state); err != nil {
 		return &stepError{"hand-over", err}
 	}
 	in.cfg, in.env = state.Config, state.Env

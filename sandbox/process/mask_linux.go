@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -15,31 +17,6 @@ import (
 // sockets outside the private roots is not a machine this was made for: the
 // run is refused.
 const maxSockets = 4096
-
-// hostSockets lists the pathname sockets that this network namespace knows.
-func hostSockets() ([]string, error) {
-	f, err := os.Open("/proc/net/unix")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	seen := map[string]bool{}
-	var paths []string
-	sc := bufio.NewScanner(f)
-	for sc.Scan() {
-		// Num RefCount Protocol Flags Type St Inode Path
-		i := strings.Index(sc.Text(), " /")
-		if i < 0 {
-			continue
-		}
-		path := filepath.Clean(sc.Text()[i+1:])
-		if !seen[path] {
-			seen[path] = true
-			paths = append(paths, path)
-		}
-	}
-	return paths, sc.Err()
-}
 
 // knownSocketDirs are places under a home directory for sockets whose servers
 // may live in another network namespace (a container, a virtual machine's
@@ -77,11 +54,40 @@ func socketsBelow(dir string, depth int) []string {
 }
 
 // planMasks lists every path by which a socket of the host could still be
-// reached once the private roots are in place.
-func (c *config) planMasks() ([]string, error) {
-	paths, err := hostSockets()
+// reached once the private roots are in place. missed names a socket that may
+// be somewhere below the working directory or HOME and was not found; "" none.
+//
+// Threat: a socket was bound by a relative path, or the directory above it was
+// renamed since (by the harness, in an earlier run), so that the path that the
+// kernel knows leads nowhere -> then the places that the harness may write are
+// searched for sockets. Left over: a tree too large to be searched, which the
+// run says.
+func (c *config) planMasks() (masks []string, missed string, err error) {
+	sockets, err := hostSockets()
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	mounts, err := readMounts()
+	if err != nil {
+		return nil, "", err
+	}
+	searched := c.searched()
+	devices := mounts.devices(searched)
+	var paths []string
+	for _, s := range sockets {
+		if filepath.IsAbs(s.path) {
+			paths = append(paths, s.path)
+		}
+		if missed == "" && (s.device == "" || devices[s.device]) && !s.inPlace() {
+			missed = s.path
+		}
+	}
+	if missed != "" {
+		found, whole := searchSockets(searched)
+		paths = append(paths, found...)
+		if whole {
+			missed = ""
+		}
 	}
 	for _, dir := range knownSocketDirs {
 		if c.Home != "" {
@@ -94,7 +100,28 @@ func (c *config) planMasks() ([]string, error) {
 			paths = append(paths, socketsBelow(b.Path, 2)...)
 		}
 	}
-	var mounts mountTable
+	return c.reachable(paths, mounts), missed, nil
+}
+
+// searched lists the directories that may hold sockets of this person.
+func (c *config) searched() []string {
+	var dirs []string
+	for _, dir := range []string{c.Dir, c.Home} {
+		if filepath.IsAbs(dir) && filepath.Clean(dir) != "/" && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	for _, b := range c.Plan.Binds {
+		if b.Dir && !slices.Contains(dirs, b.Path) {
+			dirs = append(dirs, b.Path)
+		}
+	}
+	return dirs
+}
+
+// reachable lists the names of the sockets among paths that are not behind a
+// private root.
+func (c *config) reachable(paths []string, mounts mountTable) []string {
 	seen := map[string]bool{}
 	var out []string
 	for _, path := range paths {
@@ -105,21 +132,26 @@ func (c *config) planMasks() ([]string, error) {
 		if fi, err := os.Lstat(real); err != nil || fi.Mode().Type() != fs.ModeSocket {
 			continue
 		}
-		if mounts == nil {
-			if mounts, err = readMounts(); err != nil {
-				return nil, err
-			}
-		}
 		// A path that leads through a link counts under both names: a bind may
 		// have brought the link's name back as a directory.
-		for _, alias := range append(mounts.aliases(real), real, path) {
-			if !seen[alias] {
+		aliases := append(mounts.aliases(real), real, filepath.Clean(path))
+		for _, b := range c.Plan.Binds {
+			if within(real, b.Source) {
+				aliases = append(aliases, b.Path+strings.TrimPrefix(real, b.Source))
+			}
+		}
+		for _, alias := range aliases {
+			if !seen[alias] && (!below(alias, c.Plan.Roots) || c.broughtBack(alias)) {
 				seen[alias] = true
 				out = append(out, alias)
 			}
 		}
 	}
-	return out, nil
+	return out
+}
+
+func (c *config) broughtBack(path string) bool {
+	return slices.ContainsFunc(c.Plan.Binds, func(b bind) bool { return within(path, b.Path) })
 }
 
 // maskSockets hides every planned socket that can still be seen behind an
@@ -180,6 +212,36 @@ func readMounts() (mountTable, error) {
 // unescapeMount undoes the octal escapes of mountinfo.
 func unescapeMount(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// devices lists the devices of the file systems that hold dirs, or are mounted
+// below them.
+func (t mountTable) devices(dirs []string) map[string]bool {
+	out := map[string]bool{}
+	for _, dir := range dirs {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		home := ""
+		for _, m := range t { // the innermost, and of those the uppermost, is last
+			if within(m.point, dir) {
+				out[m.device] = true
+			}
+			if within(dir, m.point) && len(m.point) >= len(home) {
+				home = m.point
+			}
+		}
+		for _, m := range t {
+			if m.point == home {
+				out[m.device] = true
+			}
+		}
+	}
+	return out
+}
+
+func deviceName(major, minor uint32) string {
+	return strconv.Itoa(int(major)) + ":" + strconv.Itoa(int(minor))
 }
 
 // aliases lists the other paths by which the file at path can be reached,

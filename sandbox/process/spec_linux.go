@@ -3,6 +3,7 @@ package process
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"egressd/netns"
@@ -45,11 +46,16 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 	if isTerminal(stdio[0]) && isTerminal(stdio[1]) && s.tty.owned() {
 		c.Foreground, s.tty.granted = true, true
 	}
-	return c, c.plan()
+	missed, err := c.plan()
+	if missed != "" {
+		s.b.log().Warn("a unix socket of this machine could not be found: if it is below the working directory or HOME, the program can reach it",
+			slog.String("socket", missed))
+	}
+	return c, err
 }
 
-// plan looks at the host's file system.
-func (c *config) plan() error {
+// plan looks at the host's file system. missed is as planMasks reports it.
+func (c *config) plan() (missed string, err error) {
 	p := &c.Plan
 	for _, r := range privateRoots {
 		if fi, err := os.Lstat(r); err == nil && fi.IsDir() {
@@ -59,9 +65,8 @@ func (c *config) plan() error {
 	p.Resolv, p.Hosts = resolvTarget(), loopbackHosts()
 	p.Devices = planDevices(c.Terminal)
 	p.Binds = c.planBinds(p.Roots)
-	var err error
-	p.Masks, err = c.planMasks()
-	return err
+	p.Masks, missed, err = c.planMasks()
+	return missed, err
 }
 
 // protected lists what the inside may not change: what the caller named and
