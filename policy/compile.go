@@ -21,6 +21,7 @@ func Compile(docs ...*Document) (*Policy, error) {
 		}
 	}
 	c.p.allow, c.p.deny = newIndex(allows), newIndex(denies)
+	c.p.allow.allows = true
 	c.p.allowRules, c.p.denyRules = make([]*Rule, 0, allows), make([]*Rule, 0, denies)
 	for _, d := range docs {
 		if d != nil {
@@ -45,6 +46,7 @@ func (p *Policy) Only(e Entry) (*Policy, error) {
 	}
 	only := *p
 	only.allow, only.allowRules = newIndex(1), nil
+	only.allow.allows = true
 	c := &compiler{p: &only}
 	c.rule(e, false)
 	if err := c.errs.err(); err != nil {

@@ -121,6 +121,9 @@ var nameCases = []struct {
 	{"Teredo of a public address", "::/0", "[2001:0:808:808::f7f7:f7f7]:443", Allow, ReasonAllowed, WireTLS},
 	{"Teredo of a denied client", "::/0 !1.2.3.4", "[2001:0:808:808::fefd:fcfb]:443", Deny, ReasonDeniedByRule, 0},
 	{"Teredo of a denied server", "::/0 !8.8.8.8", "[2001:0:808:808::fefd:fcfb]:443", Deny, ReasonDeniedByRule, 0},
+	{"Teredo of an allowed client", "1.2.3.4", "[2001:0:808:808::fefd:fcfb]:443", Allow, ReasonAllowed, WireTLS},
+	{"Teredo of an allowed server", "8.8.8.8", "[2001:0:808:808::fefd:fcfb]:443", Deny, ReasonHostNotListed, 0},
+	{"Teredo of a named private server", "10.0.0.0/8", "[2001:0:a00:1::5601:5601]:443", Deny, ReasonIPProhibited, 0},
 	{"deny an address in an allowed prefix", "10.0.0.0/8 !10.0.0.1", "10.0.0.1:443", Deny, ReasonDeniedByRule, 0},
 
 	{"raw", "raw:h.test:443", "h.test:443", Allow, ReasonAllowed, WireUnseen},

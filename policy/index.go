@@ -29,6 +29,13 @@ type index struct {
 	addrs map[netip.Prefix]int32
 	bits4 []int // prefix lengths in use
 	bits6 []int
+
+	// allows marks the index of allow rules.
+	//
+	// Threat: a rule names the Teredo server in an address, whose packets go to
+	// the client in it -> an allow rule must name the client, a deny rule
+	// either. Left over: nothing.
+	allows bool
 }
 
 func newIndex(sizeHint int) *index {
@@ -95,9 +102,9 @@ func (ix *index) find(h Host) cursor {
 	if h.addr.IsValid() {
 		c.addrs[0] = h.addr
 		if first, second, ok := embedded(h.addr); ok {
-			c.addrs[1] = first
-			if second != first {
-				c.addrs[2] = second
+			c.addrs[1] = second
+			if second != first && !ix.allows {
+				c.addrs[2] = first
 			}
 		}
 	}

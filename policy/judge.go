@@ -250,7 +250,7 @@ func (p *Policy) matchingDeny(r *Request) *compiled {
 		if rule == nil {
 			return hit
 		}
-		if rule.path != nil && rule.ports.has(r.Port) && rule.path.hasMethod(r.Method) && rule.path.matchDeny(r.Path) {
+		if rule.path != nil && rule.ports.has(r.Port) && rule.path.forbids(r.Method, r.Path) {
 			hit = earliest(hit, rule)
 		}
 	}

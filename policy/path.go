@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // How origins disagree about a path. A path that one origin reads as one
 // thing and another as something else is read in every one of these ways: an
@@ -191,6 +194,13 @@ func (p *pathRule) matchAllow(path string) bool {
 		}
 	}
 	return true
+}
+
+// forbids reports whether a deny rule of this kind covers the request, its
+// method in any case: some origins take get for GET.
+func (p *pathRule) forbids(method, path string) bool {
+	same := func(m string) bool { return strings.EqualFold(m, method) }
+	return (len(p.methods) == 0 || slices.ContainsFunc(p.methods, same)) && p.matchDeny(path)
 }
 
 // matchDeny reports whether the pattern covers the path under any reading.

@@ -1,6 +1,9 @@
 package policy
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // Rule is one compiled rule. Read-only.
 type Rule struct {
@@ -47,14 +50,7 @@ type pathRule struct {
 	path    string
 }
 
+// hasMethod reports whether m is one of the rule's methods, exactly.
 func (p *pathRule) hasMethod(m string) bool {
-	if len(p.methods) == 0 {
-		return true
-	}
-	for _, have := range p.methods {
-		if have == m {
-			return true
-		}
-	}
-	return false
+	return len(p.methods) == 0 || slices.Contains(p.methods, m)
 }
