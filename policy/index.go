@@ -79,10 +79,15 @@ func push[K comparable](ix *index, m map[K]int32, key K, c compiled) {
 	ix.rules = append(ix.rules, c)
 }
 
-// cursor walks the rules that name one host, in no particular order.
+// cursor walks the rules that name one host, in no particular order:
+//
+//	for c := ix.find(h); c.next(); {
+//		use(c.rule)
+//	}
 type cursor struct {
 	ix   *index
-	rule int32 // the next rule of the current key, -1 when a new key is due
+	rule *compiled // the rule that next found
+	head int32     // the rule after it under the current key, -1 when a new key is due
 
 	name string // rest of the name whose parents are still to be looked up
 	done bool   // all keys of the name have been looked up
@@ -92,11 +97,12 @@ type cursor struct {
 	bit   int           // which prefix length
 }
 
+// find reports a cursor in front of the first rule about h.
 func (ix *index) find(h Host) cursor {
-	c := cursor{ix: ix, rule: -1, name: h.name, done: h.name == ""}
+	c := cursor{ix: ix, head: -1, name: h.name, done: h.name == ""}
 	if h.name != "" {
 		if i, ok := ix.exact[h.name]; ok {
-			c.rule = i
+			c.head = i
 		}
 	}
 	if h.addr.IsValid() {
@@ -111,16 +117,16 @@ func (ix *index) find(h Host) cursor {
 	return c
 }
 
-// next reports the next rule, nil when there is none left.
-func (c *cursor) next() *compiled {
-	for c.rule < 0 {
+// next moves to the next rule; false when there is none left.
+func (c *cursor) next() bool {
+	for c.head < 0 {
 		if !c.nextKey() {
-			return nil
+			return false
 		}
 	}
-	r := &c.ix.rules[c.rule]
-	c.rule = r.next
-	return r
+	c.rule = &c.ix.rules[c.head]
+	c.head = c.rule.next
+	return true
 }
 
 // nextKey looks up one more key; false when there is none left.
@@ -133,7 +139,7 @@ func (c *cursor) nextKey() bool {
 		}
 		c.name = c.name[i+1:]
 		if head, ok := c.ix.below[c.name]; ok {
-			c.rule = head
+			c.head = head
 		}
 		return true
 	}
@@ -154,7 +160,7 @@ func (c *cursor) nextKey() bool {
 			continue // unreachable
 		}
 		if head, ok := c.ix.addrs[pre]; ok {
-			c.rule = head
+			c.head = head
 		}
 		return true
 	}
