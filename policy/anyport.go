@@ -6,12 +6,9 @@ func (p *Policy) judgeAnyPort(r *Request) Decision {
 	if r.Wire != WireUnseen || r.Method != "" {
 		return Decision{Reason: ReasonMalformed}
 	}
-	var open, shut *compiled
-	for c := p.allow.find(r.Host); ; {
-		rule := c.next()
-		if rule == nil {
-			break
-		}
+	var open, shut *compiled // allow rules of which a port is left, and of which none is
+	for c := p.allow.find(r.Host); c.next(); {
+		rule := c.rule
 		if p.deniedEverywhere(r.Host, rule.ports) {
 			shut = earliest(shut, rule)
 		} else {
@@ -26,8 +23,11 @@ func (p *Policy) judgeAnyPort(r *Request) Decision {
 		return p.judgeAddr(r, Decision{Verdict: Allow, Reason: ReasonAllowed, Rule: open.rule})
 	case open != nil:
 		return Decision{Verdict: Allow, Reason: ReasonAllowed, Rule: open.rule}
-	case shut != nil || p.denyRule(r.Host) != nil:
-		return Decision{Reason: ReasonDeniedByRule, Rule: p.denyRule(r.Host)}
+	}
+	deny := p.denyRule(r.Host)
+	switch {
+	case shut != nil || deny != nil:
+		return Decision{Reason: ReasonDeniedByRule, Rule: deny}
 	case a.IsValid() && ClassifyAddr(a) != "":
 		return Decision{Reason: ReasonIPProhibited}
 	}
@@ -37,13 +37,9 @@ func (p *Policy) judgeAnyPort(r *Request) Decision {
 // denyRule reports the first deny rule about the whole of h, whatever its ports.
 func (p *Policy) denyRule(h Host) *Rule {
 	var first *compiled
-	for c := p.deny.find(h); ; {
-		r := c.next()
-		if r == nil {
-			break
-		}
-		if r.path == nil {
-			first = earliest(first, r)
+	for c := p.deny.find(h); c.next(); {
+		if c.rule.path == nil {
+			first = earliest(first, c.rule)
 		}
 	}
 	if first == nil {
@@ -69,18 +65,15 @@ func (p *Policy) deniedEverywhere(h Host, ps ports) bool {
 // deniedUntil reports the last port of the longest denied run that one deny
 // rule gives from port on, 0 when port is not denied.
 func (p *Policy) deniedUntil(h Host, port uint16) (end uint16) {
-	for c := p.deny.find(h); ; {
-		r := c.next()
-		if r == nil {
-			return end
-		}
-		if r.path != nil {
+	for c := p.deny.find(h); c.next(); {
+		if c.rule.path != nil {
 			continue
 		}
-		for _, have := range r.ports {
+		for _, have := range c.rule.ports {
 			if have.lo <= port && port <= have.hi {
 				end = max(end, have.hi)
 			}
 		}
 	}
+	return end
 }

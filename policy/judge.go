@@ -1,15 +1,18 @@
 package policy
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // found is what the rules say about one host and port.
 type found struct {
-	deny  *compiled // a deny rule covers host and port
-	raw   *compiled // raw: rule
-	host  *compiled // rule about the whole host
+	deny  *compiled // deny rule about the whole host
+	raw   *compiled // allow rule with raw:
+	host  *compiled // allow rule about the whole host
 	path  *compiled // allow rule with a path
-	paths bool      // any path rule, allow or deny, covers host and port
-	other *compiled // an allow rule names the host, for other ports only
+	paths bool      // a path rule, allow or deny, covers host and port
+	other *compiled // allow rule about the host, for other ports only
 }
 
 // earliest keeps the rule that stands first in its list.
@@ -20,14 +23,11 @@ func earliest(a, b *compiled) *compiled {
 	return a
 }
 
+// lookup gathers what the rules say about h and port.
 func (p *Policy) lookup(h Host, port uint16) found {
 	var f found
-	for c := p.deny.find(h); ; {
-		r := c.next()
-		if r == nil {
-			break
-		}
-		switch {
+	for c := p.deny.find(h); c.next(); {
+		switch r := c.rule; {
 		case !r.ports.has(port):
 		case r.path != nil:
 			f.paths = true
@@ -35,12 +35,8 @@ func (p *Policy) lookup(h Host, port uint16) found {
 			f.deny = earliest(f.deny, r)
 		}
 	}
-	for c := p.allow.find(h); ; {
-		r := c.next()
-		if r == nil {
-			break
-		}
-		switch {
+	for c := p.allow.find(h); c.next(); {
+		switch r := c.rule; {
 		case !r.ports.has(port):
 			f.other = earliest(f.other, r)
 		case r.path != nil:
@@ -124,12 +120,8 @@ func (p *Policy) judgeAddr(r *Request, d Decision) Decision {
 		}
 		return d // judged as the host
 	}
-	h := Host{addr: a}
-	for c := p.deny.find(h); ; {
-		rule := c.next()
-		if rule == nil {
-			break
-		}
+	for c := p.deny.find(Host{addr: a}); c.next(); {
+		rule := c.rule
 		// A DNS question (port 0) is refused only where no port is left.
 		if rule.path == nil && (rule.ports.has(r.Port) || r.Port == 0 && rule.ports[0] == anyPort[0]) {
 			return Decision{Reason: ReasonDeniedByRule, Rule: rule.rule}
@@ -144,24 +136,18 @@ func (p *Policy) judgeAddr(r *Request, d Decision) Decision {
 // addrNamed reports whether an allow rule names the special-purpose address a
 // with this port (0: any port). Path rules count for a literal host only.
 func (p *Policy) addrNamed(a netip.Addr, port uint16, paths bool) bool {
-	for c := p.allow.find(Host{addr: a}); ; {
-		r := c.next()
-		if r == nil {
-			return false
-		}
+	for c := p.allow.find(Host{addr: a}); c.next(); {
+		r := c.rule
 		if r.special && (paths || r.path == nil) && (port == 0 || r.ports.has(port)) {
 			return true
 		}
 	}
+	return false
 }
 
+// isStatic reports whether a hosts entry of h lists a.
 func (p *Policy) isStatic(h Host, a netip.Addr) bool {
-	for _, have := range p.static[h] {
-		if have == a {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.static[h], a)
 }
 
 // judgeWire takes the third look: at what the client speaks. d.Needs says what
@@ -219,11 +205,8 @@ func (p *Policy) judgeRequest(r *Request, f *found, d Decision) Decision {
 		return d
 	}
 	var hit, near *compiled
-	for c := p.allow.find(r.Host); ; {
-		rule := c.next()
-		if rule == nil {
-			break
-		}
+	for c := p.allow.find(r.Host); c.next(); {
+		rule := c.rule
 		if rule.path == nil || !rule.ports.has(r.Port) || !rule.path.matchAllow(r.Path) {
 			continue
 		}
@@ -243,15 +226,13 @@ func (p *Policy) judgeRequest(r *Request, f *found, d Decision) Decision {
 	return Decision{Reason: ReasonPathNotListed, Rule: d.Rule}
 }
 
-func (p *Policy) matchingDeny(r *Request) *compiled {
-	var hit *compiled
-	for c := p.deny.find(r.Host); ; {
-		rule := c.next()
-		if rule == nil {
-			return hit
-		}
+// matchingDeny reports the first deny rule with a path that covers r, or nil.
+func (p *Policy) matchingDeny(r *Request) (hit *compiled) {
+	for c := p.deny.find(r.Host); c.next(); {
+		rule := c.rule
 		if rule.path != nil && rule.ports.has(r.Port) && rule.path.forbids(r.Method, r.Path) {
 			hit = earliest(hit, rule)
 		}
 	}
+	return hit
 }
