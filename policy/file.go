@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -130,7 +132,7 @@ func (f *fileParser) keys(n *yaml.Node, where string, known map[string]func(*yam
 		f.errs.add(f.pos(n), "write key: value lines", "%s is %s, not a mapping", where, kindName(n))
 		return
 	}
-	names := sortedKeys(known)
+	names := slices.Sorted(maps.Keys(known))
 	seen := make(map[string]int)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]

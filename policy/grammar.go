@@ -12,20 +12,6 @@ import (
 // Implementation constant: the longest rule text.
 const maxRuleBytes = 4096
 
-// fixError is a problem with policy text and how to put it right.
-type fixError struct{ what, fix string }
-
-func (e *fixError) Error() string {
-	if e.fix == "" {
-		return e.what
-	}
-	return e.what + ": " + e.fix
-}
-
-func wrong(fix, format string, args ...any) error {
-	return &fixError{what: fmt.Sprintf(format, args...), fix: fix}
-}
-
 // parseRule reads one rule. deny changes one thing: a deny rule without ports
 // covers every port.
 func parseRule(text string, deny bool) (pattern, error) {

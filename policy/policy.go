@@ -8,6 +8,7 @@
 package policy
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -126,9 +127,9 @@ func (p *Policy) Rules() (allow, deny []*Rule) {
 	return slices.Clone(p.allowRules), slices.Clone(p.denyRules)
 }
 
-// Ports lists, in order, the single ports that allow rules name: 80 and 443
-// for a rule without ports, and the ends of ranges too wide to list (more than
-// 64 ports) are left out. For capture without nftables.
+// Ports lists, in order, the ports that allow rules name (80 and 443 for a rule
+// without ports). Ranges of more than 64 ports are left out whole. It is for
+// capture without nftables, which needs a listener for each port.
 func (p *Policy) Ports() []uint16 {
 	if p == nil || !p.loaded {
 		return nil
@@ -144,12 +145,7 @@ func (p *Policy) Ports() []uint16 {
 			}
 		}
 	}
-	out := make([]uint16, 0, len(seen))
-	for port := range seen {
-		out = append(out, port)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // Implementation constant: a range of at most this many ports is worth a

@@ -42,6 +42,21 @@ func (p Pos) String() string {
 	return p.File
 }
 
+// fixError is a problem with policy text whose place its finder does not know.
+type fixError struct{ what, fix string }
+
+func (e *fixError) Error() string {
+	if e.fix == "" {
+		return e.what
+	}
+	return e.what + ": " + e.fix
+}
+
+// wrong reports a fixError.
+func wrong(fix, format string, args ...any) error {
+	return &fixError{what: fmt.Sprintf(format, args...), fix: fix}
+}
+
 // Implementation constant: more problems than this are counted, not listed.
 const maxProblems = 50
 
@@ -51,6 +66,7 @@ type problems struct {
 	more int
 }
 
+// add books one problem; fix says what to write instead.
 func (ps *problems) add(pos Pos, fix, format string, args ...any) {
 	if len(ps.list) == maxProblems {
 		ps.more++
@@ -59,6 +75,7 @@ func (ps *problems) add(pos Pos, fix, format string, args ...any) {
 	ps.list = append(ps.list, &Problem{Pos: pos, What: fmt.Sprintf(format, args...), Fix: fix})
 }
 
+// addError books err, with its fix where wrong made it.
 func (ps *problems) addError(pos Pos, err error) {
 	var fe *fixError
 	if errors.As(err, &fe) {

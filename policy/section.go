@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -118,12 +117,11 @@ func (f *fileParser) dns(n *yaml.Node) {
 }
 
 func (f *fileParser) audit(n *yaml.Node) {
-	switch {
-	case n.Kind == yaml.ScalarNode && n.Tag == "!!bool":
-		f.doc.Audit = strings.EqualFold(n.Value, "true")
-	default:
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
 		f.errs.add(f.pos(n), "write true or false", "audit is %s", kindName(n))
+		return
 	}
+	f.doc.Audit = strings.EqualFold(n.Value, "true")
 }
 
 func (f *fileParser) secrets(n *yaml.Node) {
@@ -237,44 +235,4 @@ func (f *fileParser) rate(n *yaml.Node) float64 {
 		return 0
 	}
 	return v
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// suggestWord proposes the known word nearest to a mistyped one.
-func suggestWord(word string, known []string) string {
-	best, distance := "", 3
-	for _, k := range known {
-		if d := editDistance(strings.ToLower(word), k); d < distance {
-			best, distance = k, d
-		}
-	}
-	if best != "" {
-		return "did you mean " + best + "?"
-	}
-	return "known are " + strings.Join(known, ", ")
-}
-
-// editDistance is Levenshtein's, for short words.
-func editDistance(a, b string) int {
-	if len(a) > 64 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
