@@ -41,8 +41,7 @@ func (l *launcher) doctor(args []string) int {
 		return exitNo
 	}
 	if code := s.run(); code != exitOK {
-		l.print("FAIL  a real run: /bin/true did not run behind the gate (see above)\nlaunch does not work on this machine yet.\n")
-		return exitNo
+		return max(exitNo, l.print("FAIL  a real run: /bin/true did not run behind the gate (see above)\nlaunch does not work on this machine yet.\n"))
 	}
 	return l.print("ok    a real run: /bin/true ran behind the gate\nlaunch works on this machine.\n")
 }

@@ -2,7 +2,9 @@ package kernel
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
+	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -10,8 +12,12 @@ import (
 
 // Inside tries, in the calling process's namespaces, what a run does, and
 // writes the report that Probe reads to w. prepare is netns.Setup, reported in
-// the words of this package. The namespaces are spoilt by it.
+// the words of this package. The namespaces are spoilt by it, so it refuses to
+// work anywhere but in those that Probe makes, where this process is the first.
 func Inside(w io.Writer, prepare func() (Prepared, error)) error {
+	if os.Getpid() != 1 {
+		return errors.New("this half of doctor runs in new namespaces only: run launch doctor")
+	}
 	var in inside
 	var err error
 	if in.Prepared, err = prepare(); err != nil {

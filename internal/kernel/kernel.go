@@ -17,8 +17,8 @@ type Options struct {
 	// Binary is the path of the launch binary, for an AppArmor profile.
 	Binary string
 	// Inside is the command line (program first) of a process that calls the
-	// function Inside and exits. It is run in new namespaces, as launch would. Nil: what can
-	// only be seen from inside is left out.
+	// function Inside and exits. It is run in new namespaces, as launch would.
+	// Nil: what can only be seen from inside is left out.
 	Inside []string
 }
 

@@ -60,12 +60,10 @@ func (m machine) release() Finding {
 	default:
 		f.OK = false
 		f.Detail += ": WSL 1 translates Linux calls and has no namespaces"
-		f.Fix = "wsl.exe --set-version " + wslName + " 2   # in Windows, with the name that wsl.exe --list shows"
+		f.Fix = "wsl.exe --set-version Ubuntu 2   # in Windows, with the name that wsl.exe --list shows"
 	}
 	return f
 }
-
-const wslName = "Ubuntu"
 
 // procfs explains why a fresh /proc is refused: the kernel allows one in a
 // user namespace only when no part of the visible one is covered.

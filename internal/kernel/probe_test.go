@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,17 @@ func TestProbe(t *testing.T) {
 	}
 	byName(t, findings, "fresh /proc")
 	byName(t, findings, "system-call filter")
+}
+
+// Typed by root on a machine, the inner half would capture that machine's network.
+func TestInsideStaysInside(t *testing.T) {
+	prepare := func() (Prepared, error) {
+		t.Error("the namespaces of this process were touched")
+		return Prepared{}, errors.New("stop")
+	}
+	if err := Inside(io.Discard, prepare); err == nil {
+		t.Error("no error")
+	}
 }
 
 func TestAttemptWithoutCommand(t *testing.T) {
@@ -196,7 +208,7 @@ func TestContainer(t *testing.T) {
 
 // A path that a shell or AppArmor would read as something else.
 func TestProfileQuotes(t *testing.T) {
-	if got := Profile(`/home/a b/"x"/launch`); !strings.Contains(got, `"/home/a b/\"x\"/launch"`) {
+	if got := profile(`/home/a b/"x"/launch`); !strings.Contains(got, `"/home/a b/\"x\"/launch"`) {
 		t.Errorf("got %s", got)
 	}
 }

@@ -104,14 +104,14 @@ func appArmorFix(binary string) string {
 		binary = "/usr/local/bin/launch"
 	}
 	return "sudo tee /etc/apparmor.d/egressd-launch >/dev/null <<'END'\n" +
-		Profile(binary) +
+		profile(binary) +
 		"END\n" +
 		"sudo apparmor_parser -r /etc/apparmor.d/egressd-launch"
 }
 
-// Profile is the AppArmor profile that lets the launch binary at path make
+// profile is the AppArmor profile that lets the launch binary at path make
 // user namespaces where unprivileged ones are restricted.
-func Profile(path string) string {
+func profile(path string) string {
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(path)
 	return "abi <abi/4.0>,\n" +
 		"include <tunables/global>\n\n" +
