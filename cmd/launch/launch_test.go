@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -15,12 +14,8 @@ import (
 	"egressd/sandbox/process"
 )
 
-// TestMain turns the test binary into launch, for the scripts and for launch's
-// own inner stage.
+// TestMain turns the test binary into launch, for the scripts.
 func TestMain(m *testing.M) {
-	if code, isStage := process.Stage(os.Args); isStage {
-		os.Exit(code)
-	}
 	testscript.Main(m, map[string]func(){"launch": main})
 }
 

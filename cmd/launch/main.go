@@ -5,14 +5,9 @@ package main
 import (
 	"os"
 	"strings"
-
-	"egressd/sandbox/process"
 )
 
 func main() {
-	if code, isStage := process.Stage(os.Args); isStage {
-		os.Exit(code)
-	}
 	dropStandardLog()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -70,6 +70,18 @@ var rooms = []room{
 		reason: "what to run and what a backend is; how is each backend's business",
 	},
 	{
+		path:   "sandbox/process/inside",
+		ours:   []string{"netns", "sandbox/process/control", "internal/seccomp", "internal/foreground", "internal/kernelversion", "internal/lookpath", "internal/mountinfo"},
+		std:    []string{"net", "net/http", "encoding/json", "regexp", "text/template", "log/slog", "os/exec", "os/signal"},
+		reason: "pid 1 of every run: it starts fast, and it holds nothing that the harness could want",
+	},
+	{
+		path:   "sandbox/process/control",
+		ours:   []string{"netns"},
+		std:    []string{"net", "net/http", "encoding/json", "encoding/gob", "log/slog"},
+		reason: "the talk with pid 1, which starts with what this imports",
+	},
+	{
 		path:    "sandbox/process/...",
 		ours:    []string{"policy", "event", "sandbox", "proxy", "dnsfilter", "netns", "internal/..."},
 		outside: []string{"golang.org/x/term", "golang.org/x/sync"},

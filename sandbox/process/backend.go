@@ -12,7 +12,9 @@ import (
 	"context"
 	"crypto/x509"
 	"log/slog"
+	"maps"
 	"net/netip"
+	"slices"
 
 	"egressd/dnsfilter"
 	"egressd/event"
@@ -98,6 +100,8 @@ type testHooks struct {
 	noUserNS  bool // as if the kernel refused user namespaces
 	processes int  // bound on processes inside; 0: maxProcesses
 }
+
+func (h testHooks) skipped() []string { return slices.Sorted(maps.Keys(h.skip)) }
 
 func (h testHooks) executable() string {
 	if h.exe != "" {

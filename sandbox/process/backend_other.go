@@ -23,5 +23,3 @@ func (b *Backend) Supports(sandbox.Spec) error { return unsupported(isolationNet
 func (b *Backend) Run(context.Context, sandbox.Spec) (sandbox.Result, error) {
 	return sandbox.Result{ExitCode: 125}, unsupported(isolationNetns)
 }
-
-func runInit([]string) int { return 125 }

@@ -5,42 +5,48 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"egressd/internal/lookpath"
+	"egressd/sandbox/process/control"
 )
+
+// privateRoots are directories where other programs keep sockets and hand-over
+// files. Inside, each is an empty file system of its own.
+//
+// Threat: the harness connects to a daemon that acts outside (docker, dbus,
+// X11, resolved, nscd, an ssh or gpg agent) through its socket, which no
+// network namespace covers -> the directories where such sockets live are not
+// there; what the person named is brought back without sockets; sockets
+// elsewhere are masked (mask_linux.go). Left over: a socket that appears
+// elsewhere after the start, on kernels whose Landlock does not know sockets.
+var privateRoots = []string{"/tmp", "/var/tmp", "/run", "/var/run"}
 
 // maxNamed bounds how many arguments and values are looked at as paths.
 const maxNamed = 4096
-
-// bind is something brought back into a private root.
-type bind struct {
-	Path     string // where it appears
-	Source   string // the same, links resolved
-	Dir      bool
-	ReadOnly bool
-}
 
 // planBinds picks up what is brought back into the private roots: the working
 // directory and HOME to read and write; to read what the person named, which is
 // files and directories in argv (also behind "=") and in the values of the
 // environment, the entries of PATH, and the program with what lies beside it.
-func (c *config) planBinds(roots []string) []bind {
-	var binds []bind
+func (c *config) planBinds(roots []string) []control.Bind {
+	var binds []control.Bind
 	add := func(path string, readOnly bool) {
 		if b, ok := newBind(path, readOnly); ok {
 			binds = append(binds, placed(b, roots)...)
 		}
 	}
 	add(c.Dir, false)
-	add(c.Home, false)
+	add(c.home, false)
 	for _, p := range c.named() {
 		add(p, true)
 	}
-	slices.SortStableFunc(binds, func(a, b bind) int {
+	slices.SortStableFunc(binds, func(a, b control.Bind) int {
 		if n := strings.Count(a.Path, "/") - strings.Count(b.Path, "/"); n != 0 {
 			return n
 		}
 		return boolOrder(a.ReadOnly, b.ReadOnly)
 	})
-	var kept []bind
+	var kept []control.Bind
 	for _, b := range binds {
 		if covered(b, kept) {
 			continue
@@ -52,26 +58,26 @@ func (c *config) planBinds(roots []string) []bind {
 
 // newBind reports what path names, if that is a regular file or a directory.
 // Sockets, pipes and devices are never brought back.
-func newBind(path string, readOnly bool) (bind, bool) {
+func newBind(path string, readOnly bool) (control.Bind, bool) {
 	if !filepath.IsAbs(path) {
-		return bind{}, false
+		return control.Bind{}, false
 	}
 	path = filepath.Clean(path)
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return bind{}, false
+		return control.Bind{}, false
 	}
 	fi, err := os.Stat(real)
 	if err != nil || !fi.IsDir() && !fi.Mode().IsRegular() {
-		return bind{}, false
+		return control.Bind{}, false
 	}
-	return bind{Path: path, Source: real, Dir: fi.IsDir(), ReadOnly: readOnly}, true
+	return control.Bind{Path: path, Source: real, Dir: fi.IsDir(), ReadOnly: readOnly}, true
 }
 
 // placed reports where below roots b must appear: under the name it was given
 // and under its real one.
-func placed(b bind, roots []string) []bind {
-	var out []bind
+func placed(b control.Bind, roots []string) []control.Bind {
+	var out []control.Bind
 	if below(b.Path, roots) {
 		out = append(out, b)
 	}
@@ -79,7 +85,7 @@ func placed(b bind, roots []string) []bind {
 		b.Path = b.Source
 		out = append(out, b)
 	}
-	return slices.DeleteFunc(out, func(b bind) bool { return b.Dir && b.ReadOnly && runtimeDirectory(b.Source) })
+	return slices.DeleteFunc(out, func(b control.Bind) bool { return b.Dir && b.ReadOnly && runtimeDirectory(b.Source) })
 }
 
 // runtimeDirectory reports whether path is where a user's daemons keep their
@@ -90,7 +96,7 @@ func runtimeDirectory(path string) bool {
 }
 
 // covered reports whether b can be seen through an outer bind already.
-func covered(b bind, outer []bind) bool {
+func covered(b control.Bind, outer []control.Bind) bool {
 	for _, o := range outer {
 		if b.Path == o.Path || o.Dir && strings.HasPrefix(b.Path, o.Path+"/") && (!o.ReadOnly || b.ReadOnly) {
 			return true
@@ -120,7 +126,7 @@ func (c *config) named() []string {
 			words = append(words, v)
 		}
 	}
-	words = append(words, c.Paths...)
+	words = append(words, c.paths...)
 	if len(words) > maxNamed {
 		words = words[:maxNamed]
 	}
@@ -134,7 +140,7 @@ func (c *config) named() []string {
 		}
 		paths = append(paths, w)
 	}
-	if prog, err := lookPath(c.Argv[0], c.Dir, c.Path); err == nil {
+	if prog, err := lookpath.Find(c.Argv[0], c.Dir, c.Path); err == nil {
 		paths = append(paths, prog, filepath.Dir(prog))
 		if real, err := filepath.EvalSymlinks(prog); err == nil {
 			paths = append(paths, filepath.Dir(real))
@@ -143,22 +149,12 @@ func (c *config) named() []string {
 	return paths
 }
 
-// bringBack attaches the binds.
-func (in *initProcess) bringBack(p *picked) error {
-	for i, b := range in.cfg.Plan.Binds {
-		if p.binds[i] < 0 {
-			continue
-		}
-		if fi, err := os.Lstat(b.Path); err == nil && fi.Mode()&os.ModeSymlink != 0 {
-			p.binds[i].discard() // an outer bind brought the link, and what it leads to is a bind as well
-			continue
-		}
-		if err := mountPoint(b.Path, b.Dir); err != nil {
-			return err
-		}
-		if err := p.binds[i].attach(b.Path); err != nil {
-			return err
+// below reports whether path lies strictly below one of roots.
+func below(path string, roots []string) bool {
+	for _, r := range roots {
+		if strings.HasPrefix(path, r+"/") {
+			return true
 		}
 	}
-	return nil
+	return false
 }

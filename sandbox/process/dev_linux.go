@@ -1,83 +1,23 @@
 package process
 
 import (
-	"errors"
 	"os"
 
-	"golang.org/x/sys/unix"
+	"egressd/sandbox/process/control"
 )
-
-// device is a device node brought into the private /dev.
-type device struct{ Source, Path string }
 
 // planDevices lists the devices that every program may use, and the terminal
 // that the launcher was given.
-func planDevices(terminal string) []device {
-	var devices []device
+func planDevices(terminal string) []control.Device {
+	var devices []control.Device
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
 		path := "/dev/" + name
 		if _, err := os.Lstat(path); err == nil || name == "null" {
-			devices = append(devices, device{path, path})
+			devices = append(devices, control.Device{Source: path, Path: path})
 		}
 	}
 	if terminal != "" {
-		devices = append(devices, device{terminal, "/dev/console"})
+		devices = append(devices, control.Device{Source: terminal, Path: "/dev/console"})
 	}
 	return devices
-}
-
-// mountDev builds a small /dev.
-//
-// Threat: a device of the host is a way out or in (another terminal of the
-// same user, vsock, a disk or a tun device for root) -> only the harmless ones
-// are there, terminals made inside are in an instance of their own, and the
-// launcher's terminal is /dev/console.
-func (in *initProcess) mountDev(p *picked) error {
-	dev, err := newTree("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, [2]string{"mode", "755"}, [2]string{"size", "1m"})
-	if err != nil {
-		return err
-	}
-	if err := dev.attach("/dev"); err != nil {
-		return err
-	}
-	for i, d := range in.cfg.Plan.Devices {
-		if err := mountPoint(d.Path, false); err != nil {
-			return err
-		}
-		if err := p.devices[i].attach(d.Path); err != nil {
-			return err
-		}
-	}
-	for name, target := range map[string]string{
-		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
-		"ptmx": "pts/ptmx", "core": "/proc/kcore",
-	} {
-		if err := os.Symlink(target, "/dev/"+name); err != nil {
-			return err
-		}
-	}
-	for _, m := range []struct {
-		name, fstype string
-		attrs        int
-		options      [][2]string
-	}{
-		{"pts", "devpts", unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC, [][2]string{{"ptmxmode", "0666"}, {"mode", "620"}}},
-		{"shm", "tmpfs", unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, [][2]string{{"mode", "1777"}, {"size", "50%"}}},
-		{"mqueue", "mqueue", unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC, nil},
-	} {
-		if err := os.Mkdir("/dev/"+m.name, 0o755); err != nil {
-			return err
-		}
-		t, err := newTree(m.fstype, m.attrs, m.options...)
-		if err != nil {
-			if m.fstype == "mqueue" && (errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EPERM)) {
-				continue // a kernel without POSIX queues has none to share
-			}
-			return err
-		}
-		if err := t.attach("/dev/" + m.name); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,9 +1,6 @@
 package process
 
 import (
-	"errors"
-	"io/fs"
-	"syscall"
 	"time"
 
 	"egressd/sandbox"
@@ -11,11 +8,9 @@ import (
 
 // Exit codes, as in a shell.
 const (
-	exitTimeout       = 124 // the run took too long
-	exitLauncher      = 125 // no harness was started
-	exitNotExecutable = 126
-	exitNotFound      = 127
-	exitSignal        = 128 // plus the signal
+	exitTimeout  = 124 // the run took too long
+	exitLauncher = 125 // no harness was started
+	exitSignal   = 128 // plus the signal
 )
 
 // defaultGrace is between SIGTERM and SIGKILL.
@@ -26,12 +21,4 @@ func grace(spec sandbox.Spec) time.Duration {
 		return spec.Grace
 	}
 	return defaultGrace
-}
-
-// exitCodeOf is the exit code of a program that could not be executed.
-func exitCodeOf(err error) int {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return exitNotFound
-	}
-	return exitNotExecutable
 }

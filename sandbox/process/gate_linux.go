@@ -13,6 +13,7 @@ import (
 	"egressd/netns"
 	"egressd/policy"
 	"egressd/proxy"
+	"egressd/sandbox/process/control"
 )
 
 // gate is the engine behind the doors of one run.
@@ -49,9 +50,9 @@ func (b *Backend) newGate(ln []published) (*gate, error) {
 }
 
 // serve serves the descriptors that the init passed, in the order that
-// doorsReady tells. It returns once every door is being served; wg counts what
+// control.DoorsReady tells. It returns once every door is being served; wg counts what
 // it started.
-func (g *gate) serve(ctx context.Context, wg *sync.WaitGroup, d *doorsReady, fds []*os.File) error {
+func (g *gate) serve(ctx context.Context, wg *sync.WaitGroup, d *control.DoorsReady, fds []*os.File) error {
 	rest := fds
 	take := func() *os.File {
 		if len(rest) == 0 {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/internal/mountinfo"
 )
 
 // hostSocket is one unix socket that is bound to a path.
@@ -100,7 +102,7 @@ func parseDiag(b []byte) (s hostSocket, ok bool) {
 		case kind == unixDiagVFS && len(value) >= 8:
 			s.inode = binary.NativeEndian.Uint32(value)
 			dev := binary.NativeEndian.Uint32(value[4:]) // the kernel's own dev_t
-			s.device = deviceName(dev>>20, dev&(1<<20-1))
+			s.device = mountinfo.DeviceName(dev>>20, dev&(1<<20-1))
 		}
 		b = b[min((size+3)&^3, len(b)):]
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"egressd/sandbox"
+	"egressd/sandbox/process/control"
 )
 
 // TestLostSockets connects to sockets that are not where the kernel says.
@@ -69,7 +70,7 @@ func TestSocketsThroughLink(t *testing.T) {
 // Sockets that a private root hides anyway do not count.
 func TestManySockets(t *testing.T) {
 	dir := tempDir(t, "/tmp")
-	for i := range maxSockets + 1 {
+	for i := range control.MaxMasks + 1 {
 		ln, err := net.Listen("unix", filepath.Join(dir, fmt.Sprint(i)))
 		if err != nil {
 			t.Skipf("after %d: %v", i, err)

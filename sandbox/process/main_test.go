@@ -22,9 +22,6 @@ import (
 // The test binary is three programs more: the init, the attacker inside
 // (attack NAME ARGS…) and a launcher that can be killed (launch JSON).
 func TestMain(m *testing.M) {
-	if code, ok := Stage(os.Args); ok {
-		os.Exit(code)
-	}
 	if len(os.Args) > 2 && os.Args[1] == "attack" {
 		os.Exit(attackMain(os.Args[2], os.Args[3:]))
 	}

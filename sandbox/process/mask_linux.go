@@ -1,22 +1,15 @@
 package process
 
 import (
-	"bufio"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"egressd/internal/mountinfo"
+	"egressd/sandbox/process/control"
 )
-
-// maxSockets bounds how many sockets are masked. More than this many live
-// sockets outside the private roots is not a machine this was made for: the
-// run is refused.
-const maxSockets = 4096
 
 // knownSocketDirs are places under a home directory for sockets whose servers
 // may live in another network namespace (a container, a virtual machine's
@@ -67,12 +60,12 @@ func (c *config) planMasks() (masks []string, missed string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	mounts, err := readMounts()
+	mounts, err := mountinfo.Read()
 	if err != nil {
 		return nil, "", err
 	}
 	searched := c.searched()
-	devices := mounts.devices(searched)
+	devices := mounts.Devices(searched)
 	var paths []string
 	for _, s := range sockets {
 		if filepath.IsAbs(s.path) {
@@ -90,8 +83,8 @@ func (c *config) planMasks() (masks []string, missed string, err error) {
 		}
 	}
 	for _, dir := range knownSocketDirs {
-		if c.Home != "" {
-			paths = append(paths, socketsBelow(filepath.Join(c.Home, dir), searchDepth)...)
+		if c.home != "" {
+			paths = append(paths, socketsBelow(filepath.Join(c.home, dir), searchDepth)...)
 		}
 	}
 	paths = append(paths, socketsBelow(c.Dir, 1)...)
@@ -106,7 +99,7 @@ func (c *config) planMasks() (masks []string, missed string, err error) {
 // searched lists the directories that may hold sockets of this person.
 func (c *config) searched() []string {
 	var dirs []string
-	for _, dir := range []string{c.Dir, c.Home} {
+	for _, dir := range []string{c.Dir, c.home} {
 		if filepath.IsAbs(dir) && filepath.Clean(dir) != "/" && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
@@ -121,7 +114,7 @@ func (c *config) searched() []string {
 
 // reachable lists the names of the sockets among paths that are not behind a
 // private root.
-func (c *config) reachable(paths []string, mounts mountTable) []string {
+func (c *config) reachable(paths []string, mounts mountinfo.Table) []string {
 	seen := map[string]bool{}
 	var out []string
 	for _, path := range paths {
@@ -134,9 +127,9 @@ func (c *config) reachable(paths []string, mounts mountTable) []string {
 		}
 		// A path that leads through a link counts under both names: a bind may
 		// have brought the link's name back as a directory.
-		aliases := append(mounts.aliases(real), real, filepath.Clean(path))
+		aliases := append(mounts.Aliases(real), real, filepath.Clean(path))
 		for _, b := range c.Plan.Binds {
-			if within(real, b.Source) {
+			if mountinfo.Within(real, b.Source) {
 				aliases = append(aliases, b.Path+strings.TrimPrefix(real, b.Source))
 			}
 		}
@@ -151,131 +144,5 @@ func (c *config) reachable(paths []string, mounts mountTable) []string {
 }
 
 func (c *config) broughtBack(path string) bool {
-	return slices.ContainsFunc(c.Plan.Binds, func(b bind) bool { return within(path, b.Path) })
-}
-
-// maskSockets hides every planned socket that can still be seen behind an
-// empty file that nobody may open: connecting to it is refused.
-func (in *initProcess) maskSockets(*picked) error {
-	if len(in.cfg.Plan.Masks) > maxSockets {
-		return errors.New("too many unix sockets outside /tmp and /run to hide them all")
-	}
-	var mask string
-	for _, path := range in.cfg.Plan.Masks {
-		if fi, err := os.Lstat(path); err != nil || fi.Mode().Type() != fs.ModeSocket {
-			continue // behind a private root, or gone
-		}
-		if mask == "" {
-			mask = "/dev/.masked"
-			if err := os.WriteFile(mask, nil, 0o000); err != nil {
-				return err
-			}
-		}
-		if err := bindOver(mask, path, true); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if mask == "" {
-		return nil
-	}
-	return os.Remove(mask)
-}
-
-// mountEntry is one line of /proc/self/mountinfo.
-type mountEntry struct {
-	device string // major:minor
-	root   string // the directory of the file system that is mounted
-	point  string // where
-}
-
-type mountTable []mountEntry
-
-func readMounts() (mountTable, error) {
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var t mountTable
-	sc := bufio.NewScanner(f)
-	sc.Buffer(nil, 1<<20)
-	for sc.Scan() {
-		w := strings.Fields(sc.Text())
-		if len(w) < 5 {
-			continue
-		}
-		t = append(t, mountEntry{device: w[2], root: unescapeMount(w[3]), point: unescapeMount(w[4])})
-	}
-	return t, sc.Err()
-}
-
-// unescapeMount undoes the octal escapes of mountinfo.
-func unescapeMount(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
-}
-
-// devices lists the devices of the file systems that hold dirs, or are mounted
-// below them.
-func (t mountTable) devices(dirs []string) map[string]bool {
-	out := map[string]bool{}
-	for _, dir := range dirs {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			dir = real
-		}
-		home := ""
-		for _, m := range t { // the innermost, and of those the uppermost, is last
-			if within(m.point, dir) {
-				out[m.device] = true
-			}
-			if within(dir, m.point) && len(m.point) >= len(home) {
-				home = m.point
-			}
-		}
-		for _, m := range t {
-			if m.point == home {
-				out[m.device] = true
-			}
-		}
-	}
-	return out
-}
-
-func deviceName(major, minor uint32) string {
-	return strconv.Itoa(int(major)) + ":" + strconv.Itoa(int(minor))
-}
-
-// aliases lists the other paths by which the file at path can be reached,
-// because its file system is mounted in more than one place.
-func (t mountTable) aliases(path string) []string {
-	var st unix.Stat_t
-	if unix.Lstat(path, &st) != nil {
-		return nil
-	}
-	var home *mountEntry
-	for i := range t {
-		if within(path, t[i].point) && (home == nil || len(t[i].point) >= len(home.point)) {
-			home = &t[i]
-		}
-	}
-	if home == nil {
-		return nil
-	}
-	inner := filepath.Join(home.root, strings.TrimPrefix(path, home.point))
-	var out []string
-	for _, m := range t {
-		if m.device != home.device || !within(inner, m.root) {
-			continue
-		}
-		alias := filepath.Join(m.point, strings.TrimPrefix(inner, m.root))
-		var other unix.Stat_t
-		if alias != path && unix.Lstat(alias, &other) == nil && other.Ino == st.Ino && other.Dev == st.Dev {
-			out = append(out, alias)
-		}
-	}
-	return out
-}
-
-// within reports whether path is dir or lies below it.
-func within(path, dir string) bool {
-	return dir == "/" || path == dir || strings.HasPrefix(path, dir+"/")
+	return slices.ContainsFunc(c.Plan.Binds, func(b control.Bind) bool { return mountinfo.Within(path, b.Path) })
 }

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/term"
 
+	"egressd/internal/lookpath"
 	"egressd/sandbox"
 )
 
@@ -35,9 +36,9 @@ func runPlain(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) error
 		return err
 	}
 	defer closeNull()
-	path, err := lookPath(argv[0], dir, envValue(spec.Env, "PATH"))
+	path, err := lookpath.Find(argv[0], dir, envValue(spec.Env, "PATH"))
 	if err != nil {
-		res.ExitCode = exitCodeOf(err)
+		res.ExitCode = lookpath.ExitCode(err)
 		fmt.Fprintf(stdio[2], "launch: %v\n", err)
 		return nil
 	}
@@ -54,7 +55,7 @@ func runPlain(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) error
 	}
 	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
-		res.ExitCode = exitCodeOf(err)
+		res.ExitCode = lookpath.ExitCode(err)
 		fmt.Fprintf(stdio[2], "launch: %v\n", err)
 		return nil
 	}

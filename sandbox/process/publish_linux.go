@@ -11,6 +11,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"egressd/sandbox/process/control"
 )
 
 // Bounds of published ports.
@@ -162,8 +164,8 @@ func (t *dialTable) take(id uint64) chan dialResult {
 	return c
 }
 
-func (t *dialTable) deliver(o *dialOutcome, fds []*os.File) {
-	defer closeAll(fds)
+func (t *dialTable) deliver(o *control.DialOutcome, fds []*os.File) {
+	defer control.CloseAll(fds)
 	c := t.take(o.ID)
 	if c == nil {
 		return
@@ -192,7 +194,7 @@ func (s *session) dialInside(ctx context.Context, port uint16) (net.Conn, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.child.ctl.send(message{Dial: &dialOrder{ID: id, Port: port}}); err != nil {
+	if err := s.child.ctl.Send(control.Message{Dial: &control.DialOrder{ID: id, Port: port}}); err != nil {
 		s.dials.take(id)
 		return nil, err
 	}

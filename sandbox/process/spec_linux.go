@@ -8,7 +8,12 @@ import (
 
 	"egressd/netns"
 	"egressd/policy"
+	"egressd/sandbox/process/control"
 )
+
+// maxProcesses bounds processes and threads inside: far more than a build or a
+// browser needs, far fewer than a fork bomb.
+const maxProcesses = 4096
 
 // config says what the init is to set up.
 func (s *session) config(stdio [3]*os.File) (*config, error) {
@@ -24,15 +29,14 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &config{
-		Argv: argv, Paths: pathValues(s.spec.Env), Dir: dir,
-		Path: envValue(s.spec.Env, "PATH"), Home: envValue(s.spec.Env, "HOME"),
+	c := &config{paths: pathValues(s.spec.Env), home: envValue(s.spec.Env, "HOME"), terminal: terminalPath(stdio)}
+	c.Config = control.Config{
+		Argv: argv, Dir: dir, Path: envValue(s.spec.Env, "PATH"),
 		TmpDir: envValue(s.spec.Env, "TMPDIR"), RuntimeDir: envValue(s.spec.Env, "XDG_RUNTIME_DIR"),
-		UserNS:  s.child.userNS,
 		Capture: netns.Capture{Mode: netns.Mode(s.b.CaptureMode), Ports: s.policy().Ports()},
 		Protect: protect, CA: s.gate.bundle,
-		Terminal: terminalPath(stdio), Controls: s.tty != nil,
-		Processes: cmp.Or(s.b.hooks.processes, maxProcesses), Skip: s.b.hooks.skip,
+		Controls:  s.tty != nil,
+		Processes: cmp.Or(s.b.hooks.processes, maxProcesses), Skip: s.b.hooks.skipped(),
 	}
 	for _, p := range s.b.HostPorts {
 		if p.Localhost {
@@ -62,8 +66,8 @@ func (c *config) plan() (missed string, err error) {
 			p.Roots = append(p.Roots, r)
 		}
 	}
-	p.Resolv, p.Hosts = resolvTarget(), loopbackHosts()
-	p.Devices = planDevices(c.Terminal)
+	p.Own, p.Resolv, p.Hosts = runtimeDir(), resolvTarget(), loopbackHosts()
+	p.Devices = planDevices(c.terminal)
 	p.Binds = c.planBinds(p.Roots)
 	p.Masks, missed, err = c.planMasks()
 	return missed, err
@@ -71,14 +75,14 @@ func (c *config) plan() (missed string, err error) {
 
 // protected lists what the inside may not change: what the caller named and
 // the launcher itself. Pipes and devices have no content to protect.
-func (s *session) protected() ([]guarded, error) {
+func (s *session) protected() ([]control.Guarded, error) {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return nil, err
 	}
-	var files []guarded
+	var files []control.Guarded
 	if _, err := os.Lstat(self); err == nil { // else it was replaced since: nobody starts this one again
-		files = append(files, guarded{File: self})
+		files = append(files, control.Guarded{File: self})
 	}
 	uid := uint32(os.Geteuid())
 	if s.b.RunAs != nil {

@@ -14,12 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/sandbox"
+	"egressd/sandbox/process/control"
+	"egressd/sandbox/process/inside"
 )
 
 // child is a started init.
 type child struct {
 	pid    int
-	ctl    *conn
+	ctl    *control.Conn
 	userNS bool
 }
 
@@ -35,7 +37,7 @@ func (b *Backend) start(stdio [3]*os.File) (*child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
-	ctl := &conn{fd: pair[0]}
+	ctl := &control.Conn{FD: pair[0]}
 	defer unix.Close(pair[1])
 	files := []uintptr{stdio[0].Fd(), stdio[1].Fd(), stdio[2].Fd(), uintptr(pair[1])}
 	userNS := !b.hooks.noUserNS
@@ -47,7 +49,7 @@ func (b *Backend) start(stdio [3]*os.File) (*child, error) {
 		pid, err = b.fork(files, userNS)
 	}
 	if err != nil {
-		ctl.close()
+		ctl.Close()
 		return nil, namespaceError(err)
 	}
 	return &child{pid: pid, ctl: ctl, userNS: userNS}, nil
@@ -115,18 +117,18 @@ func (b *Backend) fork(files []uintptr, userNS bool) (int, error) {
 }
 
 func (b *Backend) exec(files []uintptr, attr *syscall.SysProcAttr) (int, error) {
-	return syscall.ForkExec(b.hooks.executable(), []string{stageName}, &syscall.ProcAttr{Dir: "/", Env: stageEnv, Files: files, Sys: attr})
+	return syscall.ForkExec(b.hooks.executable(), []string{inside.Name}, &syscall.ProcAttr{Dir: "/", Env: stageEnv, Files: files, Sys: attr})
 }
 
-// maps are a user namespace's ids.
-type maps struct {
+// idMap is a user namespace's ids.
+type idMap struct {
 	uid, gid  []syscall.SysProcIDMap
 	setgroups bool
 }
 
 // idMaps maps ids to themselves: one user for an ordinary user, everything for
 // root, so that "ls -l" inside tells the truth.
-func idMaps() (m maps, err error) {
+func idMaps() (m idMap, err error) {
 	if os.Geteuid() != 0 {
 		m.uid = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 		m.gid = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
@@ -141,7 +143,7 @@ func idMaps() (m maps, err error) {
 }
 
 // write writes the maps of process pid's user namespace.
-func (m maps) write(pid int) error {
+func (m idMap) write(pid int) error {
 	dir := "/proc/" + strconv.Itoa(pid)
 	if !m.setgroups {
 		if err := os.WriteFile(dir+"/setgroups", []byte("deny"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -14,7 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"egressd/internal/foreground"
+	"egressd/internal/kernelversion"
 	"egressd/sandbox"
+	"egressd/sandbox/process/control"
 )
 
 const setUpLimit = 30 * time.Second // from fork to a running harness
@@ -26,7 +29,7 @@ func (b *Backend) Supports(spec sandbox.Spec) error {
 	if _, err := commandLine(spec); err != nil {
 		return &sandbox.CapabilityError{Isolation: isolationNetns, What: err.Error()}
 	}
-	if !kernelAtLeast(5, 12) {
+	if !kernelversion.AtLeast(5, 12) {
 		return &sandbox.CapabilityError{Isolation: isolationNetns, What: "this kernel is older than Linux 5.12", Fix: "use a newer kernel, or --isolation=env (advisory)"}
 	}
 	return nil
@@ -63,7 +66,7 @@ type session struct {
 
 // initMessage is what arrives from the init.
 type initMessage struct {
-	m   message
+	m   control.Message
 	fds []*os.File
 }
 
@@ -116,13 +119,13 @@ func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []publish
 	defer func() {
 		s.child.kill() // it has ended by itself, mostly
 		closeDoors()
-		s.child.ctl.shutdown()
+		s.child.ctl.Shutdown()
 		for im := range s.messages {
-			closeAll(im.fds) // drained, so that the reader can end
+			control.CloseAll(im.fds) // drained, so that the reader can end
 		}
 		s.child.wait()
 		wg.Wait()
-		s.child.ctl.close()
+		s.child.ctl.Close()
 		s.dials.fail(errors.New("the run has ended"))
 	}()
 	go s.read()
@@ -134,7 +137,7 @@ func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []publish
 	if err != nil {
 		return err
 	}
-	if err := s.child.ctl.send(message{Config: cfg}); err != nil {
+	if err := s.child.ctl.Send(control.Message{Config: &cfg.Config}); err != nil {
 		return s.diedEarly(err)
 	}
 	return s.loop(doors, ctx, &wg, ln, signals, res)
@@ -180,7 +183,7 @@ func (s *session) loop(doors, ctx context.Context, wg *sync.WaitGroup, ln []publ
 			case m.Dialled != nil:
 				s.dials.deliver(m.Dialled, im.fds)
 			default:
-				closeAll(im.fds)
+				control.CloseAll(im.fds)
 			}
 		case sig := <-signals:
 			if !s.running {
@@ -225,7 +228,7 @@ func (s *session) gone(res *sandbox.Result) error {
 // diedEarly prefers the init's own words to the broken pipe that its end left.
 func (s *session) diedEarly(err error) error {
 	for im := range s.messages {
-		closeAll(im.fds)
+		control.CloseAll(im.fds)
 		if im.m.Failed != nil {
 			return setUpError(im.m.Failed)
 		}
@@ -243,7 +246,7 @@ func (s *session) order(sig syscall.Signal, all bool) {
 	if !s.running {
 		return
 	}
-	s.child.ctl.send(message{Signal: &signalOrder{Sig: sig, All: all}}) //nolint:errcheck // the init's end is seen elsewhere
+	s.child.ctl.Send(control.Message{Signal: &control.SignalOrder{Sig: sig, All: all}}) //nolint:errcheck // the init's end is seen elsewhere
 }
 
 // stopped handles a stopped harness: it is given the terminal when it stopped
@@ -266,21 +269,21 @@ func (s *session) stopped(sig syscall.Signal) {
 	}
 	fg := s.tty.owned() || s.tty.granted && !s.someoneElseHolds()
 	s.tty.granted = s.tty.granted || fg
-	s.child.ctl.send(message{Resume: &resumeOrder{Foreground: fg}}) //nolint:errcheck // the init's end is seen elsewhere
+	s.child.ctl.Send(control.Message{Resume: &control.ResumeOrder{Foreground: fg}}) //nolint:errcheck // the init's end is seen elsewhere
 }
 
 // someoneElseHolds reports whether the terminal belongs to neither the
 // launcher nor the harness: to the shell that put this job into the
 // background.
 func (s *session) someoneElseHolds() bool {
-	return foregroundOf(s.tty.f) != unix.Getpgrp()
+	return foreground.Of(s.tty.f) != unix.Getpgrp()
 }
 
 // read turns the control socket into messages until it closes.
 func (s *session) read() {
 	defer close(s.messages)
 	for {
-		m, fds, err := s.child.ctl.receive()
+		m, fds, err := s.child.ctl.Receive()
 		if err != nil {
 			return
 		}
@@ -289,8 +292,8 @@ func (s *session) read() {
 }
 
 // open serves the doors and lets the harness start.
-func (s *session) open(ctx context.Context, wg *sync.WaitGroup, d *doorsReady, fds []*os.File, ln []published) error {
-	defer closeAll(fds)
+func (s *session) open(ctx context.Context, wg *sync.WaitGroup, d *control.DoorsReady, fds []*os.File, ln []published) error {
+	defer control.CloseAll(fds)
 	log := s.b.log()
 	for _, n := range d.Notes {
 		log.Warn("capture", slog.String("note", n))
@@ -301,14 +304,14 @@ func (s *session) open(ctx context.Context, wg *sync.WaitGroup, d *doorsReady, f
 	for _, p := range ln {
 		wg.Go(func() { s.servePublished(ctx, p) })
 	}
-	if err := s.child.ctl.send(message{Go: &goAhead{Env: s.environment(d.ProxyPort)}}); err != nil {
+	if err := s.child.ctl.Send(control.Message{Go: &control.GoAhead{Env: s.environment(d.ProxyPort)}}); err != nil {
 		return s.diedEarly(err)
 	}
 	return nil
 }
 
 // setUpError turns the init's report into what to tell the person.
-func setUpError(f *failReport) error {
+func setUpError(f *control.FailReport) error {
 	what := fmt.Sprintf("sandbox set-up failed at %s: %s", f.Step, f.Err)
 	switch f.Errno {
 	case 0:

@@ -3,12 +3,13 @@ package process
 import (
 	"os"
 	"os/signal"
-	"runtime"
 	"strconv"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/internal/foreground"
 )
 
 // The harness is a job of its own on the launcher's terminal, as if a shell had
@@ -40,7 +41,7 @@ func openTerminal() *terminal {
 
 // owned reports whether the launcher's group holds the terminal.
 func (t *terminal) owned() bool {
-	return t != nil && foregroundOf(t.f) == unix.Getpgrp()
+	return t != nil && foreground.Of(t.f) == unix.Getpgrp()
 }
 
 // takeBack gives the terminal back to the launcher's group when it is held by
@@ -54,50 +55,15 @@ func (t *terminal) takeBack(restore bool) {
 		return
 	}
 	fd := int(t.f.Fd())
-	if g := foregroundOf(t.f); g != unix.Getpgrp() {
+	if g := foreground.Of(t.f); g != unix.Getpgrp() {
 		if g > 0 && unix.Kill(-g, 0) == nil {
 			return // somebody else's by now: the person's shell
 		}
-		setForeground(fd, unix.Getpgrp())
+		foreground.Set(t.f, unix.Getpgrp())
 	}
 	if restore && t.state != nil {
-		withoutTTOU(func() { unix.IoctlSetTermios(fd, unix.TCSETS, t.state) }) //nolint:errcheck // best effort
+		foreground.Quietly(func() { unix.IoctlSetTermios(fd, unix.TCSETS, t.state) }) //nolint:errcheck // best effort
 	}
-}
-
-func foregroundOf(f *os.File) int {
-	g, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
-	if err != nil {
-		return -1
-	}
-	return g
-}
-
-// foreground reports the process group that holds the terminal, as numbered
-// inside; 0 when it is outside or there is no terminal.
-func (in *initProcess) foreground() int {
-	if in.tty == nil {
-		return 0
-	}
-	return foregroundOf(in.tty)
-}
-
-// setForeground gives the terminal to group. The caller is in the background,
-// where that would stop it, so the signal is blocked meanwhile.
-func setForeground(fd, group int) {
-	withoutTTOU(func() { unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, group) }) //nolint:errcheck // the terminal is gone
-}
-
-func withoutTTOU(fn func()) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	var set, old unix.Sigset_t
-	set.Val[0] = 1 << (uint(unix.SIGTTOU) - 1)
-	if unix.PthreadSigmask(unix.SIG_BLOCK, &set, &old) != nil {
-		return
-	}
-	fn()
-	unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) //nolint:errcheck // restores what it just reported
 }
 
 // stopSelf stops the launcher's process group with sig, as the terminal would

@@ -1,4 +1,4 @@
-package process
+package inside
 
 import (
 	"errors"
@@ -10,17 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// privateRoots are directories where other programs keep sockets and hand-over
-// files. Inside, each is an empty file system of its own.
-//
-// Threat: the harness connects to a daemon that acts outside (docker, dbus,
-// X11, resolved, nscd, an ssh or gpg agent) through its socket, which no
-// network namespace covers -> the directories where such sockets live are not
-// there; what the person named is brought back without sockets; sockets
-// elsewhere are masked (mask_linux.go). Left over: a socket that appears
-// elsewhere after the start, on kernels whose Landlock does not know sockets.
-var privateRoots = []string{"/tmp", "/var/tmp", "/run", "/var/run"}
 
 // mountWalls builds the file-system walls. Order matters: everything that is
 // brought back is picked up before anything is hidden.
@@ -48,7 +37,7 @@ func (in *initProcess) mountWalls() error {
 		{"sockets", in.maskSockets},
 	}
 	for _, s := range steps {
-		if in.cfg.Skip[s.name] {
+		if in.skips(s.name) {
 			continue
 		}
 		if err := s.do(p); err != nil {
@@ -105,12 +94,12 @@ func (in *initProcess) mountProc(*picked) error {
 	if err := t.attach("/proc"); err != nil {
 		return err
 	}
-	if !in.cfg.Skip["pids"] {
+	if !in.skips("pids") {
 		if err := in.limitProcesses(); err != nil {
 			return err
 		}
 	}
-	if in.cfg.Skip["procsys"] {
+	if in.skips("procsys") {
 		return nil
 	}
 	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"} {
@@ -193,4 +182,24 @@ func below(path string, roots []string) bool {
 		}
 	}
 	return false
+}
+
+// bringBack attaches the binds.
+func (in *initProcess) bringBack(p *picked) error {
+	for i, b := range in.cfg.Plan.Binds {
+		if p.binds[i] < 0 {
+			continue
+		}
+		if fi, err := os.Lstat(b.Path); err == nil && fi.Mode()&os.ModeSymlink != 0 {
+			p.binds[i].discard() // an outer bind brought the link, and what it leads to is a bind as well
+			continue
+		}
+		if err := mountPoint(b.Path, b.Dir); err != nil {
+			return err
+		}
+		if err := p.binds[i].attach(b.Path); err != nil {
+			return err
+		}
+	}
+	return nil
 }

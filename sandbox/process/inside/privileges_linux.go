@@ -1,25 +1,21 @@
-package process
+package inside
 
 import (
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"egressd/internal/kernelversion"
 	"egressd/internal/seccomp"
 )
 
 // reservedPids are those below which the kernel does not start over.
 const reservedPids = 300
-
-// maxProcesses bounds processes and threads inside: far more than a build or a
-// browser needs, far fewer than a fork bomb.
-const maxProcesses = 4096
 
 // errOtherThreads means that this process cannot change the credentials of its
 // other threads (a binary linked with cgo) and must execute itself again.
@@ -30,22 +26,10 @@ var errOtherThreads = errors.New("other threads keep their capabilities")
 // host, so there it is left alone and RLIMIT_NPROC, which does not bind uid 0,
 // is all there is.
 func (in *initProcess) limitProcesses() error {
-	if !kernelAtLeast(6, 14) {
+	if !kernelversion.AtLeast(6, 14) {
 		return nil
 	}
 	return os.WriteFile("/proc/sys/kernel/pid_max", []byte(strconv.Itoa(in.cfg.Processes+reservedPids)), 0)
-}
-
-func kernelAtLeast(major, minor int) bool {
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return false
-	}
-	a, rest, _ := strings.Cut(unix.ByteSliceToString(u.Release[:]), ".")
-	b, _, _ := strings.Cut(rest, ".")
-	x, errX := strconv.Atoi(a)
-	y, errY := strconv.Atoi(strings.TrimRight(b, "-+abcdefghijklmnopqrstuvwxyz"))
-	return errX == nil && errY == nil && (x > major || x == major && y >= minor)
 }
 
 // dropCapabilities throws every capability away for good, for this thread and
@@ -57,7 +41,7 @@ func kernelAtLeast(major, minor int) bool {
 // make uid 0 special locked off. Left over: a uid 0 owns files of uid 0.
 func (in *initProcess) dropCapabilities() error {
 	// Daemons' keys sit in the session's and the user's keyrings.
-	if !in.cfg.Skip["keyring"] {
+	if !in.skips("keyring") {
 		if err := joinSessionKeyring(); err != nil {
 			return fmt.Errorf("session keyring: %w", err)
 		}
@@ -65,7 +49,7 @@ func (in *initProcess) dropCapabilities() error {
 	if err := in.setLimits(); err != nil {
 		return err
 	}
-	if in.cfg.Skip["caps"] {
+	if in.skips("caps") {
 		return nil
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
@@ -135,7 +119,7 @@ func (in *initProcess) setLimits() error {
 // confine puts up the walls that need no capability, on this thread and what
 // it starts; the system-call filter covers every thread.
 func (in *initProcess) confine() error {
-	if !in.cfg.Skip["dumpable"] {
+	if !in.skips("dumpable") {
 		// Nobody inside may look into the init's memory or descriptors.
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 			return fmt.Errorf("dumpable: %w", err)
@@ -144,12 +128,12 @@ func (in *initProcess) confine() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
-	if !in.cfg.Skip["landlock"] {
+	if !in.skips("landlock") {
 		if err := scopeLandlock(); err != nil {
 			return fmt.Errorf("landlock: %w", err)
 		}
 	}
-	if in.cfg.Skip["seccomp"] {
+	if in.skips("seccomp") {
 		return nil
 	}
 	if err := seccomp.Install(); err != nil {

@@ -1,4 +1,4 @@
-package process
+package inside
 
 import (
 	"errors"
@@ -8,6 +8,10 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/internal/foreground"
+	"egressd/internal/lookpath"
+	"egressd/sandbox/process/control"
 )
 
 // childState is what wait4 reports about one process.
@@ -20,19 +24,19 @@ type childState struct {
 func (in *initProcess) run() int {
 	pid, err := in.startHarness()
 	if err != nil {
-		code := exitCodeOf(err)
+		code := lookpath.ExitCode(err)
 		fmt.Fprintf(os.Stderr, "launch: %v\n", err)
-		in.ctl.send(message{Exited: &exitReport{Code: code, NotRun: true}}) //nolint:errcheck // gone
+		in.ctl.Send(control.Message{Exited: &control.ExitReport{Code: code, NotRun: true}}) //nolint:errcheck // gone
 		return 0
 	}
 	states := make(chan childState)
-	orders := make(chan message)
+	orders := make(chan control.Message)
 	go in.reap(states)
 	go in.listen(orders)
 	return in.serve(pid, states, orders)
 }
 
-func (in *initProcess) serve(pid int, states <-chan childState, orders <-chan message) int {
+func (in *initProcess) serve(pid int, states <-chan childState, orders <-chan control.Message) int {
 	group := pid // that holds the terminal while the harness is stopped
 	for {
 		select {
@@ -43,11 +47,11 @@ func (in *initProcess) serve(pid int, states <-chan childState, orders <-chan me
 				if g := in.foreground(); g > 0 {
 					group = g
 				}
-				if in.ctl.send(message{Stopped: &stopReport{Sig: st.status.StopSignal()}}) != nil {
+				if in.ctl.Send(control.Message{Stopped: &control.StopReport{Sig: st.status.StopSignal()}}) != nil {
 					return initCrashed
 				}
 			case st.status.Exited(), st.status.Signaled():
-				if in.ctl.send(message{Exited: exited(st.status)}) != nil {
+				if in.ctl.Send(control.Message{Exited: exited(st.status)}) != nil {
 					return initCrashed
 				}
 				return 0
@@ -61,11 +65,11 @@ func (in *initProcess) serve(pid int, states <-chan childState, orders <-chan me
 	}
 }
 
-func exited(st syscall.WaitStatus) *exitReport {
+func exited(st syscall.WaitStatus) *control.ExitReport {
 	if st.Signaled() {
-		return &exitReport{Code: exitSignal + int(st.Signal()), Signal: st.Signal()}
+		return &control.ExitReport{Code: 128 + int(st.Signal()), Signal: st.Signal()}
 	}
-	return &exitReport{Code: st.ExitStatus()}
+	return &control.ExitReport{Code: st.ExitStatus()}
 }
 
 // reap waits for every process inside; orphans end up with pid 1.
@@ -85,11 +89,11 @@ func (in *initProcess) reap(states chan<- childState) {
 
 // listen passes the supervisor's orders on; it closes the channel when the
 // supervisor is gone.
-func (in *initProcess) listen(orders chan<- message) {
+func (in *initProcess) listen(orders chan<- control.Message) {
 	defer close(orders)
 	for {
-		m, fds, err := in.ctl.receive()
-		closeAll(fds)
+		m, fds, err := in.ctl.Receive()
+		control.CloseAll(fds)
 		if err != nil {
 			return
 		}
@@ -97,7 +101,16 @@ func (in *initProcess) listen(orders chan<- message) {
 	}
 }
 
-func (in *initProcess) obey(m message, pid, group int) {
+// foreground reports the process group that holds the terminal, as numbered
+// inside; 0 when it is outside or there is no terminal.
+func (in *initProcess) foreground() int {
+	if in.tty == nil {
+		return 0
+	}
+	return foreground.Of(in.tty)
+}
+
+func (in *initProcess) obey(m control.Message, pid, group int) {
 	switch {
 	case m.Signal != nil && m.Signal.All:
 		syscall.Kill(-1, m.Signal.Sig)    //nolint:errcheck // nobody left is fine
@@ -109,7 +122,7 @@ func (in *initProcess) obey(m message, pid, group int) {
 		}
 	case m.Resume != nil:
 		if m.Resume.Foreground && in.tty != nil {
-			setForeground(int(in.tty.Fd()), group)
+			foreground.Set(in.tty, group)
 		}
 		syscall.Kill(-pid, syscall.SIGCONT) //nolint:errcheck // it has just ended
 		if group != pid {
@@ -125,7 +138,7 @@ func (in *initProcess) startHarness() (int, error) {
 	if err := os.Chdir(in.cfg.Dir); err != nil {
 		return 0, fmt.Errorf("working directory: %w", err)
 	}
-	path, err := lookPath(in.cfg.Argv[0], in.cfg.Dir, in.cfg.Path)
+	path, err := lookpath.Find(in.cfg.Argv[0], in.cfg.Dir, in.cfg.Path)
 	if err != nil {
 		return 0, err
 	}
@@ -147,16 +160,16 @@ func (in *initProcess) startHarness() (int, error) {
 
 // dial connects to a server inside and passes the connection to the
 // supervisor.
-func (in *initProcess) dial(o dialOrder) {
+func (in *initProcess) dial(o control.DialOrder) {
 	f, err := dialLoopback(o.Port)
-	out := dialOutcome{ID: o.ID}
+	out := control.DialOutcome{ID: o.ID}
 	if err != nil {
 		out.Err = err.Error()
-		in.ctl.send(message{Dialled: &out}) //nolint:errcheck // gone
+		in.ctl.Send(control.Message{Dialled: &out}) //nolint:errcheck // gone
 		return
 	}
 	defer f.Close()
-	in.ctl.send(message{Dialled: &out}, int(f.Fd())) //nolint:errcheck // gone
+	in.ctl.Send(control.Message{Dialled: &out}, int(f.Fd())) //nolint:errcheck // gone
 }
 
 // dialLoopback connects to port on 127.0.0.1, else on ::1. Loopback answers at

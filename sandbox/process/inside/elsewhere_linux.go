@@ -1,4 +1,4 @@
-package process
+package inside
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/internal/mountinfo"
 )
 
 // kernelFiles are the magic numbers (linux/magic.h) of file systems that stand
@@ -35,19 +37,19 @@ func (in *initProcess) forbidDevices(*picked) error {
 // mount is covered by an empty file system. Left over: nothing that can be
 // reached by a path.
 func (in *initProcess) coverElsewhere(*picked) error {
-	mounts, err := readMounts()
+	mounts, err := mountinfo.Read()
 	if err != nil {
 		return err
 	}
 	for _, m := range mounts {
-		if within(m.point, "/proc") || within(m.point, "/sys") || within(m.point, "/dev") {
+		if mountinfo.Within(m.Point, "/proc") || mountinfo.Within(m.Point, "/sys") || mountinfo.Within(m.Point, "/dev") {
 			continue // ours by now
 		}
 		var st unix.Statfs_t
-		if unix.Statfs(m.point, &st) != nil || !kernelFiles[int64(st.Type)] {
+		if unix.Statfs(m.Point, &st) != nil || !kernelFiles[int64(st.Type)] {
 			continue // another kind, behind a private root, or out of reach
 		}
-		if err := cover(m.point); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+		if err := cover(m.Point); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 	}

@@ -1,8 +1,11 @@
 //go:build unix
 
-package process
+// Package lookpath finds the file of a program as a shell does, for another
+// directory and PATH than this process has.
+package lookpath
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,10 +21,10 @@ type notFoundError struct{ name string }
 func (e *notFoundError) Error() string { return e.name + ": command not found" }
 func (e *notFoundError) Unwrap() error { return fs.ErrNotExist }
 
-// lookPath finds the file of program name as a shell does: a name with a slash
+// Find reports the file of program name as a shell does: a name with a slash
 // is a path, another one is looked for in list (PATH). Relative paths start at
 // dir.
-func lookPath(name, dir, list string) (string, error) {
+func Find(name, dir, list string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
@@ -61,4 +64,12 @@ func executable(path string) error {
 		return &fs.PathError{Op: "exec", Path: path, Err: err}
 	}
 	return nil
+}
+
+// ExitCode is a shell's exit code for a program that could not be executed.
+func ExitCode(err error) int {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return 127
+	}
+	return 126
 }

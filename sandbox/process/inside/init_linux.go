@@ -1,4 +1,4 @@
-package process
+package inside
 
 import (
 	"errors"
@@ -7,12 +7,14 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"egressd/netns"
+	"egressd/sandbox/process/control"
 )
 
 // controlFD is the control socket's descriptor in the init; handOverFD that of
@@ -27,21 +29,15 @@ const initCrashed = 125
 
 // initProcess is pid 1 inside.
 type initProcess struct {
-	cfg config
+	cfg control.Config
 	env []string // the harness's
-	ctl *conn
+	ctl *control.Conn
 	tty *os.File // the controlling terminal; nil: none
 }
 
-// handOver is what the second execve needs to know.
-type handOver struct {
-	Config config
-	Env    []string
-}
-
-// runInit is the init's main function. It returns when the harness has ended
+// run is the init's main function. It returns when the harness has ended
 // or the supervisor is gone; the kernel then kills whatever is left inside.
-func runInit(args []string) int {
+func run(args []string) int {
 	runtime.LockOSThread() // credentials belong to threads; this one forks the harness
 	again := len(args) == 1 && args[0] == "again"
 	// Threat: a descriptor that the launcher inherited (a socket, a directory
@@ -52,7 +48,7 @@ func runInit(args []string) int {
 	if err := unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return initCrashed
 	}
-	in := &initProcess{ctl: &conn{fd: controlFD}}
+	in := &initProcess{ctl: &control.Conn{FD: controlFD}}
 	var err error
 	if again {
 		err = in.takeOver()
@@ -81,17 +77,20 @@ type stepError struct {
 func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
 
+// skips reports whether a wall is left out, which only tests do.
+func (in *initProcess) skips(wall string) bool { return slices.Contains(in.cfg.Skip, wall) }
+
 func (in *initProcess) fail(e *stepError) {
-	r := failReport{Step: e.step, Err: e.err.Error()}
+	r := control.FailReport{Step: e.step, Err: e.err.Error()}
 	errors.As(e.err, &r.Errno)
-	in.ctl.send(message{Failed: &r}) //nolint:errcheck // the supervisor is gone then
+	in.ctl.Send(control.Message{Failed: &r}) //nolint:errcheck // the supervisor is gone then
 }
 
 // setUp builds every wall, in this order: doors and mounts (which need
 // capabilities), the supervisor's go-ahead, no capabilities, the filter.
 func (in *initProcess) setUp() error {
-	m, fds, err := in.ctl.receive()
-	closeAll(fds)
+	m, fds, err := in.ctl.Receive()
+	control.CloseAll(fds)
 	if err != nil || m.Config == nil {
 		return &stepError{"configuration", errors.Join(err, io.ErrUnexpectedEOF)}
 	}
@@ -105,8 +104,8 @@ func (in *initProcess) setUp() error {
 	if err := in.mountWalls(); err != nil {
 		return &stepError{"mounts", err}
 	}
-	m, fds, err = in.ctl.receive()
-	closeAll(fds)
+	m, fds, err = in.ctl.Receive()
+	control.CloseAll(fds)
 	if err != nil || m.Go == nil {
 		return &stepError{"go-ahead", errors.Join(err, io.ErrUnexpectedEOF)}
 	}
@@ -130,7 +129,7 @@ func (in *initProcess) sendDoors() error {
 		return err
 	}
 	defer d.Close() //nolint:errcheck // copies; the supervisor has its own
-	r := doorsReady{Mode: d.Mode, ProxyPort: d.ProxyPort, Transparent: len(d.Transparent), Refusals: d.Refusals != nil, Notes: d.Notes}
+	r := control.DoorsReady{Mode: d.Mode, ProxyPort: d.ProxyPort, Transparent: len(d.Transparent), Refusals: d.Refusals != nil, Notes: d.Notes}
 	files := []*os.File{d.Proxy, d.DNSTCP, d.DNSUDP}
 	if d.Refusals != nil {
 		files = append(files, d.Refusals)
@@ -141,7 +140,7 @@ func (in *initProcess) sendDoors() error {
 		if err != nil {
 			return err
 		}
-		defer closeAll(ls)
+		defer control.CloseAll(ls)
 		for range ls {
 			r.Localhost = append(r.Localhost, port)
 		}
@@ -151,7 +150,7 @@ func (in *initProcess) sendDoors() error {
 	for i, f := range files {
 		fds[i] = int(f.Fd())
 	}
-	return in.ctl.send(message{Doors: &r}, fds...)
+	return in.ctl.Send(control.Message{Doors: &r}, fds...)
 }
 
 func listenLocalhost(port uint16) ([]*os.File, error) {
@@ -177,16 +176,13 @@ func (in *initProcess) openTerminal() {
 // again executes this program a second time, which leaves only this thread's
 // (empty) capabilities. It returns only when that failed.
 func (in *initProcess) again() error {
-	state, err := encode(&handOver{Config: in.cfg, Env: in.env})
-	if err != nil {
-		return err
-	}
+	state := control.HandOver{Config: in.cfg, Env: in.env}
 	fd, err := unix.MemfdCreate("state", 0)
 	if err != nil {
 		return fmt.Errorf("memfd: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "state")
-	if _, err := f.WriteAt(state, 0); err != nil {
+	if _, err := f.WriteAt(state.Encode(), 0); err != nil {
 		return err
 	}
 	if _, err := unix.FcntlInt(controlFD, unix.F_SETFD, 0); err != nil {
@@ -200,19 +196,19 @@ func (in *initProcess) again() error {
 	if err != nil {
 		return err
 	}
-	return syscall.Exec("/proc/self/exe", []string{stageName, "again"}, []string{})
+	return syscall.Exec("/proc/self/exe", []string{Name, "again"}, []string{})
 }
 
 // takeOver goes on after the second execve.
 func (in *initProcess) takeOver() error {
 	f := os.NewFile(handOverFD, "state")
 	defer f.Close()
-	data, err := io.ReadAll(io.NewSectionReader(f, 0, maxMessageBytes))
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, control.MaxBytes))
 	if err != nil {
 		return &stepError{"hand-over", err}
 	}
-	var state handOver
-	if err := decode(data, &state); err != nil {
+	var state control.HandOver
+	if err := state.Decode(data); err != nil {
 		return &stepError{"hand-over", err}
 	}
 	in.cfg, in.env = state.Config, state.Env

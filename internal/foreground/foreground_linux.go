@@ -1,0 +1,40 @@
+// Package foreground reads and sets which process group holds a terminal.
+package foreground
+
+import (
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Of reports the process group that holds terminal f, -1 when f is none; 0 is
+// a group of another process namespace.
+func Of(f *os.File) int {
+	g, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	if err != nil {
+		return -1
+	}
+	return g
+}
+
+// Set gives terminal f to group. The caller may be in the background. A
+// terminal that is gone is no error.
+func Set(f *os.File, group int) {
+	fd := int(f.Fd())
+	Quietly(func() { unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, group) }) //nolint:errcheck // the terminal is gone
+}
+
+// Quietly runs fn, which changes the terminal, with the signal blocked that
+// stops a process of the background which does that.
+func Quietly(fn func()) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var set, old unix.Sigset_t
+	set.Val[0] = 1 << (uint(unix.SIGTTOU) - 1)
+	if unix.PthreadSigmask(unix.SIG_BLOCK, &set, &old) != nil {
+		return
+	}
+	fn()
+	unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) //nolint:errcheck // restores what it just reported
+}

@@ -1,0 +1,114 @@
+// Package mountinfo reads which file systems this process sees, and where.
+package mountinfo
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Entry is one line of /proc/self/mountinfo.
+type Entry struct {
+	Device string // major:minor
+	Root   string // the directory of the file system that is mounted
+	Point  string // where
+}
+
+// Table is every mount, in the order in which they were made.
+type Table []Entry
+
+// Read reads the mounts of this process.
+func Read() (Table, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var t Table
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		w := strings.Fields(sc.Text())
+		if len(w) < 5 {
+			continue
+		}
+		t = append(t, Entry{Device: w[2], Root: unescape(w[3]), Point: unescape(w[4])})
+	}
+	return t, sc.Err()
+}
+
+// unescape undoes the octal escapes of mountinfo.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// Devices lists the devices of the file systems that hold dirs, or are mounted
+// below them.
+func (t Table) Devices(dirs []string) map[string]bool {
+	out := map[string]bool{}
+	for _, dir := range dirs {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		home := ""
+		for _, m := range t { // the innermost, and of those the uppermost, is last
+			if Within(m.Point, dir) {
+				out[m.Device] = true
+			}
+			if Within(dir, m.Point) && len(m.Point) >= len(home) {
+				home = m.Point
+			}
+		}
+		for _, m := range t {
+			if m.Point == home {
+				out[m.Device] = true
+			}
+		}
+	}
+	return out
+}
+
+// DeviceName spells a device as Entry.Device does.
+func DeviceName(major, minor uint32) string {
+	return strconv.Itoa(int(major)) + ":" + strconv.Itoa(int(minor))
+}
+
+// Aliases lists the other paths by which the file at path can be reached,
+// because its file system is mounted in more than one place.
+func (t Table) Aliases(path string) []string {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil {
+		return nil
+	}
+	var home *Entry
+	for i := range t {
+		if Within(path, t[i].Point) && (home == nil || len(t[i].Point) >= len(home.Point)) {
+			home = &t[i]
+		}
+	}
+	if home == nil {
+		return nil
+	}
+	inner := filepath.Join(home.Root, strings.TrimPrefix(path, home.Point))
+	var out []string
+	for _, m := range t {
+		if m.Device != home.Device || !Within(inner, m.Root) {
+			continue
+		}
+		alias := filepath.Join(m.Point, strings.TrimPrefix(inner, m.Root))
+		var other unix.Stat_t
+		if alias != path && unix.Lstat(alias, &other) == nil && other.Ino == st.Ino && other.Dev == st.Dev {
+			out = append(out, alias)
+		}
+	}
+	return out
+}
+
+// Within reports whether path is dir or lies below it.
+func Within(path, dir string) bool {
+	return dir == "/" || path == dir || strings.HasPrefix(path, dir+"/")
+}

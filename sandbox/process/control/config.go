@@ -1,0 +1,68 @@
+package control
+
+import "egressd/netns"
+
+// Config tells the init what to set up. It crosses the control socket, so
+// neither the init's argv nor its environment holds anything.
+type Config struct {
+	Argv []string
+	Path string // PATH
+	Dir  string // absolute
+	TmpDir,
+	RuntimeDir string // TMPDIR and XDG_RUNTIME_DIR of the harness; "" none
+
+	Capture   netns.Capture
+	Localhost []uint16 // ports to listen on at localhost inside
+
+	Plan    Plan
+	Protect []Guarded // files nobody inside may change
+
+	CA []byte // certificates in PEM for ca.pem; empty: no interception
+
+	Foreground bool // the harness gets the terminal
+	Controls   bool // the launcher has a controlling terminal
+
+	Processes int // most processes and threads inside
+
+	Skip []string // walls left out; tests only
+}
+
+// MaxMasks bounds how many sockets are masked. More than this many live sockets
+// outside the private roots is not a machine this was made for: the run is
+// refused.
+const MaxMasks = 4096
+
+// Plan is what the supervisor finds out for the init about the host's file
+// system, while the init starts.
+type Plan struct {
+	Roots   []string // directories that become private
+	Binds   []Bind   // what is brought back, outermost first
+	Masks   []string // sockets to hide
+	Devices []Device
+	Own     string  // the directory for the run's own files
+	Resolv  string  // the file behind /etc/resolv.conf; "" none
+	Hosts   *string // for /etc/hosts; nil: there is none
+}
+
+// Bind is something brought back into a private root.
+type Bind struct {
+	Path     string // where it appears
+	Source   string // the same, links resolved
+	Dir      bool
+	ReadOnly bool
+}
+
+// Device is a device node brought into the private /dev.
+type Device struct{ Source, Path string }
+
+// Guarded is a file that nobody inside may change.
+type Guarded struct {
+	File  string   // its real path
+	Names []string // other paths that lead to it: links, and other mounts of its file system
+}
+
+// HandOver is what an init that executes itself again must still know.
+type HandOver struct {
+	Config Config
+	Env    []string
+}

@@ -1,0 +1,90 @@
+// Package control is the talk between the supervisor of a run and its init:
+// the messages, how they look on the wire, and the socket that carries them.
+//
+// The init is pid 1 of every run and is waited for, so this package keeps to
+// what starts fast: no reflection, no poller.
+package control
+
+import (
+	"syscall"
+
+	"egressd/netns"
+)
+
+// Message is one step of the talk. Exactly one field is set.
+type Message struct {
+	// From the supervisor.
+	Born   *Born        // first: the ids are mapped
+	Config *Config      // what to set up
+	Go     *GoAhead     // the doors are served: start the harness
+	Signal *SignalOrder // pass a signal on
+	Resume *ResumeOrder // after a stop: go on
+	Dial   *DialOrder   // connect to a server inside
+
+	// From the init.
+	Doors   *DoorsReady  // with the listeners' descriptors
+	Stopped *StopReport  // the harness was stopped (Ctrl-Z)
+	Exited  *ExitReport  // the harness ended
+	Failed  *FailReport  // no harness was started
+	Dialled *DialOutcome // with the connection's descriptor
+}
+
+// Born tells the init that its user namespace knows its ids: only then has it
+// the rights that it sets everything up with.
+type Born struct {
+	Controls bool // the launcher has a controlling terminal
+}
+
+// GoAhead carries the harness's whole environment.
+type GoAhead struct{ Env []string }
+
+// SignalOrder asks for a signal to the harness's process group.
+type SignalOrder struct {
+	Sig syscall.Signal
+	All bool // every process inside, not just the harness
+}
+
+// ResumeOrder continues a stopped harness.
+type ResumeOrder struct{ Foreground bool }
+
+// DialOrder asks for a connection to a server inside.
+type DialOrder struct {
+	ID   uint64
+	Port uint16
+}
+
+// DialOutcome answers a DialOrder.
+type DialOutcome struct {
+	ID  uint64
+	Err string // "": the connection's descriptor comes with it
+}
+
+// DoorsReady describes the descriptors that come with it, in this order:
+// proxy, DNS over TCP, DNS over UDP, the refusal log (when there is one), the
+// transparent listeners, and the localhost listeners (two for each port that
+// was asked for at most).
+type DoorsReady struct {
+	Mode        netns.Mode
+	ProxyPort   uint16
+	Transparent int
+	Refusals    bool
+	Localhost   []uint16 // the port of each localhost listener
+	Notes       []string
+}
+
+// StopReport says what stopped the harness.
+type StopReport struct{ Sig syscall.Signal }
+
+// ExitReport says how the harness ended.
+type ExitReport struct {
+	Code   int            // exit code as in a shell
+	Signal syscall.Signal // what killed it; 0: it exited
+	NotRun bool           // the program could not be executed (126, 127)
+}
+
+// FailReport says which wall could not be built.
+type FailReport struct {
+	Step  string
+	Err   string
+	Errno syscall.Errno // 0 when it was no system call
+}

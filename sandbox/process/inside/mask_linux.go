@@ -1,0 +1,36 @@
+package inside
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"egressd/sandbox/process/control"
+)
+
+// maskSockets hides every planned socket that can still be seen behind an
+// empty file that nobody may open: connecting to it is refused.
+func (in *initProcess) maskSockets(*picked) error {
+	if len(in.cfg.Plan.Masks) > control.MaxMasks {
+		return errors.New("too many unix sockets outside /tmp and /run to hide them all")
+	}
+	var mask string
+	for _, path := range in.cfg.Plan.Masks {
+		if fi, err := os.Lstat(path); err != nil || fi.Mode().Type() != fs.ModeSocket {
+			continue // behind a private root, or gone
+		}
+		if mask == "" {
+			mask = "/dev/.masked"
+			if err := os.WriteFile(mask, nil, 0o000); err != nil {
+				return err
+			}
+		}
+		if err := bindOver(mask, path, true); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if mask == "" {
+		return nil
+	}
+	return os.Remove(mask)
+}
