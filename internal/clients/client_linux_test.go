@@ -111,6 +111,13 @@ func checkDenied(t *testing.T, s session, e ended, refusal string) {
 	if !regexp.MustCompile(refusal).MatchString(e.all()) {
 		t.Errorf("%v\nexit code %d after %v, want words /%s/\nstdout: %.3000s\nstderr: %.3000s", s.argv, e.code, e.took, refusal, e.stdout, e.stderr)
 	}
+	checkBlocked(t, s, e)
+}
+
+// checkBlocked tells that the gate recorded a denial of denied.test and let
+// nothing through to it.
+func checkBlocked(t *testing.T, s session, e ended) {
+	t.Helper()
 	if !slices.ContainsFunc(e.blocked, func(b string) bool { return strings.HasPrefix(b, deniedHost+":") }) {
 		t.Errorf("%v: the denial is not in the events: %v", s.argv, e.blocked)
 	}

@@ -121,6 +121,7 @@ type session struct {
 	argv     []string
 	captured bool // without proxy variables
 	stdin    string
+	outer    []string // variables of the user's shell, NAME=VALUE
 }
 
 // ended is how a session went.
@@ -157,6 +158,7 @@ func (s session) run(t *testing.T) ended {
 	ctx, cancel := context.WithTimeout(t.Context(), sessionTimeout)
 	defer cancel()
 	cmd := s.who.command(ctx, s.home, argv...)
+	cmd.Env = append(cmd.Env, s.outer...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(s.stdin), &stdout, &stderr
 	began := time.Now()

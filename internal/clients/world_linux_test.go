@@ -15,34 +15,36 @@ import (
 
 // Names of the world. Each has an address of its own.
 const (
-	webHost    = "web.test"
-	gitHost    = "git.test"
-	sshHost    = "ssh.test"
-	pypiHost   = "pypi.test"
-	npmHost    = "npm.test"
-	goHost     = "goproxy.test"
-	crateHost  = "crates.test"
-	dbHost     = "db.test"
-	cacheHost  = "cache.test"
-	claudeHost = "api.anthropic.com"
-	openaiHost = "api.openai.com"
-	deniedHost = "denied.test"
+	webHost     = "web.test"
+	gitHost     = "git.test"
+	sshHost     = "ssh.test"
+	pypiHost    = "pypi.test"
+	npmHost     = "npm.test"
+	goHost      = "goproxy.test"
+	crateHost   = "crates.test"
+	dbHost      = "db.test"
+	cacheHost   = "cache.test"
+	claudeHost  = "api.anthropic.com"
+	openaiHost  = "api.openai.com"
+	chatgptHost = "chatgpt.com"
+	deniedHost  = "denied.test"
 )
 
 // addresses are where the names live; deniedHost's is the canary's.
 var addresses = map[string]string{
-	webHost:    "127.10.0.1",
-	gitHost:    "127.10.0.2",
-	sshHost:    "127.10.0.3",
-	pypiHost:   "127.10.0.4",
-	npmHost:    "127.10.0.5",
-	goHost:     "127.10.0.6",
-	crateHost:  "127.10.0.7",
-	dbHost:     "127.10.0.8",
-	cacheHost:  "127.10.0.9",
-	claudeHost: "127.10.0.10",
-	openaiHost: "127.10.0.11",
-	deniedHost: "127.10.9.9",
+	webHost:     "127.10.0.1",
+	gitHost:     "127.10.0.2",
+	sshHost:     "127.10.0.3",
+	pypiHost:    "127.10.0.4",
+	npmHost:     "127.10.0.5",
+	goHost:      "127.10.0.6",
+	crateHost:   "127.10.0.7",
+	dbHost:      "127.10.0.8",
+	cacheHost:   "127.10.0.9",
+	claudeHost:  "127.10.0.10",
+	openaiHost:  "127.10.0.11",
+	chatgptHost: "127.10.0.12",
+	deniedHost:  "127.10.9.9",
 }
 
 // canaryPorts are where the canary waits for connections that must not come.
@@ -75,6 +77,7 @@ func newWorld(base string) (*world, error) {
 	}
 	w := &world{ca: ca, mux: http.NewServeMux()}
 	w.routeWeb()
+	w.routeModels()
 	for name, addr := range addresses {
 		switch name {
 		case deniedHost:
@@ -188,3 +191,6 @@ func hostFlags() []string {
 func url(host string, path ...string) string {
 	return "https://" + host + "/" + strings.Join(path, "/")
 }
+
+// fillCA puts the CA's file where a flag's value says {ca}.
+func fillCA(s string) string { return strings.ReplaceAll(s, "{ca}", env.world.ca.file) }
