@@ -1,3 +1,5 @@
+// Package gateflags turns the policy flags of a command line (--allow, --deny,
+// --preset, --policy, --host, --audit) into one compiled policy.
 package gateflags
 
 import (
@@ -46,7 +48,7 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 const HostInternal = "host.internal"
 
 // Document reports the flags as policy text, each entry with its place: the
-// flag and the how-manieth it was.
+// flag, and which of its values in order.
 func (f *Flags) Document() *policy.Document {
 	d := &policy.Document{
 		Allow:   entries("--allow", f.Allow, Split),
@@ -99,9 +101,9 @@ func entries(name string, values []string, split func(string) []string) []policy
 }
 
 func splitNames(s string) []string {
-	var out []string
-	for _, p := range strings.Split(s, ",") {
-		out = append(out, strings.TrimSpace(p))
+	out := strings.Split(s, ",")
+	for i := range out {
+		out[i] = strings.TrimSpace(out[i])
 	}
 	return out
 }

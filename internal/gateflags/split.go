@@ -1,5 +1,3 @@
-// Package gateflags turns the policy flags of a command line (--allow, --deny,
-// --preset, --policy, --host, --audit) into one compiled policy.
 package gateflags
 
 import "strings"
@@ -41,19 +39,10 @@ func Split(list string) []string {
 
 // isPorts reports whether s is a port or a range of ports.
 func isPorts(s string) bool {
-	for _, c := range s {
-		if c != '-' && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != "" && s[0] != '-'
+	return s != "" && s[0] != '-' && strings.Trim(s, "0123456789-") == ""
 }
 
+// isMethod reports whether s may be an HTTP method as a rule spells it.
 func isMethod(s string) bool {
-	for _, c := range s {
-		if c < 'A' || c > 'Z' {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
 }

@@ -25,6 +25,7 @@ func TestSplit(t *testing.T) {
 		{"[2001:db8::1]:443,80,x", []string{"[2001:db8::1]:443,80", "x"}},
 		{"203.0.113.0/24:5432,.example.com", []string{"203.0.113.0/24:5432", ".example.com"}},
 		{"GET,POST https://h.example.com/**", []string{"GET,POST https://h.example.com/**"}},
+		{"M-SEARCH,GET https://h/**", []string{"M-SEARCH,GET https://h/**"}},
 		{"x,GET,POST https://h/**", []string{"x", "GET,POST https://h/**"}},
 		{"GET https://h/a,b", []string{"GET https://h/a,b"}}, // a comma is legal in a path
 		{"LOCALHOST,x", []string{"LOCALHOST", "x"}},

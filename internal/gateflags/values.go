@@ -45,7 +45,7 @@ func Loopback(s string) (netip.AddrPort, error) {
 // Port reads a port, 1 to 65535.
 func Port(s string) (uint16, error) {
 	n, err := strconv.ParseUint(s, 10, 16)
-	if err != nil || n == 0 || s[0] == '0' || s[0] == '+' {
+	if err != nil || n == 0 || s[0] == '0' {
 		return 0, fmt.Errorf("%q is not a port: write 1 to 65535", s)
 	}
 	return uint16(n), nil

@@ -3,14 +3,18 @@
 package summary
 
 import (
+	"strings"
 	"sync"
 
 	"egressd/event"
+	"egressd/policy"
 )
 
-// maxKeys bounds each table of a Collector; what does not fit is counted
-// together.
-const maxKeys = 4096
+// Implementation constants that bound a Collector.
+const (
+	maxKeys      = 4096 // of each table; what does not fit is counted together
+	maxTextBytes = 512  // of a host or path: more than is printed of it
+)
 
 // key is one line of the summary.
 type key struct {
@@ -67,8 +71,8 @@ func (c *Collector) connected(e event.Event) {
 	k := key{host: host(e), port: e.Port, proto: e.Proto}
 	if e.Decision != event.Allowed {
 		k.reason = e.Reason
-		if e.Method != "" && (e.Reason == "method_not_listed" || e.Reason == "path_not_listed") {
-			k.method, k.path = e.Method, e.Path
+		if reason, _ := Reason(e.Reason); reason == policy.ReasonMethodNotListed || reason == policy.ReasonPathNotListed {
+			k.method, k.path = clip(e.Method), clip(e.Path)
 		}
 		c.block(k, e)
 		return
@@ -112,7 +116,15 @@ func (c *Collector) add(table *map[key]*total, k key) *total {
 // host reports what a person would call e's destination.
 func host(e event.Event) string {
 	if e.Host != "" {
-		return e.Host
+		return clip(e.Host)
 	}
 	return e.Addr
+}
+
+// clip keeps of a client's text what can be printed, and lets go of the rest.
+func clip(s string) string {
+	if len(s) <= maxTextBytes {
+		return s
+	}
+	return strings.Clone(s[:maxTextBytes])
 }

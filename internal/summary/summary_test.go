@@ -116,6 +116,24 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+// A client chooses hosts and paths: long ones do not stay in memory.
+func TestLongTextIsCut(t *testing.T) {
+	var c Collector
+	long := strings.Repeat("x", 100_000)
+	request := flow("a.test", 443, "path_not_listed")
+	request.Method, request.Path = "GET", "/"+long
+	for _, e := range []event.Event{flow(long, 443, "http_request_error"), request} {
+		if err := c.Emit(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k, total := range c.blocked {
+		if n := len(k.host) + len(k.path) + len(total.suggest); n > 2*maxTextBytes {
+			t.Errorf("%d bytes are kept of one line", n)
+		}
+	}
+}
+
 func TestFlags(t *testing.T) {
 	for _, tt := range []struct {
 		in   []string
