@@ -3,9 +3,9 @@
 //
 // Threat: whoever gets hold of the CA impersonates any site to the programs that
 // trust it -> its key is made for one session, never leaves memory and is never
-// written; the certificate lives for days and carries critical name constraints
-// for the intercepted hosts -> a client that ignores name constraints trusts it
-// for more, within that session.
+// written; the certificate carries critical name constraints for the intercepted
+// hosts -> a client that ignores name constraints trusts it for more, within that
+// session.
 package ca
 
 import (
@@ -29,7 +29,7 @@ import (
 
 // Implementation constants.
 const (
-	caLife   = 8 * 24 * time.Hour // longer than any session may last
+	caLife   = 365 * 24 * time.Hour // nothing can be intercepted in a session that is older
 	leafLife = 24 * time.Hour
 	backdate = time.Hour // for clients whose clock is slow
 	leafMax  = 1024      // leaves kept
@@ -81,7 +81,8 @@ func newAt(hosts []string, now func() time.Time) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session CA: %w", err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, a.template(), a.template(), key.Public(), key)
+	template := a.template()
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return nil, fmt.Errorf("session CA: %w", err)
 	}
@@ -93,6 +94,7 @@ func newAt(hosts []string, now func() time.Time) (*Authority, error) {
 	return a, nil
 }
 
+// permit adds host to what the name constraints allow.
 func (a *Authority) permit(host string) error {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		a.nets = append(a.nets, addr.Unmap())
@@ -108,6 +110,7 @@ func (a *Authority) permit(host string) error {
 	return nil
 }
 
+// template is the CA certificate before it is signed.
 func (a *Authority) template() *x509.Certificate {
 	now := a.now()
 	t := &x509.Certificate{
@@ -141,6 +144,8 @@ func (a *Authority) template() *x509.Certificate {
 	return t
 }
 
+// serial reports a random serial number, positive and of full length (RFC 5280
+// section 4.1.2.2).
 func serial() *big.Int {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b) // never fails (Go 1.24)

@@ -120,6 +120,23 @@ func TestLeavesAreBoundedAndRenewed(t *testing.T) {
 	}
 }
 
+// An agent may be left running for weeks.
+func TestLongSession(t *testing.T) {
+	now := time.Now()
+	a, err := newAt([]string{"example.com"}, func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(30 * 24 * time.Hour)
+	c, err := a.Leaf("example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := verify(t, a, c, "example.com", now); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestBundle(t *testing.T) {
 	a, err := New([]string{"example.com"})
 	if err != nil {

@@ -44,6 +44,7 @@ func (a *Authority) slot(host string) *leaf {
 	return l
 }
 
+// sign makes a leaf for host, whatever the constraints say.
 func (a *Authority) sign(host string) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

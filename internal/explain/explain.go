@@ -117,10 +117,11 @@ func Judge(p *policy.Policy, t Target) (policy.Request, policy.Decision) {
 	}
 	if d.Verdict == policy.Intercept && t.Method != "" || t.wire == policy.WireHTTP && d.Needs == policy.WireHTTP {
 		r.Method, r.Path = t.Method, t.Path
-		d.Reason, d.Rule = p.Decide(r).Reason, p.Decide(r).Rule
-		if in := p.Decide(r); !in.Allowed() {
+		in := p.Decide(r)
+		if !in.Allowed() {
 			return r, in
 		}
+		d.Reason, d.Rule = in.Reason, in.Rule // the verdict stays: TLS is opened first
 	}
 	if t.wire != policy.WireUnseen && d.Needs != policy.WireUnseen {
 		w := r

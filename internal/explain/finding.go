@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"runtime/debug"
 	"strings"
 
 	"egressd/internal/kernel"
@@ -22,20 +21,4 @@ func Finding(f kernel.Finding) string {
 		text += "      fix:\n        " + strings.ReplaceAll(strings.TrimSpace(f.Fix), "\n", "\n        ") + "\n"
 	}
 	return text
-}
-
-// Version reports what was built, and from which commit where that is known.
-func Version() string {
-	version, commit := "(devel)", ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if v := info.Main.Version; v != "" {
-			version = v
-		}
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				commit = " " + s.Value
-			}
-		}
-	}
-	return version + commit
 }

@@ -259,5 +259,5 @@ func tokenByte(c byte) bool {
 	case '0' <= c && c <= '9', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
 		return true
 	}
-	return c != 0 && strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+	return strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }
