@@ -25,6 +25,7 @@ import (
 type terminal struct {
 	f       *os.File
 	state   *unix.Termios // when the launcher started
+	shared  bool          // others could open it then (no TIOCEXCL)
 	granted bool          // the harness was given the terminal
 }
 
@@ -36,6 +37,8 @@ func openTerminal() *terminal {
 	}
 	t := &terminal{f: f}
 	t.state, _ = unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS) // nil: nothing to restore
+	exclusive, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGEXCL)
+	t.shared = err == nil && exclusive == 0
 	return t
 }
 
@@ -51,10 +54,14 @@ func (t *terminal) takeBack(restore bool) {
 		return
 	}
 	defer t.f.Close()
+	fd := int(t.f.Fd())
+	if t.shared {
+		// Else nobody could open this terminal any more: no sudo, no ssh.
+		unix.IoctlSetInt(fd, unix.TIOCNXCL, 0) //nolint:errcheck // the terminal is gone
+	}
 	if !t.granted {
 		return
 	}
-	fd := int(t.f.Fd())
 	if g := foreground.Of(t.f); g != unix.Getpgrp() {
 		if g > 0 && unix.Kill(-g, 0) == nil {
 			return // somebody else's by now: the person's shell

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -172,8 +173,11 @@ func (in *initProcess) dial(o control.DialOrder) {
 	in.ctl.Send(control.Message{Dialled: &out}, int(f.Fd())) //nolint:errcheck // gone
 }
 
-// dialLoopback connects to port on 127.0.0.1, else on ::1. Loopback answers at
-// once; no deadline is needed.
+// dialLimit is how long a connection may wait for a server inside that accepts
+// none: each one that waits holds a thread of this process.
+const dialLimit = 10 * time.Second
+
+// dialLoopback connects to port on 127.0.0.1, else on ::1.
 func dialLoopback(port uint16) (*os.File, error) {
 	var errs []error
 	for _, to := range []struct {
@@ -185,7 +189,14 @@ func dialLoopback(port uint16) (*os.File, error) {
 	} {
 		fd, err := unix.Socket(to.family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		if err == nil {
-			if err = unix.Connect(fd, to.addr); err == nil {
+			limit, none := unix.NsecToTimeval(dialLimit.Nanoseconds()), unix.Timeval{}
+			if err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &limit); err == nil {
+				err = unix.Connect(fd, to.addr)
+			}
+			if err == nil {
+				err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &none)
+			}
+			if err == nil {
 				return os.NewFile(uintptr(fd), "published"), nil
 			}
 			unix.Close(fd)

@@ -229,6 +229,7 @@ func defaultSignals() {
 	for _, s := range []unix.Signal{
 		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM,
 		unix.SIGVTALRM, unix.SIGABRT, unix.SIGTRAP, unix.SIGSYS, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGIO, unix.SIGPWR, unix.SIGSTKFLT,
+		unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, // a fault of the init's own still ends it, without a trace
 	} {
 		var old, fallback struct{ handler, flags, restorer, mask uintptr } // the kernel's sigaction; zero is SIG_DFL
 		size := unsafe.Sizeof(old.mask)

@@ -58,6 +58,9 @@ func mountFiles(dir string, files map[string][]byte) error {
 		}
 		f := os.NewFile(uintptr(fd), name)
 		_, err = f.Write(data)
+		if err == nil {
+			err = f.Chmod(0o444) // whatever the umask: other users inside read it, too
+		}
 		if cerr := f.Close(); err == nil {
 			err = cerr
 		}
