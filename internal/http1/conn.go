@@ -267,7 +267,7 @@ func (c *Conn) advanceHead() error {
 		c.takeHead(c.scan + i + 3)
 		return nil
 	}
-	if bad := hopeless(c.buf, c.headBytes()); bad != nil {
+	if bad := hopeless(c.buf, c.scan, c.headBytes()); bad != nil {
 		c.refuse(bad)
 		return nil
 	}

@@ -66,6 +66,19 @@ func TestStreamPassesUntouched(t *testing.T) {
 	}
 }
 
+// A request line is parsed once, however slowly the rest of its head arrives.
+func TestSlowHeadIsParsedOnce(t *testing.T) {
+	head := "GET /" + strings.Repeat("x", 500) + " HTTP/1.1\r\nHost: a.example\r\nX: " + strings.Repeat("y", 5000) + "\r\n\r\n"
+	allocs := testing.AllocsPerRun(3, func() {
+		if _, got, err := drain(t, iotest.OneByteReader(strings.NewReader(head))); got != head {
+			t.Fatal(err)
+		}
+	})
+	if allocs > 100 {
+		t.Errorf("%.0f allocations for a head of %d bytes", allocs, len(head))
+	}
+}
+
 // A refused head is replaced by a stand-in, and nothing that follows it passes.
 func TestRefusedHeadNeverPasses(t *testing.T) {
 	for _, bad := range []string{

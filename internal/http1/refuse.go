@@ -10,15 +10,22 @@ import (
 const refusal = " / HTTP/1.1\r\nHost: malformed.invalid\r\nConnection: close\r\n\r\n"
 
 // hopeless refuses what can no longer become a head, so that nothing waits for
-// an end that does not come.
-func hopeless(buf []byte, limit int) *Error {
+// an end that does not come. The bytes before from have been looked at already.
+//
+// Threat: a client sends a long head byte by byte, to be read anew each time ->
+// the request line is parsed when its end arrives, and not again. Left over: a
+// search for that end per read.
+func hopeless(buf []byte, from, limit int) *Error {
 	if len(buf) >= limit {
 		return &Error{Status: 431, Detail: "the request head is too large"}
 	}
-	if bytes.Contains(buf, []byte("\n\n")) {
+	if bytes.Contains(buf[from:], []byte("\n\n")) {
 		return malformed("a line of the request head ends in LF without CR")
 	}
 	if i := bytes.IndexByte(buf, '\n'); i >= 0 {
+		if i < from {
+			return nil
+		}
 		var r Request
 		line, _, err := cutLine(buf[:i+1])
 		if err != nil {
