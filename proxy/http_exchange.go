@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,10 @@ import (
 	"egressd/internal/http1"
 	"egressd/policy"
 )
+
+// skippedBytes is how much of the body of a denied request is read for the sake
+// of the requests behind it.
+const skippedBytes = 256 << 10
 
 // exchange is one request and its response.
 type exchange struct {
@@ -61,7 +66,7 @@ func (x *exchange) serve() {
 		p := x.h.s.inForce()
 		x.dec = x.judge()
 		if !x.dec.Allowed() {
-			x.deny(x.dec, "")
+			x.denyAtOnce()
 			return
 		}
 		// A connection that was dialled under one policy serves requests that
@@ -114,6 +119,22 @@ func (x *exchange) malformed(detail string, status int) {
 	}
 	x.recordDenial(d, detail)
 	denial{req: x.req, dec: d, detail: detail, status: status, close: true}.write(x.w, x.r)
+}
+
+// denyAtOnce denies a request of which no byte was passed on. net/http would
+// read the body before it answers, however long the client takes to send it.
+func (x *exchange) denyAtOnce() {
+	if x.r.ContentLength == 0 {
+		x.deny(x.dec, "")
+		return
+	}
+	rc := http.NewResponseController(x.w)
+	_ = rc.EnableFullDuplex() // HTTP/1 always can
+	x.deny(x.dec, "")
+	_ = rc.Flush() // fails with the connection, as the read does
+	if x.r.Header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, x.r.Body, skippedBytes) // what is longer ends the connection
+	}
 }
 
 // deny answers with d. Nothing has been sent to the client yet.
