@@ -181,7 +181,7 @@ func (r *relayed) count(n *atomic.Int64, k int64) bool {
 func (r *relayed) sniff() bool {
 	f := r.f
 	var scan wire.HelloScanner
-	for {
+	for timed := false; ; {
 		if held := f.c.held(); len(held) > 0 {
 			h, st := scan.Scan(held)
 			switch st {
@@ -192,12 +192,13 @@ func (r *relayed) sniff() bool {
 				_ = f.c.SetReadDeadline(time.Time{})
 				return r.judgeHello(h, st)
 			}
+			if !timed { // once: bytes that drip in do not extend it
+				timed = true
+				_ = f.c.SetReadDeadline(time.Now().Add(sniffTimeout(held)))
+			}
 		}
 		if err := f.c.more(wire.MaxHello); err != nil {
 			return r.sniffEnd(err)
-		}
-		if len(f.c.held()) > 0 {
-			_ = f.c.SetReadDeadline(time.Now().Add(sniffTimeout(f.c.held())))
 		}
 	}
 }

@@ -2,12 +2,15 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"io"
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -123,4 +126,34 @@ func TestHandshakesGoOn(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestHelloThatDripsIn sends half a ClientHello with the CONNECT and then a
+// byte now and then: the time for it runs from the first byte.
+func TestHelloThatDripsIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t, "a.example:8443")
+		g.answer("a.example", mustAddr("93.184.216.34"))
+		up, origin := net.Pipe()
+		g.dialFunc = func(context.Context, *net.Dialer, string, string) (net.Conn, error) { return up, nil }
+		ours, theirs := net.Pipe()
+		start := time.Now()
+		var client sync.WaitGroup
+		client.Go(func() {
+			_, err := io.WriteString(ours, "CONNECT a.example:8443 HTTP/1.1\r\n\r\n\x16\x03\x01\x10\x00\x01")
+			for err == nil {
+				time.Sleep(time.Second)
+				_, err = io.WriteString(ours, "a")
+			}
+		})
+		go func() { _, _ = io.Copy(io.Discard, ours) }()
+		g.explicit(context.Background(), &conn{Conn: theirs, pool: &g.heads})
+		if d := time.Since(start); d < helloTimeout || d > helloTimeout+2*lingerTimeout {
+			t.Errorf("took %v", d)
+		}
+		_ = theirs.Close()
+		_ = ours.Close()
+		_ = origin.Close()
+		client.Wait()
+	})
 }
