@@ -59,7 +59,7 @@ func standardFiles(spec sandbox.Spec) (files [3]*os.File, closeNull func(), err 
 func workingDirectory(spec sandbox.Spec) (string, error) {
 	dir, err := filepath.Abs(spec.Dir)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("working directory: %w", err)
 	}
 	if fi, err := os.Stat(dir); err != nil {
 		return "", fmt.Errorf("working directory: %w", err)
