@@ -103,6 +103,21 @@ func parseAddrPort(s string, port uint16) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(a, port), nil
 }
 
+// PolicyUpstreams reads the DNS servers that p names, in its order; policy,
+// being pure, keeps them as text. None is no error. The first that cannot be
+// read is one, with its place.
+func PolicyUpstreams(p *policy.Policy) ([]Upstream, error) {
+	var ups []Upstream
+	for _, e := range p.DNS().Upstreams {
+		u, err := ParseUpstream(e.Text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Pos, err)
+		}
+		ups = append(ups, u)
+	}
+	return ups, nil
+}
+
 // SystemUpstreams reads the nameserver lines of a resolv.conf, with zones on
 // link-local addresses, at most eight; search lists and options are left
 // aside. No readable line is an error.

@@ -70,10 +70,8 @@ func (l *launcher) check(args []string) int {
 	if err != nil {
 		return l.fail(exitUsage, err)
 	}
-	for _, e := range p.DNS().Upstreams { // which policy, being pure, does not read
-		if _, err := dnsfilter.ParseUpstream(e.Text); err != nil {
-			return l.fail(exitUsage, fmt.Errorf("%s: DNS server: %w", e.Pos, err))
-		}
+	if _, err := dnsfilter.PolicyUpstreams(p); err != nil {
+		return l.fail(exitUsage, err)
 	}
 	return l.print(explain.Policy(fs.Arg(0), p))
 }

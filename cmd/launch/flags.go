@@ -14,7 +14,6 @@ import (
 // options is what the command line of a run says.
 type options struct {
 	gate      gateflags.Flags
-	upstreams gateflags.List
 	env       gateflags.List
 	publish   []process.Publish
 	hostPorts []process.HostPort
@@ -39,7 +38,7 @@ func (o *options) flags() *flag.FlagSet {
 	fs.Func("timeout", "end the run after this `TIME` (90, 90s, 10m); exit 124", o.setTimeout)
 	fs.Func("publish", "let the host's loopback reach a server inside: `[HOST:]PORT`", o.setPublish)
 	fs.Func("host-port", "let the inside reach this `PORT` of the host's loopback as host.internal; localhost:PORT: as localhost, too", o.setHostPort)
-	fs.Var(&o.upstreams, "dns-upstream", "resolve names with this `SERVER` (1.1.1.1, tcp://, tls://)")
+	fs.Var(&o.gate.Upstreams, "dns-upstream", "resolve names with this `SERVER` (1.1.1.1, tcp://, tls://)")
 	fs.StringVar(&o.learn, "learn", "", "write the smallest policy that would have allowed this run to this new `FILE`")
 	fs.BoolVar(&o.approve, "approve", false, "ask on the terminal about what no rule covers")
 	fs.StringVar(&o.user, "user", "", "as root: run the program as this user `NAME`")

@@ -9,7 +9,6 @@ import (
 	"log"
 	"log/slog"
 	"os"
-	"strings"
 
 	"egressd/dnsfilter"
 	"egressd/internal/approve"
@@ -92,10 +91,22 @@ func (s *session) prepare() error {
 	if s.secrets, err = secrets.Find(s.policy, s.getenv); err != nil {
 		return err
 	}
+	for _, file := range s.opts.gate.Files {
+		if sameFile(file, s.opts.events) {
+			return fmt.Errorf("--events %s is the policy file: name another file", s.opts.events)
+		}
+	}
 	s.trail, err = trail.Open(trail.Config{
 		Events: s.opts.events, Learn: s.opts.learn, Policy: s.policy, Stdout: s.stdout,
 	})
 	return err
+}
+
+// sameFile reports whether a and b are names of one regular file.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && x.Mode().IsRegular() && os.SameFile(x, y)
 }
 
 // execute runs the program and records it.
@@ -188,32 +199,24 @@ func (s *session) asker() *approve.Terminal {
 	return &approve.Terminal{Path: tty, Freeze: s.opts.isolation == "netns"}
 }
 
-// resolver looks names up after the verdict, with the servers of the flags,
-// else of the policy, else of the host.
+// resolver looks names up after the verdict, with the servers of the policy,
+// else of the host.
 func (s *session) resolver(log *slog.Logger) (*dnsfilter.Resolver, error) {
-	r := &dnsfilter.Resolver{Log: log}
-	servers := strings.FieldsFunc(strings.Join(s.opts.upstreams, ","), func(c rune) bool { return c == ',' || c == ' ' })
-	if len(servers) == 0 {
-		for _, e := range s.policy.DNS().Upstreams {
-			servers = append(servers, e.Text)
-		}
+	servers, err := dnsfilter.PolicyUpstreams(s.policy)
+	if err == nil && len(servers) == 0 {
+		servers, err = hostUpstreams()
 	}
-	for _, text := range servers {
-		u, err := dnsfilter.ParseUpstream(text)
-		if err != nil {
-			return nil, fmt.Errorf("DNS server: %w", err)
-		}
-		r.Upstreams = append(r.Upstreams, u)
-	}
-	if len(servers) > 0 {
-		return r, nil
-	}
+	return &dnsfilter.Resolver{Upstreams: servers, Log: log}, err
+}
+
+// hostUpstreams reads the DNS servers of this machine. Without a resolv.conf
+// there are none: names in --host still work; others fail, with their reason.
+func hostUpstreams() ([]dnsfilter.Upstream, error) {
 	data, err := os.ReadFile("/etc/resolv.conf")
 	if errors.Is(err, os.ErrNotExist) {
-		return r, nil // names in --host still work; others fail, with their reason
+		return nil, nil
 	} else if err != nil {
 		return nil, fmt.Errorf("DNS servers of this machine: %w", err)
 	}
-	r.Upstreams, err = dnsfilter.SystemUpstreams(data)
-	return r, err
+	return dnsfilter.SystemUpstreams(data)
 }

@@ -17,6 +17,11 @@ type Flags struct {
 
 	Audit bool
 
+	// Upstreams are the DNS servers to ask, each value a comma list. They stand
+	// in front of those of the files. Register leaves this one to the caller:
+	// not every command resolves names.
+	Upstreams List
+
 	// HostPorts are ports of the host's loopback that the inside may reach as
 	// host.internal; each brings its own rule.
 	HostPorts []uint16
@@ -55,6 +60,7 @@ func (f *Flags) Document() *policy.Document {
 		Deny:    entries("--deny", f.Deny, Split),
 		Presets: entries("--preset", f.Presets, splitNames),
 		Hosts:   entries("--host", f.Hosts, nil),
+		DNS:     policy.DNS{Upstreams: entries("--dns-upstream", f.Upstreams, splitNames)},
 		Audit:   f.Audit,
 	}
 	for i, port := range f.HostPorts {

@@ -90,6 +90,10 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s:%d allowed is %v", tt.host, tt.port, got)
 		}
 	}
+	servers := Flags{Upstreams: List{"192.0.2.1, tls://192.0.2.2"}}
+	if p, err := servers.Load(read); err != nil || len(p.DNS().Upstreams) != 2 || p.DNS().Upstreams[1].Text != "tls://192.0.2.2" {
+		t.Errorf("DNS servers: %+v, %v", p.DNS(), err)
+	}
 	if _, err := (&Flags{Files: List{"none"}}).Load(read); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
