@@ -32,3 +32,16 @@ func TestHTTPDenialKeepsStep(t *testing.T) {
 	equal(t, "dials", g.dials.Load(), 0)
 	wantEvents(t, g.events, "blocked POST denied.test:80 / host_not_listed", "blocked POST denied.test:80 / host_not_listed")
 }
+
+// A CONNECT without a Host is served the same on a kept connection as on a new
+// one.
+func TestHTTPConnectWithoutHostOnAKeptConnection(t *testing.T) {
+	g := newWebGate(t, "", "origin.test")
+	c := g.dial()
+	c.send("GET http://denied.test/ HTTP/1.1\r\nHost: denied.test\r\n\r\n")
+	c.response("GET")
+	c.send("CONNECT denied.test:443 HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
+	resp, _ := c.response("GET")
+	equal(t, "status", resp.StatusCode, 403)
+	wantEvents(t, g.events, "blocked GET denied.test:80 / host_not_listed", "blocked  denied.test:443  host_not_listed")
+}

@@ -59,7 +59,7 @@ func (r *Request) settle(f *fields) *Error {
 	switch {
 	case f.hosts > 1:
 		return malformed("there is more than one Host")
-	case f.hosts == 0 && r.Minor == 1:
+	case f.hosts == 0 && r.Minor == 1 && r.Method != "CONNECT": // there it is left out by many, as the CONNECT door knows
 		return malformed("there is no Host")
 	case r.HasHost && !plausibleHost(f.host):
 		return malformed("Host is not a host with an optional port")
@@ -73,7 +73,7 @@ func (r *Request) settle(f *fields) *Error {
 		return malformed("there are both Content-Length and Transfer-Encoding")
 	case f.encodings == 1 && r.Minor == 0:
 		return malformed("Transfer-Encoding in HTTP/1.0")
-	case r.Method == "CONNECT" && f.lengths+f.encodings > 0:
+	case r.Method == "CONNECT" && (f.length > 0 || f.encodings > 0):
 		return malformed("a CONNECT has no body")
 	case f.expect && !f.expectationSupported:
 		return &Error{Status: 417, Detail: "Expect is not 100-continue"}
