@@ -156,6 +156,9 @@ func (w *Writer) commit() {
 		b := w.queue
 		b.users++
 		w.queue, w.inflight = nil, b
+		if len(b.buf) >= maxQueueBytes {
+			w.changed.Broadcast() // whoever waits in room has room now
+		}
 		w.watch()
 		rest := w.rest
 		w.mu.Unlock()

@@ -241,8 +241,14 @@ func TestQueueIsBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		w.mu.Lock()
-		n := len(w.queue.buf)
+		n := 0
+		if w.queue != nil {
+			n = len(w.queue.buf)
+		}
 		w.mu.Unlock()
+		if n == 0 {
+			t.Error("nobody was told that the full queue is on its way and there is room again")
+		}
 		if n > maxQueueBytes+7*maxStringBytes {
 			t.Errorf("%d bytes are queued", n)
 		}
