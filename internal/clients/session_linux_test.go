@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -31,7 +30,6 @@ var proxyVariables = []string{
 type person struct {
 	name     string
 	uid, gid int
-	shell    string
 	login    string
 }
 
@@ -119,8 +117,7 @@ type session struct {
 	home     string   // "": a new one
 	flags    []string // more than --host for the whole world and --events
 	argv     []string
-	captured bool // without proxy variables
-	stdin    string
+	captured bool     // without proxy variables
 	outer    []string // variables of the user's shell, NAME=VALUE
 }
 
@@ -160,7 +157,7 @@ func (s session) run(t *testing.T) ended {
 	cmd := s.who.command(ctx, s.home, argv...)
 	cmd.Env = append(cmd.Env, s.outer...)
 	var stdout, stderr bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(s.stdin), &stdout, &stderr
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	began := time.Now()
 	err = cmd.Run()
 	var exit *exec.ExitError

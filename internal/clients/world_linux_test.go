@@ -52,13 +52,12 @@ var canaryPorts = []string{"22", "80", "443", "5432", "6379"}
 
 // world is everything outside the sandbox.
 type world struct {
-	ca       *authority
-	mux      *http.ServeMux
-	touched  atomic.Int64 // connections and datagrams that reached the canary
-	quic     atomic.Int64 // datagrams that reached web.test's UDP port 443
-	requests sync.Map     // "host path" → true, of every request served
-	closers  []io.Closer
-	wg       sync.WaitGroup
+	ca      *authority
+	mux     *http.ServeMux
+	touched atomic.Int64 // connections and datagrams that reached the canary
+	quic    atomic.Int64 // datagrams that reached web.test's UDP port 443
+	closers []io.Closer
+	wg      sync.WaitGroup
 }
 
 func newWorld(base string) (*world, error) {
@@ -118,15 +117,8 @@ func (w *world) serveHTTP(rw http.ResponseWriter, r *http.Request) {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	w.requests.Store(host+" "+r.URL.Path, true)
 	r.Host = host
 	w.mux.ServeHTTP(rw, r)
-}
-
-// served reports whether a request for path has reached host.
-func (w *world) served(host, path string) bool {
-	_, ok := w.requests.Load(host + " " + path)
-	return ok
 }
 
 // canary counts everything that reaches addr.
