@@ -13,6 +13,7 @@ const (
 	maxTTL     = time.Hour       // a record withdrawn by its owner goes within this
 	maxNegTTL  = 5 * time.Minute // RFC 2308 section 5
 	failureTTL = time.Second     // RFC 9520 section 3.2: at least one second
+	maxHalfTTL = time.Minute     // one family's addresses, where the other's question failed
 	maxCached  = 4096            // names
 )
 

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/miekg/dns"
@@ -31,16 +30,12 @@ type records struct {
 // resolve asks for both families side by side and merges them. keep is how
 // long the result may be remembered.
 func (r *Resolver) resolve(ctx context.Context, name policy.Host) (found, time.Duration, error) {
-	var v4, v6 records
-	var wg sync.WaitGroup
-	wg.Go(func() { v4 = r.family(ctx, name, dns.TypeA) })
-	wg.Go(func() { v6 = r.family(ctx, name, dns.TypeAAAA) })
-	wg.Wait()
-
+	v4, v6 := r.families(ctx, name)
 	addrs := append(v4.addrs, v6.addrs...)
 	switch {
 	case len(addrs) > 0 && (v4.err != nil || v6.err != nil):
-		return found{addrs: addrs}, failureTTL, nil // half an answer; ask again soon
+		// Half an answer: look for the other half again in a while.
+		return found{addrs: addrs}, min(max(v4.keep, v6.keep), maxHalfTTL), nil
 	case len(addrs) > 0:
 		return found{addrs: addrs}, lifespan(v4, v6), nil
 	case v4.err != nil || v6.err != nil:
@@ -50,6 +45,41 @@ func (r *Resolver) resolve(ctx context.Context, name policy.Host) (found, time.D
 	err := &LookupError{Name: name.Name(), Reason: policy.ReasonNotFound, Err: errNoAddress}
 	err.exists = v4.exists || v6.exists
 	return found{}, min(v4.keep, v6.keep), err
+}
+
+// families asks for both families at once. Some name servers drop AAAA
+// questions: once one family has brought addresses, the other gets only
+// otherFamilyWait more (RFC 8305 section 3), and nobody is blamed for it.
+func (r *Resolver) families(ctx context.Context, name policy.Host) (v4, v6 records) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done4, done6 := make(chan records, 1), make(chan records, 1)
+	go r.ask4(ctx, name, done4)
+	go r.ask6(ctx, name, done6)
+	select {
+	case v4 = <-done4:
+		v6 = other(v4, done6, cancel)
+	case v6 = <-done6:
+		v4 = other(v6, done4, cancel)
+	}
+	return v4, v6
+}
+
+func (r *Resolver) ask4(ctx context.Context, name policy.Host, done chan<- records) {
+	done <- r.family(ctx, name, dns.TypeA)
+}
+
+func (r *Resolver) ask6(ctx context.Context, name policy.Host, done chan<- records) {
+	done <- r.family(ctx, name, dns.TypeAAAA)
+}
+
+// other waits for the second family: hurried when the first has addresses.
+func other(first records, done <-chan records, cancel context.CancelFunc) records {
+	if len(first.addrs) > 0 {
+		hurry := time.AfterFunc(otherFamilyWait, cancel)
+		defer hurry.Stop()
+	}
+	return <-done
 }
 
 // lifespan is how long a merged answer may be remembered: as long as every

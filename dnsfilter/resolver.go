@@ -16,11 +16,14 @@ import (
 
 // Implementation limits of a Resolver.
 const (
-	lookupTimeout = 5 * time.Second  // one look-up, all upstreams and both families
-	tryTimeout    = 2 * time.Second  // one question to one upstream
-	coolDown      = 10 * time.Second // a failed upstream is asked last for so long
-	maxFlights    = 512              // look-ups at once
-	maxAddrs      = 64               // addresses of one name and family
+	lookupTimeout = 5 * time.Second // one look-up, all upstreams and both families
+	tryTimeout    = 2 * time.Second // one question to one upstream
+	// Once one family has brought addresses, the other gets so much more (RFC
+	// 8305 section 3 says 50 ms, for a connection that waits; ours is cached).
+	otherFamilyWait = 500 * time.Millisecond
+	coolDown        = 10 * time.Second // a failed upstream is asked last for so long
+	maxFlights      = 512              // look-ups at once
+	maxAddrs        = 64               // addresses of one name and family
 )
 
 // Resolver is the caching resolver: TTLs are honoured, negative answers cached

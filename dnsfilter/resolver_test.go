@@ -206,25 +206,42 @@ func TestNegativeWithoutSOA(t *testing.T) {
 }
 
 func TestHalfAnAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		z := fromZone("a.test. 60 IN A 192.0.2.1")
-		r, calls := faked(t, func(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, error) {
-			if q.Question[0].Qtype == dns.TypeAAAA {
-				return nil, errors.New("lost")
-			}
-			return z(ctx, u, q)
+	drops := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	tests := []struct {
+		name string
+		fate func(context.Context) error // of AAAA questions
+		took time.Duration
+	}{
+		{"lost", func(context.Context) error { return errors.New("lost") }, 0},
+		{"never answered", drops, otherFamilyWait}, // not tryTimeout for each upstream
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				z := fromZone("a.test. 3600 IN A 192.0.2.1")
+				r, calls := faked(t, func(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, error) {
+					if q.Question[0].Qtype == dns.TypeAAAA {
+						return nil, tt.fate(ctx)
+					}
+					return z(ctx, u, q)
+				})
+				begin := time.Now()
+				got, err := lookup(t, r, "a.test")
+				if !slices.Equal(got, []string{"192.0.2.1"}) || time.Since(begin) != tt.took {
+					t.Errorf("got %v, %v after %v, want %v", got, err, time.Since(begin), tt.took)
+				}
+				before := calls.Load()
+				time.Sleep(maxHalfTTL - time.Second)
+				if _, _ = lookup(t, r, "a.test"); calls.Load() != before {
+					t.Error("half an answer was forgotten at once: every flow would wait again")
+				}
+				time.Sleep(time.Second)
+				if _, _ = lookup(t, r, "a.test"); calls.Load() == before {
+					t.Error("half an answer was kept as long as a whole one")
+				}
+			})
 		})
-		got, err := lookup(t, r, "a.test")
-		if !slices.Equal(got, []string{"192.0.2.1"}) {
-			t.Errorf("got %v, %v", got, err)
-		}
-		before := calls.Load()
-		time.Sleep(failureTTL)
-		_, _ = lookup(t, r, "a.test")
-		if calls.Load() == before {
-			t.Error("half an answer was kept as long as a whole one")
-		}
-	})
+	}
 }
 
 func TestCacheIsBounded(t *testing.T) {
