@@ -37,10 +37,10 @@ func (l *launcher) demo(args []string) int {
 	if err := origin.Close(); err != nil {
 		return l.fail(exitNo, err)
 	}
-	allowed, blocked := origin.Seen(demo.AllowedHost), origin.Seen(demo.BlockedHost)
-	l.say("\nThe origin behind both names saw %d requests for %s and %d for %s.\n", allowed, demo.AllowedHost, blocked, demo.BlockedHost)
-	if code == exitOK && (allowed != 2 || blocked != 0) {
-		return l.fail(exitNo, errors.New("demo: the origin did not see what it should"))
+	text, err := origin.Report()
+	l.say("\n%s", text)
+	if code == exitOK && err != nil {
+		return l.fail(exitNo, err)
 	}
 	return code
 }

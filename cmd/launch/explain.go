@@ -3,14 +3,12 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"strings"
 
 	"egressd/dnsfilter"
 	"egressd/internal/explain"
 	"egressd/internal/gateflags"
-	"egressd/policy"
 )
 
 type explainOptions struct {
@@ -40,20 +38,14 @@ func (l *launcher) explain(args []string) int {
 	if err != nil {
 		return l.fail(exitUsage, err)
 	}
-	var out strings.Builder
-	code := exitOK
-	for _, arg := range fs.Args() {
-		t, err := explain.Parse(arg, strings.ToUpper(o.method))
-		if err != nil {
-			return l.usage(exitUsage, err)
-		}
-		text, allowed := explain.Text(p, t)
-		out.WriteString(text)
-		if !allowed {
-			code = exitNo
-		}
+	text, allowed, err := explain.Answers(p, fs.Args(), strings.ToUpper(o.method))
+	if err != nil {
+		return l.usage(exitUsage, err)
 	}
-	return max(code, l.print(out.String()))
+	if code := l.print(text); code != exitOK || allowed {
+		return code
+	}
+	return exitNo
 }
 
 // check validates a policy file and says what it allows.
@@ -83,16 +75,12 @@ func (l *launcher) presets(args []string) int {
 	if code, done := l.parse(fs, args); done {
 		return code
 	}
-	var out strings.Builder
-	for _, name := range fs.Args() {
-		text, ok := policy.PresetText(name)
-		if !ok {
-			return l.usage(exitUsage, fmt.Errorf("no preset %q: launch presets lists them", name))
-		}
-		out.WriteString(text)
-	}
 	if fs.NArg() == 0 {
-		out.WriteString(explain.Presets(*names))
+		return l.print(explain.Presets(*names))
 	}
-	return l.print(out.String())
+	text, err := explain.Preset(fs.Args())
+	if err != nil {
+		return l.usage(exitUsage, err)
+	}
+	return l.print(text)
 }

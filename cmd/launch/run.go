@@ -91,22 +91,10 @@ func (s *session) prepare() error {
 	if s.secrets, err = secrets.Find(s.policy, s.getenv); err != nil {
 		return err
 	}
-	for _, file := range s.opts.gate.Files {
-		if sameFile(file, s.opts.events) {
-			return fmt.Errorf("--events %s is the policy file: name another file", s.opts.events)
-		}
-	}
 	s.trail, err = trail.Open(trail.Config{
-		Events: s.opts.events, Learn: s.opts.learn, Policy: s.policy, Stdout: s.stdout,
+		Events: s.opts.events, Learn: s.opts.learn, Inputs: s.opts.gate.Files, Policy: s.policy, Stdout: s.stdout,
 	})
 	return err
-}
-
-// sameFile reports whether a and b are names of one regular file.
-func sameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && x.Mode().IsRegular() && os.SameFile(x, y)
 }
 
 // execute runs the program and records it.

@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -81,6 +82,17 @@ func (o *Origin) Seen(host string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.seen[host]
+}
+
+// Report says what the origin saw of a demo that is over. The error says that
+// it was not what the gate should have let through.
+func (o *Origin) Report() (string, error) {
+	allowed, blocked := o.Seen(AllowedHost), o.Seen(BlockedHost)
+	text := fmt.Sprintf("The origin behind both names saw %d requests for %s and %d for %s.\n", allowed, AllowedHost, blocked, BlockedHost)
+	if allowed != 2 || blocked != 0 { // as Client.Run asks
+		return text, errors.New("demo: the origin did not see what it should")
+	}
+	return text, nil
 }
 
 // Close stops the origin and waits for it.

@@ -136,6 +136,24 @@ func Judge(p *policy.Policy, t Target) (policy.Request, policy.Decision) {
 	return r, d
 }
 
+// Answers explains the decision about each target, in order (see [Parse] for
+// their spelling and method). allowed reports whether all of them are; an error,
+// that one could not be read.
+func Answers(p *policy.Policy, targets []string, method string) (text string, allowed bool, err error) {
+	var out strings.Builder
+	allowed = true
+	for _, target := range targets {
+		t, err := Parse(target, method)
+		if err != nil {
+			return "", false, err
+		}
+		text, ok := Text(p, t)
+		out.WriteString(text)
+		allowed = allowed && ok
+	}
+	return out.String(), allowed, nil
+}
+
 // Text explains the decision. It reports whether t is allowed.
 func Text(p *policy.Policy, t Target) (text string, allowed bool) {
 	r, d := Judge(p, t)

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"egressd/internal/summary"
@@ -14,8 +15,12 @@ func Policy(name string, p *policy.Policy) string {
 	allow, deny := p.Rules()
 	fmt.Fprintf(&b, "%s is good: %d allow and %d deny rules\n", summary.Safe(name), len(allow), len(deny))
 	fmt.Fprintf(&b, "digest  %s\n", p.Digest())
-	writeRules(&b, "allow", allow)
-	writeRules(&b, "deny", deny)
+	width := 0
+	for _, r := range slices.Concat(firstRules(allow), firstRules(deny)) {
+		width = max(width, min(len(summary.Safe(r.Text)), 60))
+	}
+	writeRules(&b, "allow", allow, width)
+	writeRules(&b, "deny", deny, width)
 	for _, s := range p.Secrets() {
 		var hosts []string
 		for _, h := range s.Hosts {
@@ -38,21 +43,36 @@ func Policy(name string, p *policy.Policy) string {
 	return b.String()
 }
 
-func writeRules(b *strings.Builder, word string, rules []*policy.Rule) {
-	const most = 200
-	width := 0
-	for _, r := range rules[:min(len(rules), most)] {
-		width = max(width, min(len(summary.Safe(r.Text)), 60))
-	}
-	for _, r := range rules[:min(len(rules), most)] {
+// maxRules bounds the rules that are listed one by one. Implementation constant.
+const maxRules = 200
+
+func firstRules(rules []*policy.Rule) []*policy.Rule { return rules[:min(len(rules), maxRules)] }
+
+// writeRules lists rules, the places where they stand in one column.
+func writeRules(b *strings.Builder, word string, rules []*policy.Rule, width int) {
+	for _, r := range firstRules(rules) {
 		fmt.Fprintf(b, "%-7s %-*s  %s\n", word, width, summary.Safe(r.Text), summary.Safe(r.Pos.String()))
 	}
-	if len(rules) > most {
-		fmt.Fprintf(b, "%-7s and %d more\n", word, len(rules)-most)
+	if len(rules) > maxRules {
+		fmt.Fprintf(b, "%-7s and %d more\n", word, len(rules)-maxRules)
 	}
 }
 
-// Presets lists the presets, with the first words of each.
+// Preset reports the presets of these names as written.
+func Preset(names []string) (string, error) {
+	var b strings.Builder
+	for _, name := range names {
+		text, ok := policy.PresetText(name)
+		if !ok {
+			return "", fmt.Errorf("no preset %q: launch presets lists them", name)
+		}
+		b.WriteString(text)
+	}
+	return b.String(), nil
+}
+
+// Presets lists all presets, one a line: its name and, unless namesOnly, its
+// rules.
 func Presets(namesOnly bool) string {
 	var b strings.Builder
 	for _, name := range policy.PresetNames() {

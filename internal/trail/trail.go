@@ -23,6 +23,7 @@ import (
 type Config struct {
 	Events string         // events file; "-" is Stdout; "" keeps none
 	Learn  string         // new policy file to write at the end; "" learns nothing
+	Inputs []string       // files that the run is made of: Events may be none of them
 	Policy *policy.Policy // the policy of the run
 	Stdout *os.File
 }
@@ -48,6 +49,11 @@ func Open(c Config) (*Trail, error) {
 			return nil, fmt.Errorf("--learn %s exists already: remove it, or name another file", c.Learn)
 		}
 	}
+	for _, name := range c.Inputs {
+		if sameFile(name, c.Events) {
+			return nil, fmt.Errorf("--events %s is the policy file: name another file", c.Events)
+		}
+	}
 	if c.Events != "" {
 		out := c.Stdout
 		if c.Events != "-" {
@@ -66,6 +72,13 @@ func Open(c Config) (*Trail, error) {
 	}
 	t.sinks = append(t.sinks, &t.totals)
 	return t, nil
+}
+
+// sameFile reports whether a and b are names of one regular file.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && x.Mode().IsRegular() && os.SameFile(x, y)
 }
 
 // Sink takes the events of the run.
