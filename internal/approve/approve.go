@@ -60,7 +60,7 @@ func (t *Terminal) setAsking(stands bool) {
 
 // question is one that stands or waits for its turn.
 type question struct {
-	done chan struct{}
+	done chan struct{} // closed when ok is set
 	ok   bool
 }
 
@@ -113,7 +113,9 @@ func (t *Terminal) Ask(ctx context.Context, r policy.Request, d policy.Decision)
 	case always, never:
 		t.answers[key] = answer{ok: q.ok}
 	case no:
-		t.answers[key] = answer{until: time.Now().Add(quiet)}
+		if ctx.Err() == nil { // whoever asked is still there, so a person (or nobody) said it
+			t.answers[key] = answer{until: time.Now().Add(quiet)}
+		}
 	}
 	close(q.done)
 	return q.ok

@@ -113,6 +113,30 @@ func request(t *testing.T, host string) policy.Request {
 
 var notListed = policy.Decision{Reason: policy.ReasonHostNotListed}
 
+// A client that hangs up takes its question with it, and answers nobody else's.
+func TestGoneAskerDecidesNothing(t *testing.T) {
+	p := newPTY(t)
+	term := &Terminal{Path: p.path}
+	ask := func(ctx context.Context) <-chan bool {
+		said := make(chan bool, 1)
+		go func() { said <- term.Ask(ctx, request(t, "a.test"), notListed) }()
+		return said
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	first := ask(ctx)
+	p.await("Allow?", 1)
+	cancel()
+	if <-first {
+		t.Error("nobody said yes")
+	}
+	second := ask(t.Context())
+	p.await("Allow?", 2)
+	p.typed("y\n")
+	if !<-second {
+		t.Error("the first client's hanging up answered the second")
+	}
+}
+
 func TestAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		typed       string
