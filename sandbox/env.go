@@ -94,8 +94,15 @@ func matchesAny(patterns []string, name string) bool {
 	return false
 }
 
-// programName reports the name that argv runs, through the launchers people
-// put in front: "npx claude", "env A=1 claude", "nice claude".
+// wrappers are programs that people put in front of the one they mean.
+var wrappers = []string{
+	"env", "nice", "time", "timeout", "stdbuf", "exec",
+	"npx", "bunx", "pnpx", "uvx", "npm", "node", "bun",
+}
+
+// programName reports the name that argv runs, through wrappers with their
+// flags, assignments and numbers: "npx claude", "env A=1 claude", "nice -n 5
+// claude".
 func programName(argv []string) string {
 	for _, a := range argv {
 		name := filepath.Base(a)
@@ -103,8 +110,8 @@ func programName(argv []string) string {
 			name = name[:at] // claude-code@latest
 		}
 		switch {
-		case strings.HasPrefix(a, "-") || strings.Contains(a, "="):
-		case slices.Contains([]string{"env", "nice", "time", "stdbuf", "npx", "bunx", "pnpx", "uvx", "npm", "exec", "node", "bun"}, name):
+		case a == "" || a[0] == '-' || '0' <= a[0] && a[0] <= '9' || strings.Contains(a, "="):
+		case slices.Contains(wrappers, name):
 		default:
 			return name
 		}

@@ -23,6 +23,8 @@ func TestEnv(t *testing.T) {
 		{"Claude Code", "/usr/local/bin/claude -p x", nil, []string{"ANTHROPIC_API_KEY=a", "CLAUDE_CODE_X=c"}},
 		{"through npx", "npx -y @anthropic-ai/claude-code@latest", nil, []string{"ANTHROPIC_API_KEY=a", "CLAUDE_CODE_X=c"}},
 		{"through env", "env A=b claude", nil, []string{"ANTHROPIC_API_KEY=a", "CLAUDE_CODE_X=c"}},
+		{"through nice", "nice -n 10 claude", nil, []string{"ANTHROPIC_API_KEY=a", "CLAUDE_CODE_X=c"}},
+		{"through timeout", "timeout 10m claude -p x", nil, []string{"ANTHROPIC_API_KEY=a", "CLAUDE_CODE_X=c"}},
 		{"codex", "codex exec x", nil, []string{"OPENAI_API_KEY=o"}},
 		{"an argument is no program", "sh -c claude", nil, nil},
 		{"copied", "make", []string{"GITHUB_TOKEN"}, []string{"GITHUB_TOKEN=s"}},
