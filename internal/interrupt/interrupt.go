@@ -22,8 +22,10 @@ var ErrEarly = errors.New("ended by a signal before the program started")
 //
 // SIGPIPE is caught, so that a closed pipe is an error of the write and does
 // not end this process before its events are written. Caught, not ignored: an
-// ignored signal would stay ignored in the program. What was ignored from the
-// start (nohup) stays ignored.
+// ignored signal would stay ignored in the program. After stop there is no
+// program any more, and it is ignored: a reader that went away (launch ... 2>&1 |
+// head) does not change how the run ended. What was ignored from the start
+// (nohup) stays ignored.
 func Second(parent context.Context) (ctx context.Context, arm, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 4)
@@ -36,6 +38,7 @@ func Second(parent context.Context) (ctx context.Context, arm, stop func()) {
 	armed := new(atomic.Bool)
 	go count(ctx, signals, armed, cancel, done)
 	return ctx, func() { armed.Store(true) }, func() {
+		signal.Ignore(syscall.SIGPIPE)
 		signal.Stop(signals)
 		cancel(nil)
 		<-done

@@ -95,6 +95,29 @@ func TestFailedRun(t *testing.T) {
 	}
 }
 
+// Who ran launch ... 2>&1 | head must not be told that the run failed.
+func TestSummaryThatNobodyReads(t *testing.T) {
+	tr, err := Open(Config{Policy: emptyPolicy(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocked := event.Event{Type: event.NetworkConnected, Decision: event.Blocked, Reason: "host_not_listed", Host: "a.test", Port: 443}
+	if err := tr.Sink().Emit(blocked); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = w.Close() }()
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.Close(w); err != nil {
+		t.Error(err)
+	}
+}
+
 type sinkFunc func(event.Event) error
 
 func (f sinkFunc) Emit(e event.Event) error { return f(e) }
