@@ -38,3 +38,7 @@ func AgentVars(argv []string) []string {
 	}
 	return nil
 }
+
+// AgentNests reports whether the program that argv runs makes namespaces for
+// its tools and fails where it can't: Codex runs every command in bwrap.
+func AgentNests(argv []string) bool { return programName(argv) == "codex" }

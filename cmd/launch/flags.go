@@ -22,7 +22,7 @@ type options struct {
 
 	timeout time.Duration
 
-	approve, quiet, noSummary bool
+	approve, nested, quiet, noSummary bool
 
 	argv []string
 }
@@ -41,6 +41,7 @@ func (o *options) flags() *flag.FlagSet {
 	fs.Var(&o.gate.Upstreams, "dns-upstream", "resolve names with this `SERVER` (1.1.1.1, tcp://, tls://)")
 	fs.StringVar(&o.learn, "learn", "", "write the smallest policy that would have allowed this run to this new `FILE`")
 	fs.BoolVar(&o.approve, "approve", false, "ask on the terminal about what no rule covers")
+	fs.BoolVar(&o.nested, "nested", false, "let the program make sandboxes of its own inside (bwrap, Chromium's); Codex gets it unasked")
 	fs.StringVar(&o.user, "user", "", "as root: run the program as this user `NAME`")
 	fs.BoolVar(&o.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&o.noSummary, "no-summary", false, "print no summary at the end")

@@ -152,6 +152,7 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 		Protect: append(s.trail.Protect(), s.opts.gate.Files...), SecretValue: s.secrets.Value,
 	}
 	b.Policy.Store(s.policy)
+	b.Nested = s.opts.nested || sandbox.AgentNests(s.opts.argv)
 	if who := s.asker(); who != nil {
 		b.Ask, b.Asking = who.Ask, who.Asking
 	}

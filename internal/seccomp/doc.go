@@ -15,3 +15,10 @@ import "errors"
 
 // ErrNotSupported is returned on platforms without the filter.
 var ErrNotSupported = errors.New("no system-call filter for this platform")
+
+// Options choose the filter. The zero Options are the whole of it.
+type Options struct {
+	// Nested lets programs make namespaces and mounts of their own, for those
+	// that put their tools into a sandbox again (Codex, bwrap, Chromium).
+	Nested bool
+}

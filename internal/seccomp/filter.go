@@ -15,7 +15,7 @@ import (
 // Install loads the harness filter for every thread of this process; children
 // inherit it, and nothing can take it off again. The caller has set
 // no_new_privs (or holds CAP_SYS_ADMIN).
-func Install() error { return install(filter(rules())) }
+func Install(o Options) error { return install(filter(o.rules())) }
 
 // filter assembles rules. A system call of another architecture or ABI kills
 // the process; one without a rule is allowed.

@@ -9,7 +9,7 @@ import (
 )
 
 func TestX32Dies(t *testing.T) {
-	f := filter(rules())
+	f := filter(Options{}.rules())
 	for _, nr := range []uint32{unix.SYS_READ, unix.SYS_SOCKET, unix.SYS_GETPID, 512, 547, 0x3fffffff} {
 		if got := judge(t, f, native(x32Bit|nr)); got != retKill {
 			t.Errorf("x32 call %d: got %#x, want death", nr, got)

@@ -3,4 +3,4 @@
 package seccomp
 
 // Install reports ErrNotSupported: there is no filter for this platform.
-func Install() error { return ErrNotSupported }
+func Install(Options) error { return ErrNotSupported }

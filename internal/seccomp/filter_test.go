@@ -115,7 +115,7 @@ func refused() map[string][]verdict {
 }
 
 func TestRefused(t *testing.T) {
-	all := rules()
+	all := Options{}.rules()
 	f := filter(all)
 	cases := refused()
 	for i, r := range all {
@@ -143,7 +143,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestAllowed(t *testing.T) {
-	f := filter(rules())
+	f := filter(Options{}.rules())
 	for _, c := range []verdict{
 		{name: "read", call: native(unix.SYS_READ)},
 		{name: "execve", call: native(unix.SYS_EXECVE)},
@@ -176,7 +176,7 @@ func TestAllowed(t *testing.T) {
 
 // The same number means another call elsewhere: no foreign call may pass.
 func TestForeignArchitecture(t *testing.T) {
-	f := filter(rules())
+	f := filter(Options{}.rules())
 	for _, arch := range []uint32{
 		0, unix.AUDIT_ARCH_I386, unix.AUDIT_ARCH_ARM, unix.AUDIT_ARCH_RISCV64,
 		nativeArch ^ 0x80000000, nativeArch ^ 0x40000000,
@@ -191,7 +191,7 @@ func TestForeignArchitecture(t *testing.T) {
 
 // Jumps are 8 bits and programs 4096 instructions (BPF_MAXINSNS).
 func TestJumpsFit(t *testing.T) {
-	for _, r := range rules() {
+	for _, r := range (Options{}).rules() {
 		if len(r.body) > 255 {
 			t.Errorf("%s: body of %d instructions", r.name, len(r.body))
 		}
@@ -199,7 +199,28 @@ func TestJumpsFit(t *testing.T) {
 			t.Errorf("%s: falls through into the next rule", r.name)
 		}
 	}
-	if n := len(filter(rules())); n > 4096 {
+	if n := len(filter((Options{}).rules())); n > 4096 {
 		t.Errorf("%d instructions", n)
+	}
+}
+
+// TestNested lets go of the namespace rules and of nothing else.
+func TestNested(t *testing.T) {
+	nested := Options{Nested: true}.rules()
+	for _, r := range (Options{}).rules() {
+		kept := slices.ContainsFunc(nested, func(n rule) bool { return n.name == r.name })
+		dropped := slices.ContainsFunc(namespaceRules(), func(n rule) bool { return n.name == r.name })
+		if kept == dropped {
+			t.Errorf("%s: kept %v, a namespace rule %v", r.name, kept, dropped)
+		}
+	}
+	f := filter(nested)
+	for _, n := range []uint32{unix.SYS_UNSHARE, unix.SYS_CLONE} {
+		if got := judge(t, f, native(n, unix.CLONE_NEWUSER|unix.CLONE_NEWNET)); got != retAllow {
+			t.Errorf("call %d making namespaces: %#x, want it allowed", n, got)
+		}
+	}
+	if got := judge(t, f, native(unix.SYS_SETNS, 0, 0)); got == retAllow {
+		t.Error("setns passes: nobody nested needs it")
 	}
 }

@@ -36,7 +36,7 @@ func runProbe(name, filterName string) int {
 			fmt.Println(err)
 			return 1
 		}
-		install := Install
+		install := func() error { return Install(Options{}) }
 		if filterName != "all" {
 			install = func() error { return installWithout(filterName) }
 		}
@@ -51,7 +51,7 @@ func runProbe(name, filterName string) int {
 
 func installWithout(name string) error {
 	var rest []rule
-	for _, r := range rules() {
+	for _, r := range (Options{}).rules() {
 		if r.name != name {
 			rest = append(rest, r)
 		}
@@ -218,7 +218,7 @@ func TestInstallNeedsNoNewPrivs(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may load filters as it is")
 	}
-	if err := Install(); !errors.Is(err, unix.EACCES) {
+	if err := Install(Options{}); !errors.Is(err, unix.EACCES) {
 		t.Errorf("got %v", err)
 	}
 }

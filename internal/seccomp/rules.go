@@ -19,7 +19,15 @@ func errno(e unix.Errno) uint32 { return retErrno | uint32(e) }
 
 func refuse(e unix.Errno) block { return block{ret(errno(e))} }
 
-func rules() []rule {
+// rules are the rules that o asks for.
+func (o Options) rules() []rule {
+	if o.Nested {
+		return baseRules()
+	}
+	return append(baseRules(), namespaceRules()...)
+}
+
+func baseRules() []rule {
 	eperm, enosys := refuse(unix.EPERM), refuse(unix.ENOSYS)
 	common := []rule{
 		{"socket", unix.SYS_SOCKET, socketRule(), "vsock reaches the hypervisor, packet and raw sockets and other families are not captured by the rules"},
@@ -30,23 +38,9 @@ func rules() []rule {
 		{"io_uring_enter", unix.SYS_IO_URING_ENTER, enosys, "as io_uring_setup"},
 		{"io_uring_register", unix.SYS_IO_URING_REGISTER, enosys, "as io_uring_setup"},
 
-		{"clone", unix.SYS_CLONE, cloneRule(), "a new user namespace gives capabilities over new namespaces"},
 		{"clone3", unix.SYS_CLONE3, enosys, "its flags are in memory, where no filter can look; every libc falls back to clone"},
-		{"unshare", unix.SYS_UNSHARE, unshareRule(), "as clone"},
 		{"setns", unix.SYS_SETNS, eperm, "enters another namespace through a descriptor"},
 
-		{"mount", unix.SYS_MOUNT, eperm, "uncovers or covers what the sandbox hid"},
-		{"umount2", unix.SYS_UMOUNT2, eperm, "uncovers what the sandbox hid"},
-		{"pivot_root", unix.SYS_PIVOT_ROOT, eperm, "as mount"},
-		{"chroot", unix.SYS_CHROOT, eperm, "as mount"},
-		{"fsopen", unix.SYS_FSOPEN, eperm, "as mount"},
-		{"fsconfig", unix.SYS_FSCONFIG, eperm, "as mount"},
-		{"fsmount", unix.SYS_FSMOUNT, eperm, "as mount"},
-		{"fspick", unix.SYS_FSPICK, eperm, "as mount"},
-		{"open_tree", unix.SYS_OPEN_TREE, eperm, "as mount"},
-		{"open_tree_attr", unix.SYS_OPEN_TREE_ATTR, eperm, "as mount"},
-		{"move_mount", unix.SYS_MOVE_MOUNT, eperm, "as mount"},
-		{"mount_setattr", unix.SYS_MOUNT_SETATTR, eperm, "as mount"},
 		{"open_by_handle_at", unix.SYS_OPEN_BY_HANDLE_AT, eperm, "opens files by number, past every mount that hides them"},
 		{"quotactl", unix.SYS_QUOTACTL, eperm, "administers the host's file systems"},
 		{"quotactl_fd", unix.SYS_QUOTACTL_FD, eperm, "as quotactl"},
@@ -74,6 +68,29 @@ func rules() []rule {
 		{"clock_settime", unix.SYS_CLOCK_SETTIME, eperm, "the machine's clock"},
 	}
 	return append(common, archRules()...)
+}
+
+// namespaceRules keep programs from making namespaces and mounts. They are a
+// second wall: a nested user namespace has no capability over the namespaces
+// that hold the rules and the mounts, and what is covered stays covered in it.
+func namespaceRules() []rule {
+	eperm := refuse(unix.EPERM)
+	return []rule{
+		{"clone", unix.SYS_CLONE, cloneRule(), "a new user namespace gives capabilities over new namespaces"},
+		{"unshare", unix.SYS_UNSHARE, unshareRule(), "as clone"},
+		{"mount", unix.SYS_MOUNT, eperm, "uncovers or covers what the sandbox hid"},
+		{"umount2", unix.SYS_UMOUNT2, eperm, "uncovers what the sandbox hid"},
+		{"pivot_root", unix.SYS_PIVOT_ROOT, eperm, "as mount"},
+		{"chroot", unix.SYS_CHROOT, eperm, "as mount"},
+		{"fsopen", unix.SYS_FSOPEN, eperm, "as mount"},
+		{"fsconfig", unix.SYS_FSCONFIG, eperm, "as mount"},
+		{"fsmount", unix.SYS_FSMOUNT, eperm, "as mount"},
+		{"fspick", unix.SYS_FSPICK, eperm, "as mount"},
+		{"open_tree", unix.SYS_OPEN_TREE, eperm, "as mount"},
+		{"open_tree_attr", unix.SYS_OPEN_TREE_ATTR, eperm, "as mount"},
+		{"move_mount", unix.SYS_MOVE_MOUNT, eperm, "as mount"},
+		{"mount_setattr", unix.SYS_MOUNT_SETATTR, eperm, "as mount"},
+	}
 }
 
 // Address families and protocols as in sys/socket.h and netinet/in.h.

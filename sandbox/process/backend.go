@@ -40,6 +40,12 @@ type Backend struct {
 	// for that time: such a stop is left alone. Nil: it never does.
 	Asking func() bool
 
+	// Nested lets the harness make namespaces and mounts of its own, for
+	// programs that put their tools into a sandbox again. The capture, the
+	// masks and the protected files hold in there as well; what is given up is
+	// a wall in front of the kernel.
+	Nested bool
+
 	Publish   []Publish  // servers inside that the host's loopback may reach
 	HostPorts []HostPort // ports of the host's loopback that the inside may reach
 

@@ -36,7 +36,7 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 		Capture: netns.Capture{Mode: netns.Mode(s.b.CaptureMode), Ports: s.policy().Ports()},
 		Protect: protect, CA: s.gate.bundle,
 		Controls:  s.tty != nil,
-		Processes: cmp.Or(s.b.hooks.processes, maxProcesses), Skip: s.b.hooks.skipped(),
+		Processes: cmp.Or(s.b.hooks.processes, maxProcesses), Nested: s.b.Nested, Skip: s.b.hooks.skipped(),
 	}
 	for _, p := range s.b.HostPorts {
 		if p.Localhost {

@@ -171,6 +171,7 @@ func (m *Config) code(c *coder) {
 	c.bool(&m.Foreground)
 	c.bool(&m.Controls)
 	c.int(&m.Processes)
+	c.bool(&m.Nested)
 	c.texts(&m.Skip)
 }
 

@@ -22,7 +22,8 @@ type Config struct {
 	Foreground bool // the harness gets the terminal
 	Controls   bool // the launcher has a controlling terminal
 
-	Processes int // most processes and threads inside
+	Processes int  // most processes and threads inside
+	Nested    bool // the harness may make namespaces of its own
 
 	Skip []string // walls left out; tests only
 }

@@ -136,7 +136,7 @@ func (in *initProcess) confine() error {
 	if in.skips("seccomp") {
 		return nil
 	}
-	if err := seccomp.Install(); err != nil {
+	if err := seccomp.Install(seccomp.Options{Nested: in.cfg.Nested}); err != nil {
 		return fmt.Errorf("system-call filter: %w", err)
 	}
 	return nil
