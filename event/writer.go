@@ -17,6 +17,8 @@ var (
 	ErrStalled = errors.New("events: the reader or disk did not take a line in time")
 	// ErrClosed means that the writer was closed.
 	ErrClosed = errors.New("events: writer closed")
+
+	errNowhere = errors.New("events: the writer has nowhere to write")
 )
 
 // Implementation constants.
@@ -41,7 +43,7 @@ const (
 // Left over: of a write that outlasted Timeout nobody can say whether its lines
 // arrived. They may, later, under their numbers.
 type Writer struct {
-	W io.Writer // usually an *os.File. Close leaves it open
+	W io.Writer // usually an *os.File. Close leaves it open. Nil: every Emit fails
 
 	// Timeout bounds one write. Zero means 5 seconds.
 	Timeout time.Duration
@@ -114,6 +116,8 @@ func (w *Writer) Emit(e Event) error {
 func (w *Writer) room() (*batch, error) {
 	for {
 		switch {
+		case w.W == nil:
+			return nil, errNowhere
 		case w.closed:
 			return nil, ErrClosed
 		case w.stalled:

@@ -209,6 +209,17 @@ func TestStalledWrite(t *testing.T) {
 	})
 }
 
+// A Writer that nobody set up denies, like every zero value.
+func TestZeroWriter(t *testing.T) {
+	var w Writer
+	if err := w.Emit(Event{Type: DNSQuery}); err == nil {
+		t.Error("an event went nowhere, and nobody was told")
+	}
+	if err := w.Close(); err == nil {
+		t.Error("Close forgot what was lost")
+	}
+}
+
 func TestCloseDoesNotHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
