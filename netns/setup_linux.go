@@ -61,7 +61,7 @@ func (d *Doors) open(c Capture) error {
 		return fmt.Errorf("unknown capture mode %q", c.Mode)
 	}
 	err := d.openNFT(c)
-	if err == nil || !nftAbsent(err) {
+	if !errors.Is(err, errRules) || !nftAbsent(err) {
 		return err
 	}
 	if err := d.Close(); err != nil {
@@ -104,12 +104,16 @@ func (d *Doors) openAnyIP(c Capture) error {
 	return d.listen(ports)
 }
 
+// errRules is wrapped by every error of applyRules: the same errno from a
+// listener says nothing about nftables.
+var errRules = errors.New("install the capture rules")
+
 // applyRules installs the capture rules, with a record of refusals where the
 // kernel can keep one.
 func (d *Doors) applyRules(transparent uint16) error {
 	c, err := dial(unix.NETLINK_NETFILTER)
 	if err != nil {
-		return fmt.Errorf("open nftables: %w", err)
+		return fmt.Errorf("%w: open nftables: %w", errRules, err)
 	}
 	defer c.close()
 	refusals, logErr := openRefusals()
@@ -122,7 +126,7 @@ func (d *Doors) applyRules(transparent uint16) error {
 	}
 	// Again without the record: what is missing may be only that.
 	if err := captureRules(dnsPort, transparent, false).apply(c); err != nil {
-		return fmt.Errorf("install the capture rules: %w", err)
+		return fmt.Errorf("%w: %w", errRules, err)
 	}
 	d.note("this kernel can't record refused packets (%v): UDP, ICMP and other protocols are refused without an event", logErr)
 	return nil
