@@ -2,6 +2,7 @@ package clients
 
 import (
 	"regexp"
+	"slices"
 	"testing"
 )
 
@@ -21,10 +22,11 @@ func TestAgents(t *testing.T) {
 			argv: []string{"claude", "-p", "run the probe", "--allowedTools", "Bash"},
 		},
 		{
-			// Codex's own sandbox makes namespaces, which launch does not give away.
+			// Codex runs its tools in a sandbox of its own, inside ours; that one has no
+			// network unless it is told so.
 			name: "codex", needs: []string{"codex", "curl"}, key: "CODEX_API_KEY=sk-test",
 			env: []string{"CODEX_CA_CERTIFICATE={ca}"}, rules: []string{openaiHost, chatgptHost},
-			argv: []string{"codex", "exec", "--model", "scripted", "--sandbox", "danger-full-access", "--skip-git-repo-check", "run the probe"},
+			argv: []string{"codex", "exec", "--model", "scripted", "--sandbox", "workspace-write", "-c", "sandbox_workspace_write.network_access=true", "--skip-git-repo-check", "run the probe"},
 		},
 	} {
 		t.Run(a.name, func(t *testing.T) {
@@ -42,9 +44,18 @@ func TestAgents(t *testing.T) {
 						}
 						if captured {
 							// launch knows agents by the program's name, and here that is env.
-							flags = append(flags, "--env", a.key)
+							flags = append(flags, "--env", a.key, "--nested")
 						}
-						s := session{who: who, flags: flags, argv: a.argv, captured: captured, outer: []string{a.key}}
+						argv := a.argv
+						if who.uid == 0 {
+							// The kernel lets nobody without CAP_SETFCAP map uid 0 into a
+							// namespace: as root, Codex can't sandbox its tools a second time.
+							argv = slices.Clone(argv)
+							if i := slices.Index(argv, "workspace-write"); i >= 0 {
+								argv[i] = "danger-full-access"
+							}
+						}
+						s := session{who: who, flags: flags, argv: argv, captured: captured, outer: []string{a.key}}
 						checkAgent(t, s, s.run(t))
 					})
 				}
