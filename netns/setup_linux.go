@@ -23,20 +23,42 @@ const (
 
 var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// Setup prepares the calling thread's network namespace for capture. It needs
-// CAP_NET_ADMIN and CAP_NET_BIND_SERVICE over that namespace, and is meant for
-// a namespace that was made for this: it is called once, before anything else
-// runs there. When it returns without an error the rules are in place and
-// every listener listens; after an error nothing may be run in the namespace.
-// The caller closes the Doors.
+// Setup prepares the calling thread's network namespace for capture: Link, then
+// Open.
 func Setup(c Capture) (*Doors, error) {
-	runtime.LockOSThread() // sockets belong to the namespace of the thread that makes them
+	l, err := Link()
+	if err != nil {
+		return nil, err
+	}
+	return l.Open(c)
+}
+
+// Link gives the calling thread's network namespace its devices and routes. It
+// needs CAP_NET_ADMIN over that namespace, and is meant for a namespace that
+// was made for this: it is called once, before anything else runs there.
+func Link() (*Linked, error) {
+	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	l, err := setupLinks(linkKind)
 	if err != nil {
 		return nil, err
 	}
-	d := &Doors{IPv6: l.ipv6, Dummy: l.dummy}
+	return &Linked{links: l}, nil
+}
+
+// Linked is a namespace that leads nowhere, not captured yet.
+type Linked struct{ links links }
+
+// Open captures the calling thread's namespace, which is l's. It needs
+// CAP_NET_ADMIN and CAP_NET_BIND_SERVICE over it. When it returns without an
+// error the rules are in place and every listener listens; after an error
+// nothing may be run in the namespace, but Open may be called again: with
+// ModeNFT an error that is [ErrNotSupported] leaves it as it was. The caller
+// closes the Doors.
+func (l *Linked) Open(c Capture) (*Doors, error) {
+	runtime.LockOSThread() // sockets belong to the namespace of the thread that makes them
+	defer runtime.UnlockOSThread()
+	d := &Doors{IPv6: l.links.ipv6, Dummy: l.links.dummy}
 	if err := d.open(c); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -53,7 +75,11 @@ func (d *Doors) note(format string, args ...any) {
 func (d *Doors) open(c Capture) error {
 	switch c.Mode {
 	case ModeNFT:
-		return d.openNFT(c)
+		err := d.openNFT(c)
+		if nftAbsent(err) {
+			err = errors.Join(ErrNotSupported, err)
+		}
+		return err
 	case ModeAnyIP:
 		return d.openAnyIP(c)
 	case ModeAuto:

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 
+	"egressd/cmd/launch/ahead"
 	"egressd/dnsfilter"
 	"egressd/internal/approve"
 	"egressd/internal/interrupt"
@@ -40,6 +41,7 @@ func dropStandardLog() { log.SetOutput(io.Discard) }
 
 // runProgram is the main job: launch [flags] -- program.
 func (l *launcher) runProgram(args []string) int {
+	defer ahead.Init().Discard() // unless the run has taken it
 	s := &session{launcher: l}
 	fs := s.opts.flags()
 	fs.SetOutput(io.Discard)
@@ -152,6 +154,7 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 		Protect: append(s.trail.Protect(), s.opts.gate.Files...), SecretValue: s.secrets.Value,
 	}
 	b.Policy.Store(s.policy)
+	b.Early = ahead.Init()
 	b.Nested = s.opts.nested || sandbox.AgentNests(s.opts.argv)
 	if who := s.asker(); who != nil {
 		b.Ask, b.Asking = who.Ask, who.Asking

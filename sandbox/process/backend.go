@@ -19,6 +19,7 @@ import (
 	"egressd/dnsfilter"
 	"egressd/event"
 	"egressd/policy"
+	"egressd/sandbox/process/spawn"
 )
 
 // isolationNetns names this tier in events and errors.
@@ -71,6 +72,10 @@ type Backend struct {
 	// user behind sudo). Nil: the launcher's own user.
 	RunAs *Cred
 
+	// Early is an init that was started before this Backend was made. The first
+	// Run takes it, or discards it when it does not fit. Nil: Run starts one.
+	Early *spawn.Pending
+
 	hooks testHooks
 }
 
@@ -109,9 +114,7 @@ type testHooks struct {
 
 func (h testHooks) skipped() []string { return slices.Sorted(maps.Keys(h.skip)) }
 
-func (h testHooks) executable() string {
-	if h.exe != "" {
-		return h.exe
-	}
-	return "/proc/self/exe"
+// plain reports whether nothing is hooked.
+func (h testHooks) plain() bool {
+	return len(h.skip) == 0 && h.exe == "" && !h.noUserNS && h.processes == 0
 }

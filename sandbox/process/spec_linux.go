@@ -1,19 +1,13 @@
 package process
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"os"
 
-	"egressd/netns"
 	"egressd/policy"
 	"egressd/sandbox/process/control"
 )
-
-// maxProcesses bounds processes and threads inside: far more than a build or a
-// browser needs, far fewer than a fork bomb.
-const maxProcesses = 4096
 
 // config says what the init is to set up.
 func (s *session) config(stdio [3]*os.File) (*config, error) {
@@ -29,14 +23,13 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &config{paths: pathValues(s.spec.Env), home: envValue(s.spec.Env, "HOME"), terminal: terminalPath(stdio)}
+	c := &config{paths: pathValues(s.spec.Env), home: envValue(s.spec.Env, "HOME")}
 	c.Config = control.Config{
 		Argv: argv, Dir: dir, Path: envValue(s.spec.Env, "PATH"),
 		TmpDir: envValue(s.spec.Env, "TMPDIR"), RuntimeDir: envValue(s.spec.Env, "XDG_RUNTIME_DIR"),
-		Capture: netns.Capture{Mode: netns.Mode(s.b.CaptureMode), Ports: s.policy().Ports()},
+		Capture: control.Capture{Mode: s.b.CaptureMode, Ports: s.policy().Ports()},
 		Protect: protect, CA: s.gate.bundle,
-		Controls:  s.tty != nil,
-		Processes: cmp.Or(s.b.hooks.processes, maxProcesses), Nested: s.b.Nested, Skip: s.b.hooks.skipped(),
+		Processes: s.b.hooks.processes, Nested: s.b.Nested, Skip: s.b.hooks.skipped(),
 	}
 	for _, p := range s.b.HostPorts {
 		if p.Localhost {
@@ -67,7 +60,6 @@ func (c *config) plan() (missed string, err error) {
 		}
 	}
 	p.Own, p.Resolv, p.Hosts = runtimeDir(), resolvTarget(), loopbackHosts()
-	p.Devices = planDevices(c.terminal)
 	p.Binds = c.planBinds(p.Roots)
 	p.Masks, missed, err = c.planMasks()
 	return missed, err

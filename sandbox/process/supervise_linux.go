@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -43,6 +42,7 @@ func (b *Backend) Supports(spec sandbox.Spec) error {
 // a *sandbox.CapabilityError says what the machine can't do.
 func (b *Backend) Run(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
 	res := sandbox.Result{ExitCode: exitLauncher, Started: time.Now()}
+	defer b.Early.Discard() // unless it was taken
 	err := b.Supports(spec)
 	if err == nil {
 		err = b.run(ctx, spec, &res)
@@ -71,11 +71,6 @@ type initMessage struct {
 }
 
 func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) error {
-	// Threat: Pdeathsig fires when the forking thread ends -> it is this one,
-	// and it is kept until the init is gone.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-
 	stdio, closeStdio, err := standardFiles(spec)
 	if err != nil {
 		return err
@@ -103,6 +98,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		b.Forwards()
 	}
 	if err := context.Cause(ctx); err != nil {
+		c.Discard()
 		return err
 	}
 	s := &session{b: b, spec: spec, child: c, tty: openTerminal(), messages: make(chan initMessage)}
@@ -112,35 +108,47 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 
 // supervise talks to the init from its configuration to its end.
 func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []published, signals <-chan os.Signal, res *sandbox.Result) error {
+	cfg, err := s.prepare(stdio, ln)
+	if err != nil {
+		return err
+	}
 	// The gate outlives ctx: what the harness still says while it is asked to
 	// end passes through it.
 	doors, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	defer func() {
-		s.child.kill() // it has ended by itself, mostly
+		s.child.Kill() // it has ended by itself, mostly
 		closeDoors()
 		s.child.ctl.Shutdown()
 		for im := range s.messages {
 			control.CloseAll(im.fds) // drained, so that the reader can end
 		}
-		s.child.wait()
+		s.child.Wait()
 		wg.Wait()
 		s.child.ctl.Close()
 		s.dials.fail(errors.New("the run has ended"))
 	}()
 	go s.read()
-	var err error
-	if s.gate, err = s.b.newGate(ln); err != nil {
-		return err
-	}
-	cfg, err := s.config(stdio)
-	if err != nil {
-		return err
-	}
 	if err := s.child.ctl.Send(control.Message{Config: &cfg.Config}); err != nil {
 		return s.diedEarly(err)
 	}
 	return s.loop(doors, ctx, &wg, ln, signals, res)
+}
+
+// prepare finds out what the init is to do. After an error there is no init.
+func (s *session) prepare(stdio [3]*os.File, ln []published) (cfg *config, err error) {
+	if s.gate, err = s.b.newGate(ln); err == nil {
+		cfg, err = s.config(stdio)
+	}
+	if err != nil {
+		s.child.Discard()
+		return nil, err
+	}
+	if s.child.Begun && cfg.needsHidden() {
+		s.child.Discard()
+		s.child, err = s.b.startAnew(stdio)
+	}
+	return cfg, err
 }
 
 // errTooEarly is a signal that came while the walls were being built: there was

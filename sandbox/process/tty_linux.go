@@ -3,7 +3,6 @@ package process
 import (
 	"os"
 	"os/signal"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -93,19 +92,4 @@ func stopSelf(sig syscall.Signal) {
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
-}
-
-// terminalPath reports the device of the first terminal among files.
-func terminalPath(files [3]*os.File) string {
-	for _, f := range files {
-		if !isTerminal(f) {
-			continue
-		}
-		var open, named unix.Stat_t
-		path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd())))
-		if err == nil && unix.Fstat(int(f.Fd()), &open) == nil && unix.Stat(path, &named) == nil && open.Rdev == named.Rdev {
-			return path
-		}
-	}
-	return ""
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"syscall"
-
-	"egressd/netns"
 )
 
 // On the wire a message is one byte that says which it is, then its fields in
@@ -113,7 +111,6 @@ func (c *coder) ports(v *[]uint16) { list(c, v, c.port) }
 // coded is a part of a message.
 type coded interface{ code(c *coder) }
 
-func (m *Born) code(c *coder)        { c.bool(&m.Controls) }
 func (m *GoAhead) code(c *coder)     { c.texts(&m.Env) }
 func (m *ResumeOrder) code(c *coder) { c.bool(&m.Foreground) }
 func (m *StopReport) code(c *coder)  { c.signal(&m.Sig) }
@@ -134,7 +131,7 @@ func (m *DialOutcome) code(c *coder) {
 }
 
 func (m *DoorsReady) code(c *coder) {
-	c.text((*string)(&m.Mode))
+	c.text(&m.Mode)
 	c.port(&m.ProxyPort)
 	c.int(&m.Transparent)
 	c.bool(&m.Refusals)
@@ -160,7 +157,9 @@ func (m *Config) code(c *coder) {
 	c.text(&m.Dir)
 	c.text(&m.TmpDir)
 	c.text(&m.RuntimeDir)
-	codeCapture(c, &m.Capture)
+	c.text(&m.Capture.Mode)
+	c.ports(&m.Capture.Ports)
+	c.ports(&m.Capture.Reserved)
 	c.ports(&m.Localhost)
 	m.Plan.code(c)
 	list(c, &m.Protect, func(g *Guarded) {
@@ -169,16 +168,9 @@ func (m *Config) code(c *coder) {
 	})
 	c.bytes(&m.CA)
 	c.bool(&m.Foreground)
-	c.bool(&m.Controls)
 	c.int(&m.Processes)
 	c.bool(&m.Nested)
 	c.texts(&m.Skip)
-}
-
-func codeCapture(c *coder, v *netns.Capture) {
-	c.text((*string)(&v.Mode))
-	c.ports(&v.Ports)
-	c.ports(&v.Reserved)
 }
 
 func (m *Plan) code(c *coder) {
@@ -190,10 +182,6 @@ func (m *Plan) code(c *coder) {
 		c.bool(&b.ReadOnly)
 	})
 	c.texts(&m.Masks)
-	list(c, &m.Devices, func(d *Device) {
-		c.text(&d.Source)
-		c.text(&d.Path)
-	})
 	c.text(&m.Own)
 	c.text(&m.Resolv)
 	has := m.Hosts != nil
@@ -214,28 +202,26 @@ func (m *HandOver) code(c *coder) {
 // chosen reports the field that is set, and its number.
 func (m *Message) chosen() (byte, coded) {
 	switch {
-	case m.Born != nil:
-		return 1, m.Born
 	case m.Config != nil:
-		return 2, m.Config
+		return 1, m.Config
 	case m.Go != nil:
-		return 3, m.Go
+		return 2, m.Go
 	case m.Signal != nil:
-		return 4, m.Signal
+		return 3, m.Signal
 	case m.Resume != nil:
-		return 5, m.Resume
+		return 4, m.Resume
 	case m.Dial != nil:
-		return 6, m.Dial
+		return 5, m.Dial
 	case m.Doors != nil:
-		return 7, m.Doors
+		return 6, m.Doors
 	case m.Stopped != nil:
-		return 8, m.Stopped
+		return 7, m.Stopped
 	case m.Exited != nil:
-		return 9, m.Exited
+		return 8, m.Exited
 	case m.Failed != nil:
-		return 10, m.Failed
+		return 9, m.Failed
 	case m.Dialled != nil:
-		return 11, m.Dialled
+		return 10, m.Dialled
 	}
 	return 0, nil
 }
@@ -244,36 +230,33 @@ func (m *Message) chosen() (byte, coded) {
 func (m *Message) choose(n byte) coded {
 	switch n {
 	case 1:
-		m.Born = new(Born)
-		return m.Born
-	case 2:
 		m.Config = new(Config)
 		return m.Config
-	case 3:
+	case 2:
 		m.Go = new(GoAhead)
 		return m.Go
-	case 4:
+	case 3:
 		m.Signal = new(SignalOrder)
 		return m.Signal
-	case 5:
+	case 4:
 		m.Resume = new(ResumeOrder)
 		return m.Resume
-	case 6:
+	case 5:
 		m.Dial = new(DialOrder)
 		return m.Dial
-	case 7:
+	case 6:
 		m.Doors = new(DoorsReady)
 		return m.Doors
-	case 8:
+	case 7:
 		m.Stopped = new(StopReport)
 		return m.Stopped
-	case 9:
+	case 8:
 		m.Exited = new(ExitReport)
 		return m.Exited
-	case 10:
+	case 9:
 		m.Failed = new(FailReport)
 		return m.Failed
-	case 11:
+	case 10:
 		m.Dialled = new(DialOutcome)
 		return m.Dialled
 	}

@@ -87,7 +87,7 @@ func TestNotAMessage(t *testing.T) {
 			t.Fatalf("the first %d of %d bytes were accepted", n, len(whole))
 		}
 	}
-	for _, b := range [][]byte{append(bytes.Clone(whole), 0), {0}, {255}, append([]byte{2}, bytes.Repeat([]byte{0xff}, 64)...), {5, 0, 0, 0, 0, 0, 0, 0, 2}} {
+	for _, b := range [][]byte{append(bytes.Clone(whole), 0), {0}, {255}, append([]byte{1}, bytes.Repeat([]byte{0xff}, 64)...), {4, 0, 0, 0, 0, 0, 0, 0, 2}} {
 		if m, err := decode(b); err == nil {
 			t.Errorf("%x was taken for %+v", b, m)
 		}

@@ -1,7 +1,5 @@
 package control
 
-import "egressd/netns"
-
 // Config tells the init what to set up. It crosses the control socket, so
 // neither the init's argv nor its environment holds anything.
 type Config struct {
@@ -11,7 +9,7 @@ type Config struct {
 	TmpDir,
 	RuntimeDir string // TMPDIR and XDG_RUNTIME_DIR of the harness; "" none
 
-	Capture   netns.Capture
+	Capture   Capture
 	Localhost []uint16 // ports to listen on at localhost inside
 
 	Plan    Plan
@@ -20,29 +18,37 @@ type Config struct {
 	CA []byte // certificates in PEM for ca.pem; empty: no interception
 
 	Foreground bool // the harness gets the terminal
-	Controls   bool // the launcher has a controlling terminal
 
-	Processes int  // most processes and threads inside
+	Processes int  // most processes and threads inside; 0: MaxProcesses
 	Nested    bool // the harness may make namespaces of its own
 
 	Skip []string // walls left out; tests only
 }
+
+// MaxProcesses bounds processes and threads inside: far more than a build or a
+// browser needs, far fewer than a fork bomb.
+const MaxProcesses = 4096
 
 // MaxMasks bounds how many sockets are masked. More than this many live sockets
 // outside the private roots is not a machine this was made for: the run is
 // refused.
 const MaxMasks = 4096
 
+// Capture is netns.Capture, whose package pid 1 would rather start without.
+type Capture struct {
+	Mode            string
+	Ports, Reserved []uint16
+}
+
 // Plan is what the supervisor finds out for the init about the host's file
 // system, while the init starts.
 type Plan struct {
-	Roots   []string // directories that become private
-	Binds   []Bind   // what is brought back, outermost first
-	Masks   []string // sockets to hide
-	Devices []Device
-	Own     string  // the directory for the run's own files
-	Resolv  string  // the file behind /etc/resolv.conf; "" none
-	Hosts   *string // for /etc/hosts; nil: there is none
+	Roots  []string // directories that become private
+	Binds  []Bind   // what is brought back, outermost first
+	Masks  []string // sockets to hide
+	Own    string   // the directory for the run's own files
+	Resolv string   // the file behind /etc/resolv.conf; "" none
+	Hosts  *string  // for /etc/hosts; nil: there is none
 }
 
 // Bind is something brought back into a private root.
@@ -52,9 +58,6 @@ type Bind struct {
 	Dir      bool
 	ReadOnly bool
 }
-
-// Device is a device node brought into the private /dev.
-type Device struct{ Source, Path string }
 
 // Guarded is a file that nobody inside may change.
 type Guarded struct {

@@ -5,17 +5,12 @@
 // what starts fast: no reflection, no poller.
 package control
 
-import (
-	"syscall"
-
-	"egressd/netns"
-)
+import "syscall"
 
 // Message is one step of the talk. Exactly one field is set.
 type Message struct {
 	// From the supervisor.
-	Born   *Born        // first: the ids are mapped
-	Config *Config      // what to set up
+	Config *Config      // first: what to set up
 	Go     *GoAhead     // the doors are served: start the harness
 	Signal *SignalOrder // pass a signal on
 	Resume *ResumeOrder // after a stop: go on
@@ -27,12 +22,6 @@ type Message struct {
 	Exited  *ExitReport  // the harness ended
 	Failed  *FailReport  // no harness was started
 	Dialled *DialOutcome // with the connection's descriptor
-}
-
-// Born tells the init that its user namespace knows its ids: only then has it
-// the rights that it sets everything up with.
-type Born struct {
-	Controls bool // the launcher has a controlling terminal
 }
 
 // GoAhead carries the harness's whole environment.
@@ -64,7 +53,7 @@ type DialOutcome struct {
 // transparent listeners, and the localhost listeners (two for each port that
 // was asked for at most).
 type DoorsReady struct {
-	Mode        netns.Mode
+	Mode        string // netns.Mode
 	ProxyPort   uint16
 	Transparent int
 	Refusals    bool

@@ -3,9 +3,43 @@ package inside
 import (
 	"errors"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
+
+// device is a device node that is brought into the private /dev.
+type device struct {
+	tree tree
+	name string
+}
+
+// devices lists those that every program may use.
+func devices() []string {
+	var names []string
+	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+		if unix.Access("/dev/"+name, unix.F_OK) == nil || name == "null" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// terminalPath reports the device of the first terminal among the standard
+// files; "" none.
+func terminalPath() string {
+	for fd := range 3 {
+		if _, err := unix.IoctlGetTermios(fd, unix.TCGETS); err != nil {
+			continue
+		}
+		var open, named unix.Stat_t
+		path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+		if err == nil && unix.Fstat(fd, &open) == nil && unix.Stat(path, &named) == nil && open.Rdev == named.Rdev {
+			return path
+		}
+	}
+	return ""
+}
 
 // mountDev builds a small /dev.
 //
@@ -13,7 +47,7 @@ import (
 // same user, vsock, a disk or a tun device for root) -> only the harmless ones
 // are there, terminals made inside are in an instance of their own, and the
 // launcher's terminal is /dev/console.
-func (in *initProcess) mountDev(p *picked) error {
+func (b *builder) mountDev() error {
 	dev, err := newTree("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, [2]string{"mode", "755"}, [2]string{"size", "1m"})
 	if err != nil {
 		return err
@@ -21,11 +55,11 @@ func (in *initProcess) mountDev(p *picked) error {
 	if err := dev.attach("/dev"); err != nil {
 		return err
 	}
-	for i, d := range in.cfg.Plan.Devices {
-		if err := mountPoint(d.Path, false); err != nil {
+	for _, d := range b.devices {
+		if err := mountPoint("/dev/"+d.name, false); err != nil {
 			return err
 		}
-		if err := p.devices[i].attach(d.Path); err != nil {
+		if err := d.tree.attach("/dev/" + d.name); err != nil {
 			return err
 		}
 	}

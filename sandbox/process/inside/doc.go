@@ -2,6 +2,3 @@
 // within, hands the doors' sockets out, throws every privilege away, starts the
 // harness and waits for it.
 package inside
-
-// Name is argv[0] of the init, by which a process knows that it is one.
-const Name = "launch-init"

@@ -1,6 +1,10 @@
 package inside
 
-import "os"
+import (
+	"os"
+
+	"egressd/sandbox/process/spawn"
+)
 
 // init takes over a process that was started as an init, before the packages
 // are initialised that only a supervisor needs, and never returns there.
@@ -14,7 +18,7 @@ import "os"
 // choosing the whole command line, and an init without a control socket ends at
 // once.
 func init() {
-	if len(os.Args) > 0 && os.Args[0] == Name {
+	if len(os.Args) > 0 && os.Args[0] == spawn.Name {
 		os.Exit(run(os.Args[1:]))
 	}
 }

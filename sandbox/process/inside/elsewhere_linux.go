@@ -23,7 +23,7 @@ var kernelFiles = map[int64]bool{
 
 // forbidDevices makes device nodes outside /dev useless: those of a devtmpfs
 // that is mounted a second time, of a change root, of a container's image.
-func (in *initProcess) forbidDevices(*picked) error {
+func forbidDevices() error {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NODEV}
 	return unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &attr)
 }
@@ -36,7 +36,7 @@ func (in *initProcess) forbidDevices(*picked) error {
 // settings such as core_pattern from a uid 0 without capabilities -> each such
 // mount is covered by an empty file system. Left over: nothing that can be
 // reached by a path.
-func (in *initProcess) coverElsewhere(*picked) error {
+func coverElsewhere() error {
 	mounts, err := mountinfo.Read()
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/netns"
 	"egressd/sandbox/process/control"
+	"egressd/sandbox/process/spawn"
 )
 
 // controlFD is the control socket's descriptor in the init; handOverFD that of
@@ -89,20 +89,24 @@ func (in *initProcess) fail(e *stepError) {
 // setUp builds every wall, in this order: doors and mounts (which need
 // capabilities), the supervisor's go-ahead, no capabilities, the filter.
 func (in *initProcess) setUp() error {
+	begin, err := in.told()
+	if err != nil {
+		return &stepError{"start", err}
+	}
+	b := &builder{initProcess: in}
+	if begin {
+		if err := b.begin(); err != nil {
+			return err
+		}
+	}
 	m, fds, err := in.ctl.Receive()
 	control.CloseAll(fds)
 	if err != nil || m.Config == nil {
 		return &stepError{"configuration", errors.Join(err, io.ErrUnexpectedEOF)}
 	}
 	in.cfg = *m.Config
-	// One after the other: side by side costs more in switches than it saves,
-	// and the supervisor opens the doors while the mounts are made.
-	if err := in.sendDoors(); err != nil {
-		return &stepError{"network", err}
-	}
-	in.openTerminal()
-	if err := in.mountWalls(); err != nil {
-		return &stepError{"mounts", err}
+	if err := b.finish(begin); err != nil {
+		return err
 	}
 	m, fds, err = in.ctl.Receive()
 	control.CloseAll(fds)
@@ -122,52 +126,29 @@ func (in *initProcess) setUp() error {
 	return nil
 }
 
-// sendDoors prepares the network namespace and hands its sockets over.
-func (in *initProcess) sendDoors() error {
-	d, err := netns.Setup(in.cfg.Capture)
-	if err != nil {
-		return err
-	}
-	defer d.Close() //nolint:errcheck // copies; the supervisor has its own
-	r := control.DoorsReady{Mode: d.Mode, ProxyPort: d.ProxyPort, Transparent: len(d.Transparent), Refusals: d.Refusals != nil, Notes: d.Notes}
-	files := []*os.File{d.Proxy, d.DNSTCP, d.DNSUDP}
-	if d.Refusals != nil {
-		files = append(files, d.Refusals)
-	}
-	files = append(files, d.Transparent...)
-	for _, port := range in.cfg.Localhost {
-		ls, err := listenLocalhost(port)
-		if err != nil {
-			return err
+// told reads whether to begin at once. Before that byte the ids of the user
+// namespace may not be mapped.
+func (in *initProcess) told() (begin bool, err error) {
+	var b [1]byte
+	for {
+		n, err := unix.Read(controlFD, b[:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return false, err
+		case n == 0:
+			return false, io.ErrUnexpectedEOF
+		case b[0] != spawn.Wait && b[0] != spawn.Begin:
+			return false, errors.New("told neither to begin nor to wait")
+		default:
+			return b[0] == spawn.Begin, nil
 		}
-		defer control.CloseAll(ls)
-		for range ls {
-			r.Localhost = append(r.Localhost, port)
-		}
-		files = append(files, ls...)
 	}
-	fds := make([]int, len(files))
-	for i, f := range files {
-		fds[i] = int(f.Fd())
-	}
-	return in.ctl.Send(control.Message{Doors: &r}, fds...)
 }
 
-func listenLocalhost(port uint16) ([]*os.File, error) {
-	runtime.LockOSThread() // every thread of the init is in the namespace; this says so
-	defer runtime.UnlockOSThread()
-	ls, err := netns.ListenLoopback(port)
-	if err != nil {
-		return nil, fmt.Errorf("localhost:%d inside: %w", port, err)
-	}
-	return ls, nil
-}
-
-// openTerminal opens the controlling terminal before /dev changes.
+// openTerminal opens the controlling terminal, if there is one, before /dev
+// changes.
 func (in *initProcess) openTerminal() {
-	if !in.cfg.Controls {
-		return
-	}
 	if f, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0); err == nil {
 		in.tty = f
 	}
@@ -196,7 +177,7 @@ func (in *initProcess) again() error {
 	if err != nil {
 		return err
 	}
-	return syscall.Exec("/proc/self/exe", []string{Name, "again"}, []string{})
+	return syscall.Exec("/proc/self/exe", []string{spawn.Name, "again"}, []string{})
 }
 
 // takeOver goes on after the second execve.

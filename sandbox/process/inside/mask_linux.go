@@ -10,12 +10,12 @@ import (
 
 // maskSockets hides every planned socket that can still be seen behind an
 // empty file that nobody may open: connecting to it is refused.
-func (in *initProcess) maskSockets(*picked) error {
-	if len(in.cfg.Plan.Masks) > control.MaxMasks {
+func (b *builder) maskSockets() error {
+	if len(b.cfg.Plan.Masks) > control.MaxMasks {
 		return errors.New("too many unix sockets outside /tmp and /run to hide them all")
 	}
 	var mask string
-	for _, path := range in.cfg.Plan.Masks {
+	for _, path := range b.cfg.Plan.Masks {
 		if fi, err := os.Lstat(path); err != nil || fi.Mode().Type() != fs.ModeSocket {
 			continue // behind a private root, or gone
 		}

@@ -11,69 +11,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountWalls builds the file-system walls. Order matters: everything that is
-// brought back is picked up before anything is hidden.
-func (in *initProcess) mountWalls() error {
-	if err := makePrivate(); err != nil {
-		return fmt.Errorf("private mounts: %w", err)
-	}
-	p, err := in.pickUp()
-	if err != nil {
-		return err
-	}
-	steps := []struct {
-		name string
-		do   func(*picked) error
-	}{
-		{"devices", in.forbidDevices},
-		{"proc", in.mountProc},
-		{"sys", in.mountSys},
-		{"dev", in.mountDev},
-		{"private", in.mountPrivate},
-		{"binds", in.bringBack},
-		{"names", in.mountNames},
-		{"elsewhere", in.coverElsewhere},
-		{"protect", in.protect},
-		{"sockets", in.maskSockets},
-	}
-	for _, s := range steps {
-		if in.skips(s.name) {
-			continue
+// pickUp clones what the mounts of begin will hide.
+func (b *builder) pickUp() error {
+	for _, name := range devices() {
+		t, err := cloneTree("/dev/"+name, false)
+		if err != nil {
+			return err
 		}
-		if err := s.do(p); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+		b.devices = append(b.devices, device{t, name})
+	}
+	if path := terminalPath(); path != "" {
+		t, err := cloneTree(path, false)
+		if err != nil {
+			return err
 		}
+		b.devices = append(b.devices, device{t, "console"})
+	}
+	b.cgroup = -1
+	if t, err := cloneTree("/sys/fs/cgroup", true); err == nil {
+		b.cgroup = t
 	}
 	return nil
 }
 
-// picked is what was picked up before the first mount hides it.
-type picked struct {
-	binds   []tree // one for each of the plan's; -1: it is gone
-	devices []tree
-	cgroup  tree // -1: none
-}
-
-func (in *initProcess) pickUp() (*picked, error) {
-	p := &picked{cgroup: -1}
-	for _, b := range in.cfg.Plan.Binds {
-		t, err := cloneTree(b.Source, b.ReadOnly)
-		if err != nil && !(b.ReadOnly && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission))) {
-			return nil, err
+// pickBinds clones what the private roots will hide.
+func (b *builder) pickBinds() error {
+	for _, bind := range b.cfg.Plan.Binds {
+		t, err := cloneTree(bind.Source, bind.ReadOnly)
+		if err != nil && !(bind.ReadOnly && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission))) {
+			return err
 		}
-		p.binds = append(p.binds, t)
+		b.binds = append(b.binds, t)
 	}
-	for _, d := range in.cfg.Plan.Devices {
-		t, err := cloneTree(d.Source, false)
-		if err != nil {
-			return nil, err
-		}
-		p.devices = append(p.devices, t)
-	}
-	if t, err := cloneTree("/sys/fs/cgroup", true); err == nil {
-		p.cgroup = t
-	}
-	return p, nil
+	return nil
 }
 
 // mountProc mounts a process file system of this process namespace.
@@ -83,7 +53,7 @@ func (in *initProcess) pickUp() (*picked, error) {
 // settings such as core_pattern, which run programs outside -> a fresh /proc,
 // the settings in it read-only. Where the kernel refuses a fresh one (a
 // container masks parts of its own) nothing is run.
-func (in *initProcess) mountProc(*picked) error {
+func (b *builder) mountProc() error {
 	t, err := newTree("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	if errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("the kernel refuses a fresh /proc, most likely because this container masks parts of its own: %w", err)
@@ -94,12 +64,12 @@ func (in *initProcess) mountProc(*picked) error {
 	if err := t.attach("/proc"); err != nil {
 		return err
 	}
-	if !in.skips("pids") {
-		if err := in.limitProcesses(); err != nil {
+	if !b.skips("pids") {
+		if err := b.limitProcesses(); err != nil {
 			return err
 		}
 	}
-	if in.skips("procsys") {
+	if b.skips("procsys") {
 		return nil
 	}
 	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi"} {
@@ -117,7 +87,7 @@ func (in *initProcess) mountProc(*picked) error {
 
 // mountSys mounts the devices and settings of this network namespace, or
 // keeps the host's where the kernel refuses that; read-only both ways.
-func (in *initProcess) mountSys(p *picked) error {
+func (b *builder) mountSys() error {
 	if fi, err := os.Stat("/sys"); err != nil || !fi.IsDir() {
 		return nil
 	}
@@ -129,17 +99,17 @@ func (in *initProcess) mountSys(p *picked) error {
 	if err := t.attach("/sys"); err != nil {
 		return err
 	}
-	if p.cgroup >= 0 {
+	if b.cgroup >= 0 {
 		// Run-times size themselves by the limits they read here.
-		if err := p.cgroup.attach("/sys/fs/cgroup"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := b.cgroup.attach("/sys/fs/cgroup"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
 }
 
-func (in *initProcess) mountPrivate(*picked) error {
-	for _, r := range in.cfg.Plan.Roots {
+func (b *builder) mountPrivate() error {
+	for _, r := range b.cfg.Plan.Roots {
 		mode, size := "1777", "50%"
 		if strings.HasSuffix(r, "run") {
 			mode, size = "755", "10%"
@@ -152,12 +122,12 @@ func (in *initProcess) mountPrivate(*picked) error {
 			return err
 		}
 	}
-	if d := in.cfg.TmpDir; below(d, in.cfg.Plan.Roots) {
+	if d := b.cfg.TmpDir; below(d, b.cfg.Plan.Roots) {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return err
 		}
 	}
-	if d := in.cfg.RuntimeDir; below(d, in.cfg.Plan.Roots) {
+	if d := b.cfg.RuntimeDir; below(d, b.cfg.Plan.Roots) {
 		if err := os.MkdirAll(filepath.Dir(d), 0o755); err != nil {
 			return err
 		}
@@ -165,7 +135,7 @@ func (in *initProcess) mountPrivate(*picked) error {
 			return err
 		}
 	}
-	if below("/run/lock", in.cfg.Plan.Roots) {
+	if below("/run/lock", b.cfg.Plan.Roots) {
 		if err := os.Mkdir("/run/lock", 0o755); err != nil {
 			return err
 		}
@@ -185,19 +155,19 @@ func below(path string, roots []string) bool {
 }
 
 // bringBack attaches the binds.
-func (in *initProcess) bringBack(p *picked) error {
-	for i, b := range in.cfg.Plan.Binds {
-		if p.binds[i] < 0 {
+func (b *builder) bringBack() error {
+	for i, bind := range b.cfg.Plan.Binds {
+		if b.binds[i] < 0 {
 			continue
 		}
-		if fi, err := os.Lstat(b.Path); err == nil && fi.Mode()&os.ModeSymlink != 0 {
-			p.binds[i].discard() // an outer bind brought the link, and what it leads to is a bind as well
+		if fi, err := os.Lstat(bind.Path); err == nil && fi.Mode()&os.ModeSymlink != 0 {
+			b.binds[i].discard() // an outer bind brought the link, and what it leads to is a bind as well
 			continue
 		}
-		if err := mountPoint(b.Path, b.Dir); err != nil {
+		if err := mountPoint(bind.Path, bind.Dir); err != nil {
 			return err
 		}
-		if err := p.binds[i].attach(b.Path); err != nil {
+		if err := b.binds[i].attach(bind.Path); err != nil {
 			return err
 		}
 	}

@@ -13,35 +13,35 @@ import (
 const resolvConf = "# The gate answers here, whatever address is asked.\nnameserver 127.0.0.1\n"
 
 // mountNames makes names inside resolve at the DNS door.
-func (in *initProcess) mountNames(*picked) error {
+func (b *builder) mountNames() error {
 	files := map[string][]byte{"resolv.conf": []byte(resolvConf)}
-	if in.cfg.Plan.Hosts != nil {
-		files["hosts"] = []byte(*in.cfg.Plan.Hosts)
+	if b.cfg.Plan.Hosts != nil {
+		files["hosts"] = []byte(*b.cfg.Plan.Hosts)
 	}
-	if in.cfg.CA != nil {
-		files["ca.pem"] = in.cfg.CA
+	if b.cfg.CA != nil {
+		files["ca.pem"] = b.cfg.CA
 	}
-	dir := in.cfg.Plan.Own
+	dir := b.cfg.Plan.Own
 	if err := mountFiles(dir, files); err != nil {
 		return err
 	}
-	if in.cfg.Plan.Hosts != nil {
+	if b.cfg.Plan.Hosts != nil {
 		if err := bindOver(dir+"/hosts", "/etc/hosts", true); err != nil {
 			return err
 		}
 	}
-	if in.cfg.Plan.Resolv == "" {
+	if b.cfg.Plan.Resolv == "" {
 		return nil // the C library asks 127.0.0.1 by itself
 	}
-	if below(in.cfg.Plan.Resolv, in.cfg.Plan.Roots) {
-		if err := mountPoint(in.cfg.Plan.Resolv, false); err != nil {
+	if below(b.cfg.Plan.Resolv, b.cfg.Plan.Roots) {
+		if err := mountPoint(b.cfg.Plan.Resolv, false); err != nil {
 			return err
 		}
 	}
-	if _, err := os.Lstat(in.cfg.Plan.Resolv); err != nil {
+	if _, err := os.Lstat(b.cfg.Plan.Resolv); err != nil {
 		return nil //nolint:nilerr // a dangling link elsewhere: as if there were none
 	}
-	return bindOver(dir+"/resolv.conf", in.cfg.Plan.Resolv, true)
+	return bindOver(dir+"/resolv.conf", b.cfg.Plan.Resolv, true)
 }
 
 // mountFiles mounts a read-only file system that holds files on dir.

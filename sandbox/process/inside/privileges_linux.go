@@ -1,6 +1,7 @@
 package inside
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"egressd/internal/kernelversion"
 	"egressd/internal/seccomp"
+	"egressd/sandbox/process/control"
 )
 
 // reservedPids are those below which the kernel does not start over.
@@ -21,6 +23,8 @@ const reservedPids = 300
 // other threads (a binary linked with cgo) and must execute itself again.
 var errOtherThreads = errors.New("other threads keep their capabilities")
 
+func (in *initProcess) processes() int { return cmp.Or(in.cfg.Processes, control.MaxProcesses) }
+
 // limitProcesses bounds the process namespace where the kernel keeps the limit
 // per namespace (6.14 and later). Older kernels share the setting with the
 // host, so there it is left alone and RLIMIT_NPROC, which does not bind uid 0,
@@ -29,7 +33,7 @@ func (in *initProcess) limitProcesses() error {
 	if !kernelversion.AtLeast(6, 14) {
 		return nil
 	}
-	return os.WriteFile("/proc/sys/kernel/pid_max", []byte(strconv.Itoa(in.cfg.Processes+reservedPids)), 0)
+	return os.WriteFile("/proc/sys/kernel/pid_max", []byte(strconv.Itoa(in.processes()+reservedPids)), 0)
 }
 
 // dropCapabilities throws every capability away for good, for this thread and
@@ -103,7 +107,7 @@ func joinSessionKeyring() error {
 
 // setLimits bounds what one harness can take from the machine.
 func (in *initProcess) setLimits() error {
-	for resource, limit := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NPROC: uint64(in.cfg.Processes)} {
+	for resource, limit := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NPROC: uint64(in.processes())} {
 		var r unix.Rlimit
 		if err := unix.Getrlimit(resource, &r); err != nil {
 			return fmt.Errorf("getrlimit: %w", err)

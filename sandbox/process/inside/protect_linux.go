@@ -17,17 +17,17 @@ import (
 // name of the file is a read-only mount, and every directory above it that
 // could be renamed is a mount as well, which the kernel does not let anybody
 // rename. Left over: what the supervisor's guard says.
-func (in *initProcess) protect(*picked) error {
-	for _, g := range in.cfg.Protect {
+func (b *builder) protect() error {
+	for _, g := range b.cfg.Protect {
 		shown := "/dev/null" // a link to a file that is out of reach stays a name
 		switch _, err := os.Lstat(g.File); {
 		case err == nil:
 			shown = g.File
-		case !in.outOfReach(g.File, err):
+		case !b.outOfReach(g.File, err):
 			return err
 		}
 		for _, name := range append(g.Names, g.File) {
-			if _, err := os.Lstat(name); err != nil && in.outOfReach(name, err) {
+			if _, err := os.Lstat(name); err != nil && b.outOfReach(name, err) {
 				continue
 			}
 			if err := pinParents(name); err != nil {
@@ -43,8 +43,8 @@ func (in *initProcess) protect(*picked) error {
 
 // outOfReach reports whether err means that nobody inside gets to path: it is
 // hidden by a private root, or lies where this user may not go.
-func (in *initProcess) outOfReach(path string, err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) && below(path, in.cfg.Plan.Roots)
+func (b *builder) outOfReach(path string, err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) && below(path, b.cfg.Plan.Roots)
 }
 
 // pinParents mounts every directory above path that could be renamed, now or

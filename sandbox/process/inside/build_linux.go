@@ -1,0 +1,103 @@
+package inside
+
+import (
+	"errors"
+	"fmt"
+
+	"egressd/netns"
+)
+
+// builder builds the walls. Its first half, begin, is the same for every run,
+// and can be done before anything is known about this one.
+type builder struct {
+	*initProcess
+	links *netns.Linked
+	doors *netns.Doors // nil until they are open
+
+	// What was cloned before the first mount hides it.
+	devices []device
+	binds   []tree // one for each of the plan's; -1: it is gone
+	cgroup  tree   // -1: none
+}
+
+// begin builds what every run needs. A kernel without nftables must know the
+// policy's ports to open its doors, and does that at the end.
+//
+// One after the other: side by side costs more in switches than it saves, and
+// the supervisor opens the doors while the mounts are made.
+func (b *builder) begin() error {
+	err := b.openDoors(netns.Capture{Mode: netns.ModeNFT})
+	if err == nil {
+		err = b.sendDoors()
+	}
+	if err != nil && !errors.Is(err, netns.ErrNotSupported) {
+		return &stepError{"network", err}
+	}
+	return b.hide()
+}
+
+// finish builds what depends on the configuration, and everything else unless
+// it has begun.
+func (b *builder) finish(begun bool) error {
+	if b.doors == nil {
+		c := b.cfg.Capture
+		err := b.openDoors(netns.Capture{Mode: netns.Mode(c.Mode), Ports: c.Ports, Reserved: c.Reserved})
+		if err == nil {
+			err = b.sendDoors()
+		}
+		if err != nil {
+			return &stepError{"network", err}
+		}
+	}
+	var err error
+	if begun {
+		err = b.steps([]step{{"pick", b.pickBinds}})
+	} else {
+		err = b.hide(step{"pick", b.pickBinds})
+	}
+	if err != nil {
+		return err
+	}
+	return b.steps([]step{
+		{"private", b.mountPrivate},
+		{"binds", b.bringBack},
+		{"names", b.mountNames},
+		{"protect", b.protect},
+		{"sockets", b.maskSockets},
+	})
+}
+
+// hide replaces the host's devices, settings and processes. What is needed of
+// them is picked up first, and what more does.
+func (b *builder) hide(more ...step) error {
+	b.openTerminal()
+	err := b.steps(append([]step{{"alone", makePrivate}, {"pick", b.pickUp}}, more...))
+	if err != nil {
+		return err
+	}
+	return b.steps([]step{
+		{"devices", forbidDevices},
+		{"proc", b.mountProc},
+		{"sys", b.mountSys},
+		{"dev", b.mountDev},
+		{"elsewhere", coverElsewhere},
+	})
+}
+
+// step is one wall of the file system.
+type step struct {
+	name string
+	do   func() error
+}
+
+func (b *builder) steps(steps []step) error {
+	for _, s := range steps {
+		if b.skips(s.name) {
+			continue
+		}
+		if err := s.do(); err != nil {
+			return &stepError{"mounts", fmt.Errorf("%s: %w", s.name, err)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package inside
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"egressd/netns"
+	"egressd/sandbox/process/control"
+)
+
+// openDoors captures the network namespace and opens the gate's sockets in it.
+func (b *builder) openDoors(c netns.Capture) (err error) {
+	if b.links == nil {
+		if b.links, err = netns.Link(); err != nil {
+			return err
+		}
+	}
+	b.doors, err = b.links.Open(c)
+	return err
+}
+
+// sendDoors hands the sockets over.
+func (b *builder) sendDoors() error {
+	d := b.doors
+	defer d.Close() //nolint:errcheck // copies; the supervisor has its own
+	r := control.DoorsReady{Mode: string(d.Mode), ProxyPort: d.ProxyPort, Transparent: len(d.Transparent), Refusals: d.Refusals != nil, Notes: d.Notes}
+	files := []*os.File{d.Proxy, d.DNSTCP, d.DNSUDP}
+	if d.Refusals != nil {
+		files = append(files, d.Refusals)
+	}
+	files = append(files, d.Transparent...)
+	for _, port := range b.cfg.Localhost {
+		ls, err := listenLocalhost(port)
+		if err != nil {
+			return err
+		}
+		defer control.CloseAll(ls)
+		for range ls {
+			r.Localhost = append(r.Localhost, port)
+		}
+		files = append(files, ls...)
+	}
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	return b.ctl.Send(control.Message{Doors: &r}, fds...)
+}
+
+func listenLocalhost(port uint16) ([]*os.File, error) {
+	runtime.LockOSThread() // every thread of the init is in the namespace; this says so
+	defer runtime.UnlockOSThread()
+	ls, err := netns.ListenLoopback(port)
+	if err != nil {
+		return nil, fmt.Errorf("localhost:%d inside: %w", port, err)
+	}
+	return ls, nil
+}
