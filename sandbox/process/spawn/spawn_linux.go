@@ -39,15 +39,26 @@ type Child struct {
 
 // Ahead starts an init with this process's standard files before anything is
 // known about the run. Whoever calls it takes the child or discards it.
-func Ahead() *Pending { return launch(Options{Files: [3]uintptr{0, 1, 2}, Tell: Begin}) }
+//
+// It is called while packages are initialised, on the startup thread, which
+// lives as long as the process: it need not be kept. Another thread would have
+// to be made first, and compete with this one meanwhile.
+func Ahead() *Pending {
+	p := &Pending{started: make(chan struct{})}
+	close(p.started)
+	c, err := fork(Options{Files: [3]uintptr{0, 1, 2}, Tell: Begin})
+	p.child, p.err = c, err
+	if err == nil {
+		go c.reap()
+	}
+	return p
+}
 
 // Start starts an init.
-func Start(o Options) (*Child, error) { return launch(o).Take() }
-
-func launch(o Options) *Pending {
+func Start(o Options) (*Child, error) {
 	p := &Pending{started: make(chan struct{})}
 	go p.parent(o)
-	return p
+	return p.Take()
 }
 
 // ErrTaken is what everybody but the first gets from Take.
@@ -82,14 +93,11 @@ func (p *Pending) Discard() {
 // over.
 func (p *Pending) parent(o Options) {
 	runtime.LockOSThread() // and never back: the thread ends with this goroutine
-	c := &Child{UserNS: !o.NoUserNS, Begun: o.Tell == Begin, ended: make(chan struct{})}
-	if p.err = c.start(o); p.err != nil {
-		close(p.started)
-		return
-	}
-	p.child = c
+	p.child, p.err = fork(o)
 	close(p.started)
-	c.reap()
+	if p.err == nil {
+		p.child.reap()
+	}
 }
 
 // reap waits for c without taking its number away, and takes it away under the
@@ -133,22 +141,22 @@ func (c *Child) Discard() {
 	syscall.Close(c.Control)
 }
 
-func (c *Child) start(o Options) error {
+func fork(o Options) (*Child, error) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return os.NewSyscallError("socketpair", err)
+		return nil, os.NewSyscallError("socketpair", err)
 	}
 	defer syscall.Close(pair[1])
-	if c.pid, err = fork(o, pair[1]); err == nil {
+	c := &Child{Control: pair[0], UserNS: !o.NoUserNS, Begun: o.Tell == Begin, ended: make(chan struct{})}
+	if c.pid, err = inNamespaces(o, pair[1]); err == nil {
 		// A byte into an empty socket never blocks.
 		if _, err = syscall.Write(pair[0], []byte{o.Tell}); err == nil {
-			c.Control = pair[0]
-			return nil
+			return c, nil
 		}
 		end(c.pid)
 	}
 	syscall.Close(pair[0])
-	return err
+	return nil, err
 }
 
 // end kills a child that came to nothing.
@@ -177,7 +185,7 @@ const (
 	capSysAdmin = 21
 )
 
-func fork(o Options, control int) (int, error) {
+func inNamespaces(o Options, control int) (int, error) {
 	attr := &syscall.SysProcAttr{
 		Cloneflags: namespaces,
 		Pdeathsig:  syscall.SIGKILL,
