@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log"
@@ -43,6 +44,7 @@ func (s *Server) serveHTTP(ctx context.Context, c net.Conn, sc scope) {
 	gate.HeadBytes = s.bounds().headBytes
 	gate.HeadTimeout = httpHeadTimeout
 	gate.IdleTimeout = httpStallTimeout
+	gate.EndGrace = cmp.Or(s.endGrace, gate.EndGrace)
 	h := &httpConn{s: s, sc: sc, ctx: ctx, gate: gate, finished: make(chan struct{})}
 	stop := context.AfterFunc(ctx, gate.Abort)
 	defer stop()

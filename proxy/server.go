@@ -70,7 +70,8 @@ type Server struct {
 	bodies   buffers // for HTTP bodies on their way
 	engine   engine
 
-	// Seams for tests. Nil: the real thing.
+	// Seams for tests. Nil, zero: the real thing.
+	endGrace    time.Duration
 	dialFunc    func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)
 	originalDst func(c net.Conn) (netip.AddrPort, error)
 }

@@ -58,6 +58,10 @@ type Conn struct {
 	// means no bound.
 	IdleTimeout time.Duration
 
+	// EndGrace is how long a client that has ended its sending half is taken to
+	// wait for its response. Zero: not at all. NewConn sets DefaultEndGrace.
+	EndGrace time.Duration
+
 	readMu sync.Mutex // held by Read
 	mode   mode
 	base   []byte // the array behind buf, used again when buf is empty
@@ -77,13 +81,12 @@ type Conn struct {
 	dl      time.Time     // the server's read deadline
 	headEnd time.Time     // when the head under way must be complete; zero between heads
 	busy    int           // requests delivered whose handlers are not done
-	grace   time.Duration // endGrace; shorter in tests
 	wake    chan struct{} // ends holdEnd; nil when nothing is held
 	own     bool          // the deadline in force on Conn is the gate's, not the server's
 }
 
 // NewConn returns the gate in front of c.
-func NewConn(c net.Conn) *Conn { return &Conn{Conn: c, grace: endGrace} }
+func NewConn(c net.Conn) *Conn { return &Conn{Conn: c, EndGrace: DefaultEndGrace} }
 
 // Next reports the facts of the next request in the order of the stream; ok is
 // false when there is none. Call it once at the start of each request handler.

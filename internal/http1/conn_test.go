@@ -32,7 +32,7 @@ func (c *memConn) SetWriteDeadline(t time.Time) error { return nil }
 func drain(t testing.TB, r io.Reader) (*Conn, string, error) {
 	t.Helper()
 	c := NewConn(&memConn{r: r})
-	c.grace = 0
+	c.EndGrace = 0
 	b, err := io.ReadAll(c)
 	return c, string(b), err
 }
@@ -254,7 +254,7 @@ func TestEndIsHeldWhileServing(t *testing.T) {
 		"served":   {func(c *Conn) { c.Resume() }, io.EOF, time.Second},
 		"aborted":  {func(c *Conn) { c.Abort() }, io.EOF, time.Second},
 		"recalled": {func(c *Conn) { _ = c.SetReadDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded, time.Second},
-		"nothing":  {func(*Conn) {}, io.EOF, endGrace},
+		"nothing":  {func(*Conn) {}, io.EOF, DefaultEndGrace},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

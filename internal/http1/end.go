@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// endGrace is how long a client that has ended its sending half is taken to
-// wait for its response. net/http takes the end for a client that has gone, and
-// cancels the request; on the wire the two look the same.
-const endGrace = 3 * time.Second
+// DefaultEndGrace outlasts most answers. net/http takes the end of a client's
+// sending half for a client that has gone, and cancels the request; on the wire
+// the two look the same, until bytes are sent to a client that has gone.
+const DefaultEndGrace = 30 * time.Second
 
 // holdEnd keeps the end of the stream from the server for a while when a
 // request is being served, so that a client may half-close behind its request
@@ -25,7 +25,7 @@ func (c *Conn) holdEnd() error {
 	c.wake = wake
 	c.stateMu.Unlock()
 
-	t := time.NewTimer(c.grace)
+	t := time.NewTimer(c.EndGrace)
 	defer t.Stop()
 	select {
 	case <-t.C:
