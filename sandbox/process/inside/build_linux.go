@@ -21,19 +21,24 @@ type builder struct {
 }
 
 // begin builds what every run needs. A kernel without nftables must know the
-// policy's ports to open its doors, and does that at the end.
-//
-// One after the other: side by side costs more in switches than it saves, and
-// the supervisor opens the doors while the mounts are made.
+// policy's ports to open its doors, and does that at the end. The network and
+// the file system have nothing in common, so the two are done side by side.
 func (b *builder) begin() error {
+	done := make(chan error, 1)
+	go b.beginDoors(done)
+	hidden := b.hide()
+	if err := <-done; err != nil && !errors.Is(err, netns.ErrNotSupported) {
+		return &stepError{"network", err}
+	}
+	return hidden
+}
+
+func (b *builder) beginDoors(done chan<- error) {
 	err := b.openDoors(netns.Capture{Mode: netns.ModeNFT})
 	if err == nil {
 		err = b.sendDoors()
 	}
-	if err != nil && !errors.Is(err, netns.ErrNotSupported) {
-		return &stepError{"network", err}
-	}
-	return b.hide()
+	done <- err
 }
 
 // finish builds what depends on the configuration, and everything else unless
