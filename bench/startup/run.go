@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -146,6 +147,23 @@ func (c *contestant) row(raw bool) row {
 	return r
 }
 
+func who(user string) string {
+	if user == "ordinary" {
+		return "an ordinary user"
+	}
+	return user
+}
+
+// command is what was run, with the program's bare name.
+func command(what string, all []*contestant) string {
+	for _, who := range all {
+		if who.What == what {
+			return strings.Join(append([]string{what}, who.argv[1:]...), " ")
+		}
+	}
+	return what
+}
+
 // report writes JSON rows to stdout and one sentence to stderr.
 func report(c config, all []*contestant, stdout, stderr io.Writer) (bool, error) {
 	enc := json.NewEncoder(stdout)
@@ -172,7 +190,7 @@ func report(c config, all []*contestant, stdout, stderr io.Writer) (bool, error)
 	median := float64(ours.MedianUS) / float64(theirs.MedianUS)
 	p95 := float64(ours.P95US) / float64(theirs.P95US)
 	err = enc.Encode(map[string]any{"what": "ratio", "median_ratio": median, "p95_ratio": p95, "goal": goal, "met": median <= goal})
-	fmt.Fprintf(stderr, "launch %.1f ms, bwrap %.1f ms (medians of %d, as %s): %.2f times, goal %.1f\n",
-		float64(ours.MedianUS)/1000, float64(theirs.MedianUS)/1000, c.n, user, median, goal)
+	fmt.Fprintf(stderr, "%s: %.1f ms\n%s: %.1f ms\nmedians of %d runs in turns, as %s, from fork to exit: %.2f times, goal %.1f\n",
+		command("launch", all), float64(ours.MedianUS)/1000, command("bwrap", all), float64(theirs.MedianUS)/1000, c.n, who(user), median, goal)
 	return median <= goal, err
 }
