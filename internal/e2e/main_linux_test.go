@@ -119,7 +119,7 @@ func makeBase() (string, error) {
 		candidates = []string{"/var/lib", "/srv"} // root's home is closed to the throw-away uid
 	}
 	for _, dir := range candidates {
-		base, err := os.MkdirTemp(dir, "egressd-e2e-")
+		base, err := os.MkdirTemp(dir, "e2e-")
 		if err == nil {
 			return base, os.Chmod(base, 0o755)
 		}

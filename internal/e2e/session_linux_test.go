@@ -52,7 +52,7 @@ func asEach(t *testing.T, f func(t *testing.T, who person)) {
 // home makes a directory that belongs to the person and is not hidden inside.
 func (p person) home(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp(env.base, "home-")
+	dir, err := os.MkdirTemp(env.base, "h-")
 	if err != nil {
 		t.Fatal(err)
 	}
