@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"egressd/policy"
 	"egressd/sandbox/process/control"
@@ -26,7 +28,7 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 	c := &config{paths: pathValues(s.spec.Env), home: envValue(s.spec.Env, "HOME")}
 	c.Config = control.Config{
 		Argv: argv, Dir: dir, Path: envValue(s.spec.Env, "PATH"),
-		TmpDir: envValue(s.spec.Env, "TMPDIR"), RuntimeDir: envValue(s.spec.Env, "XDG_RUNTIME_DIR"),
+		TmpDir: absolute(envValue(s.spec.Env, "TMPDIR")), RuntimeDir: absolute(envValue(s.spec.Env, "XDG_RUNTIME_DIR")),
 		Capture: control.Capture{Mode: s.b.CaptureMode, Ports: s.policy().Ports()},
 		Protect: protect, CA: s.gate.bundle,
 		Processes: s.b.hooks.processes, Nested: s.b.Nested, Skip: s.b.hooks.skipped(),
@@ -48,7 +50,20 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 		s.b.log().Warn("a unix socket of this machine could not be found: if it is below the working directory or HOME, the program can reach it",
 			slog.String("socket", missed))
 	}
+	if slices.Contains(c.Plan.Roots, dir) {
+		s.b.log().Warn("the working directory is private inside: the program finds it empty and loses what it writes there; start in a directory below it",
+			slog.String("dir", dir))
+	}
 	return c, err
+}
+
+// absolute is path without detours, or "" when it is not absolute: directories
+// are made there, and must not end up outside the private roots.
+func absolute(path string) string {
+	if !filepath.IsAbs(path) {
+		return ""
+	}
+	return filepath.Clean(path)
 }
 
 // plan looks at the host's file system. missed is as planMasks reports it.
