@@ -54,8 +54,8 @@ func (r *Resolver) families(ctx context.Context, name policy.Host) (v4, v6 recor
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done4, done6 := make(chan records, 1), make(chan records, 1)
-	go r.ask4(ctx, name, done4)
-	go r.ask6(ctx, name, done6)
+	go r.askFamily(ctx, name, dns.TypeA, done4)
+	go r.askFamily(ctx, name, dns.TypeAAAA, done6)
 	select {
 	case v4 = <-done4:
 		v6 = other(v4, done6, cancel)
@@ -65,12 +65,8 @@ func (r *Resolver) families(ctx context.Context, name policy.Host) (v4, v6 recor
 	return v4, v6
 }
 
-func (r *Resolver) ask4(ctx context.Context, name policy.Host, done chan<- records) {
-	done <- r.family(ctx, name, dns.TypeA)
-}
-
-func (r *Resolver) ask6(ctx context.Context, name policy.Host, done chan<- records) {
-	done <- r.family(ctx, name, dns.TypeAAAA)
+func (r *Resolver) askFamily(ctx context.Context, name policy.Host, qtype uint16, done chan<- records) {
+	done <- r.family(ctx, name, qtype)
 }
 
 // other waits for the second family: hurried when the first has addresses.

@@ -83,13 +83,9 @@ func (f *flow) tls(addrs []netip.Addr) {
 		_ = f.c.Close()
 		return
 	}
-	_ = f.c.SetDeadline(time.Now().Add(helloTimeout))
-	h, st, err := readHello(f.c)
-	if err != nil && st == wire.More {
-		f.cut(because(helloReason(err)))
+	if !f.awaitHello() {
 		return
 	}
-	f.hello(h, st)
 	d := f.s.judge(f.ctx, f.req)
 	switch {
 	case !d.Allowed():
@@ -102,6 +98,19 @@ func (f *flow) tls(addrs []netip.Addr) {
 	default:
 		f.dialAndRelay(addrs, false)
 	}
+}
+
+// awaitHello waits for the client's first bytes and notes what they were;
+// false: they did not come, and the flow is over.
+func (f *flow) awaitHello() bool {
+	_ = f.c.SetDeadline(time.Now().Add(helloTimeout))
+	h, st, err := readHello(f.c)
+	if err != nil && st == wire.More {
+		f.cut(because(helloReason(err)))
+		return false
+	}
+	f.hello(h, st)
+	return true
 }
 
 // hello notes what the client's first bytes were.

@@ -56,22 +56,7 @@ func (s *Server) socks5(ctx context.Context, c *conn) {
 	if method == wire.MethodPassword && !f.socks5Password() {
 		return
 	}
-	for {
-		r, n, st := wire.Socks5Request(c.held())
-		switch st {
-		case wire.Done:
-			c.skip(n)
-			f.socks(r)
-			return
-		case wire.More:
-			if !f.socksMore() {
-				return
-			}
-		default:
-			f.refuse(because(policy.ReasonMalformed), "the SOCKS5 request cannot be read")
-			return
-		}
-	}
+	f.socksRequest(wire.Socks5Request, "the SOCKS5 request cannot be read")
 }
 
 // socks5Greeting agrees on a method.
@@ -127,11 +112,16 @@ func (f *flow) socks5Password() bool {
 // socks4 serves one SOCKS4 or 4a connection.
 func (s *Server) socks4(ctx context.Context, c *conn) {
 	f := s.newSocksFlow(ctx, c, event.DoorSOCKS4)
+	f.socksRequest(wire.Socks4Request, "the SOCKS4 request cannot be read")
+}
+
+// socksRequest reads one request with parse and serves it.
+func (f *flow) socksRequest(parse func([]byte) (wire.Socks, int, wire.State), unreadable string) {
 	for {
-		r, n, st := wire.Socks4Request(c.held())
+		r, n, st := parse(f.c.held())
 		switch st {
 		case wire.Done:
-			c.skip(n)
+			f.c.skip(n)
 			f.socks(r)
 			return
 		case wire.More:
@@ -139,7 +129,7 @@ func (s *Server) socks4(ctx context.Context, c *conn) {
 				return
 			}
 		default:
-			f.refuse(because(policy.ReasonMalformed), "the SOCKS4 request cannot be read")
+			f.refuse(because(policy.ReasonMalformed), unreadable)
 			return
 		}
 	}

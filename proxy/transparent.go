@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"egressd/event"
-	"egressd/internal/wire"
 	"egressd/policy"
 )
 
@@ -123,24 +122,14 @@ func (f *flow) literal() {
 // literalTLS judges the name in the ClientHello; without one, the address.
 func (f *flow) literalTLS(addrAllowed bool) {
 	f.accepted = true
-	_ = f.c.SetDeadline(time.Now().Add(helloTimeout))
-	h, st, err := readHello(f.c)
-	if err != nil && st == wire.More {
-		f.cut(because(helloReason(err)))
+	if !f.awaitHello() {
 		return
 	}
-	f.hello(h, st)
-	if f.req.Server.Name() == "" || f.req.Wire != policy.WireTLS {
-		d := f.s.judge(f.ctx, f.req)
-		if !d.Allowed() {
-			f.cut(d)
-			return
+	if f.req.Server.Name() != "" && f.req.Wire == policy.WireTLS {
+		byName := policy.Request{Host: f.req.Server, Port: f.req.Port}
+		if !addrAllowed || f.s.look(f.ctx, byName).Allowed() {
+			f.req.Host = f.req.Server
 		}
-		f.allowed(d)
-		return
-	}
-	if byName := (policy.Request{Host: f.req.Server, Port: f.req.Port}); !addrAllowed || f.s.look(f.ctx, byName).Allowed() {
-		f.req.Host = f.req.Server
 	}
 	d := f.s.judge(f.ctx, f.req)
 	if !d.Allowed() {
