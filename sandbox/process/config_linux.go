@@ -10,8 +10,9 @@ import (
 // config is what the init is told, and what only planning it needs.
 type config struct {
 	control.Config
-	paths []string // values of the environment that may name files, see named
-	home  string   // the harness's HOME; "" none
+	paths  []string        // values of the environment that may name files, see named
+	home   string          // the harness's HOME; "" none
+	mounts mountinfo.Table // of this process
 }
 
 // needsHidden reports whether something is to be brought back that lies behind

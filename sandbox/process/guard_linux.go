@@ -15,13 +15,13 @@ import (
 // maxLinks bounds a chain of symbolic links, as the kernel does.
 const maxLinks = 40
 
-// guard finds every name of path. uid is whom the harness runs as.
+// guard finds every name of path among mounts. uid is whom the harness runs as.
 //
 // Threat: the harness changes the file by a name that no mount covers, or
 // replaces the link by which the person names it -> links and other mounts are
 // found and covered; a second hard link, which can be anywhere, is refused.
 // Left over: a link in the place of a directory above the file.
-func guard(path string, uid uint32) (control.Guarded, error) {
+func guard(path string, uid uint32, mounts mountinfo.Table) (control.Guarded, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return control.Guarded{}, err
@@ -52,10 +52,6 @@ func guard(path string, uid uint32) (control.Guarded, error) {
 		return g, fmt.Errorf("%s has a second name (hard link) by which the program could change it: make a copy and name that", path)
 	}
 	g.File = path
-	mounts, err := mountinfo.Read()
-	if err != nil {
-		return g, err
-	}
 	g.Names = append(g.Names, mounts.Aliases(path)...)
 	return g, nil
 }

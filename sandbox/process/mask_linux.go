@@ -60,12 +60,8 @@ func (c *config) planMasks() (masks []string, missed string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	mounts, err := mountinfo.Read()
-	if err != nil {
-		return nil, "", err
-	}
 	searched := c.searched()
-	devices := mounts.Devices(searched)
+	devices := c.mounts.Devices(searched)
 	var paths []string
 	for _, s := range sockets {
 		if filepath.IsAbs(s.path) {
@@ -93,7 +89,7 @@ func (c *config) planMasks() (masks []string, missed string, err error) {
 			paths = append(paths, socketsBelow(b.Path, 2)...)
 		}
 	}
-	return c.reachable(paths, mounts), missed, nil
+	return c.reachable(paths), missed, nil
 }
 
 // searched lists the directories that may hold sockets of this person.
@@ -114,7 +110,7 @@ func (c *config) searched() []string {
 
 // reachable lists the names of the sockets among paths that are not behind a
 // private root.
-func (c *config) reachable(paths []string, mounts mountinfo.Table) []string {
+func (c *config) reachable(paths []string) []string {
 	seen := map[string]bool{}
 	var out []string
 	for _, path := range paths {
@@ -127,7 +123,7 @@ func (c *config) reachable(paths []string, mounts mountinfo.Table) []string {
 		}
 		// A path that leads through a link counts under both names: a bind may
 		// have brought the link's name back as a directory.
-		aliases := append(mounts.Aliases(real), real, filepath.Clean(path))
+		aliases := append(c.mounts.Aliases(real), real, filepath.Clean(path))
 		for _, b := range c.Plan.Binds {
 			if mountinfo.Within(real, b.Source) {
 				aliases = append(aliases, b.Path+strings.TrimPrefix(real, b.Source))

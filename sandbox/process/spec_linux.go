@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"egressd/internal/mountinfo"
 	"egressd/policy"
 	"egressd/sandbox/process/control"
 )
@@ -21,11 +22,15 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	protect, err := s.protected()
+	mounts, err := mountinfo.Read() // once a start
 	if err != nil {
 		return nil, err
 	}
-	c := &config{paths: pathValues(s.spec.Env), home: envValue(s.spec.Env, "HOME")}
+	protect, err := s.protected(mounts)
+	if err != nil {
+		return nil, err
+	}
+	c := &config{paths: pathValues(s.spec.Env), home: envValue(s.spec.Env, "HOME"), mounts: mounts}
 	c.Config = control.Config{
 		Argv: argv, Dir: dir, Path: envValue(s.spec.Env, "PATH"),
 		TmpDir: absolute(envValue(s.spec.Env, "TMPDIR")), RuntimeDir: absolute(envValue(s.spec.Env, "XDG_RUNTIME_DIR")),
@@ -82,7 +87,7 @@ func (c *config) plan() (missed string, err error) {
 
 // protected lists what the inside may not change: what the caller named and
 // the launcher itself. Pipes and devices have no content to protect.
-func (s *session) protected() ([]control.Guarded, error) {
+func (s *session) protected(mounts mountinfo.Table) ([]control.Guarded, error) {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return nil, err
@@ -99,7 +104,7 @@ func (s *session) protected() ([]control.Guarded, error) {
 		if fi, err := os.Stat(p); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
 			continue
 		}
-		g, err := guard(p, uid)
+		g, err := guard(p, uid, mounts)
 		if err != nil {
 			return nil, fmt.Errorf("protect: %w", err)
 		}
