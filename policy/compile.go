@@ -180,19 +180,7 @@ func (c *compiler) settings(d *Document) {
 		p.dns.Upstreams = slices.Clone(d.DNS.Upstreams)
 	}
 	p.secrets = append(p.secrets, d.Secrets...)
-	settle(&p.limits.Connections, d.Limits.Connections)
-	settle(&p.limits.ConnectionsPerClient, d.Limits.ConnectionsPerClient)
-	settle(&p.limits.RatePerSecond, d.Limits.RatePerSecond)
-	settle(&p.limits.BytesPerFlow, d.Limits.BytesPerFlow)
-	settle(&p.limits.MaxDurationSeconds, d.Limits.MaxDurationSeconds)
-	settle(&p.limits.IdleTimeoutSeconds, d.Limits.IdleTimeoutSeconds)
-	settle(&p.limits.HeadBytes, d.Limits.HeadBytes)
-}
-
-func settle[N int | int64 | float64](have *N, set N) {
-	if *have == 0 {
-		*have = set
-	}
+	p.limits.settle(d.Limits)
 }
 
 // checkSecrets refuses a secret no rule lets out (it would be asked for and

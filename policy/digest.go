@@ -49,7 +49,9 @@ func (p *Policy) canonicalDigest() string {
 	for _, u := range p.dns.Upstreams { // in order: the first is asked first
 		fmt.Fprintf(h, " %q", u.Text)
 	}
-	fmt.Fprintf(h, "\nlimits %+v\naudit %t\n", p.limits, p.audit)
+	io.WriteString(h, "\n")
+	writeSorted(h, "limits", p.limits.lines())
+	fmt.Fprintf(h, "audit %t\n", p.audit)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 

@@ -79,7 +79,10 @@ func TestFileSections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Limits(); got != (Limits{100, 50, 2.5, 1000000, 3600, 300, 65536}) {
+	if got := p.Limits(); got != (Limits{
+		Connections: 100, ConnectionsPerClient: 50, RatePerSecond: 2.5, RatePerClient: 0.5, BytesPerFlow: 1000000,
+		MaxDurationSeconds: 3600, IdleTimeoutSeconds: 300, HeadBytes: 65536, HelloBytes: 16384, HeadTimeoutSeconds: 5, HelloTimeoutSeconds: 7,
+	}) {
 		t.Errorf("limits %+v", got)
 	}
 	if got := p.DNS(); got.Mode != "forward" || len(got.Upstreams) != 2 || got.Upstreams[1].Text != "tls://9.9.9.9" {

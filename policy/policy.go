@@ -63,17 +63,6 @@ type Secret struct {
 	Pos    Pos
 }
 
-// Limits bounds one gate. Zero fields take the engine's (bounded) defaults.
-type Limits struct {
-	Connections          int
-	ConnectionsPerClient int
-	RatePerSecond        float64 // new flows a second
-	BytesPerFlow         int64
-	MaxDurationSeconds   int64
-	IdleTimeoutSeconds   int64
-	HeadBytes            int
-}
-
 // Static reports the hosts entries of h (nil: none, resolve it).
 func (p *Policy) Static(h Host) []netip.Addr {
 	if p == nil {

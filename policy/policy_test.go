@@ -59,6 +59,7 @@ func TestDigestDiffers(t *testing.T) {
 		"an upstream":   {DNS: DNS{Upstreams: []Entry{{Text: "1.1.1.1"}}}},
 		"a limit":       {Limits: Limits{Connections: 1}},
 		"other limit":   {Limits: Limits{ConnectionsPerClient: 1}},
+		"a hello limit": {Limits: Limits{HelloBytes: 1}},
 		"audit":         {Audit: true},
 		"a secret":      secret("A", "X", "a.test"),
 		"its variable":  secret("B", "X", "a.test"),

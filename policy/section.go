@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -193,21 +192,21 @@ func (f *fileParser) limits(n *yaml.Node) {
 	if isNull(n) {
 		return
 	}
-	l := &f.doc.Limits
-	f.keys(n, "limits", map[string]func(*yaml.Node){
-		"connections":            func(v *yaml.Node) { l.Connections = int(f.count(v, "connections", math.MaxInt32)) },
-		"connections_per_client": func(v *yaml.Node) { l.ConnectionsPerClient = int(f.count(v, "connections_per_client", math.MaxInt32)) },
-		"rate_per_second":        func(v *yaml.Node) { l.RatePerSecond = f.rate(v) },
-		"bytes_per_flow":         func(v *yaml.Node) { l.BytesPerFlow = f.count(v, "bytes_per_flow", math.MaxInt64) },
-		"max_duration_seconds":   func(v *yaml.Node) { l.MaxDurationSeconds = f.count(v, "max_duration_seconds", maxSeconds) },
-		"idle_timeout_seconds":   func(v *yaml.Node) { l.IdleTimeoutSeconds = f.count(v, "idle_timeout_seconds", maxSeconds) },
-		"head_bytes":             func(v *yaml.Node) { l.HeadBytes = int(f.count(v, "head_bytes", 1<<20)) },
-	})
+	known := make(map[string]func(*yaml.Node))
+	for _, k := range limitKeys() {
+		known[k.name] = func(v *yaml.Node) {
+			switch field := k.field(&f.doc.Limits).(type) {
+			case *int:
+				*field = int(f.count(v, k.name, k.most))
+			case *int64:
+				*field = f.count(v, k.name, k.most)
+			case *float64:
+				*field = f.rate(v, k.name)
+			}
+		}
+	}
+	f.keys(n, "limits", known)
 }
-
-// Implementation constant: ten years, so that seconds always fit a
-// time.Duration.
-const maxSeconds = 10 * 365 * 24 * 3600
 
 // count reads a whole number from 1 to most.
 func (f *fileParser) count(n *yaml.Node, where string, most int64) int64 {
@@ -224,14 +223,14 @@ func (f *fileParser) count(n *yaml.Node, where string, most int64) int64 {
 	return v
 }
 
-func (f *fileParser) rate(n *yaml.Node) float64 {
-	text, ok := f.text(n, "limits.rate_per_second")
+func (f *fileParser) rate(n *yaml.Node, where string) float64 {
+	text, ok := f.text(n, "limits."+where)
 	if !ok {
 		return 0
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v > 0) || v > 1e9 {
-		f.errs.add(f.pos(n), "write a number above 0, or leave the key out for the default", "limits.rate_per_second is %q", text)
+		f.errs.add(f.pos(n), "write a number above 0, or leave the key out for the default", "limits.%s is %q", where, text)
 		return 0
 	}
 	return v
