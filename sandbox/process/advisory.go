@@ -14,6 +14,7 @@ import (
 
 	"egressd/dnsfilter"
 	"egressd/event"
+	"egressd/internal/gate"
 	"egressd/policy"
 	"egressd/sandbox"
 )
@@ -66,16 +67,15 @@ func (a *Advisory) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resu
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	e := engine{
-		policy: a.Policy, resolver: a.Resolver, events: a.Events, log: log, session: a.Session, isolation: isolationAdvisory,
-		ask: a.Ask, secretValue: a.SecretValue, rootCAs: a.RootCAs,
-	}
-	s, bundle, err := e.proxy()
+	g, err := gate.New(gate.Config{
+		Policy: a.Policy, Resolver: a.Resolver, Events: a.Events, Log: log, Session: a.Session, Isolation: isolationAdvisory,
+		Ask: a.Ask, SecretValue: a.SecretValue, RootCAs: a.RootCAs,
+	})
 	if err != nil {
 		return err
 	}
-	env := e.secretPlaceholders(spec.Env)
-	if bundle != nil {
+	env := secretPlaceholders(spec.Env, a.Policy, a.SecretValue)
+	if bundle := g.Bundle(); bundle != nil {
 		path, err := writeBundle(bundle)
 		if err != nil {
 			return err
@@ -93,16 +93,11 @@ func (a *Advisory) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resu
 		ln.Close()
 		return err
 	}
-	s.Own = []netip.AddrPort{addr}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer stop()
-	wg.Go(func() {
-		if err := s.Serve(serving, ln); err != nil && serving.Err() == nil {
-			log.Error("the proxy closed early", slog.Any("error", err))
-		}
-	})
+	wg.Go(func() { _ = g.Serve(serving, gate.Doors{Explicit: []net.Listener{ln}}) }) // a door that closes early is logged
 	spec.Env = proxyEnv(slices.Clip(env), addr)
 	return runPlain(ctx, spec, res)
 }

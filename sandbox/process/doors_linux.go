@@ -29,6 +29,9 @@ func packetConn(f *os.File) (net.PacketConn, error) {
 
 // dupFile copies f, which stays the caller's, as a non-blocking file.
 func dupFile(f *os.File) (*os.File, error) {
+	if f == nil {
+		return nil, errMissing
+	}
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"egressd/policy"
 )
 
 // noProxy exempts what is inside: a client's own dev server at localhost. It
@@ -89,3 +91,17 @@ func pathValues(env []string) []string {
 }
 
 func portString(p uint16) string { return strconv.Itoa(int(p)) }
+
+// secretPlaceholders puts the placeholders of p's secrets into env.
+func secretPlaceholders(env []string, p *policy.Current, value func(env string) (placeholder, value string, ok bool)) []string {
+	if value == nil || p == nil || p.Load() == nil {
+		return env
+	}
+	env = append([]string{}, env...)
+	for _, secret := range p.Load().Secrets() {
+		if placeholder, _, ok := value(secret.Env); ok {
+			env = setEnv(env, secret.Env, placeholder)
+		}
+	}
+	return env
+}

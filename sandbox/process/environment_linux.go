@@ -5,10 +5,9 @@ import "net/netip"
 // environment is the harness's: the spec's, secrets as placeholders, the
 // proxy's address and, with interception, whom to trust.
 func (s *session) environment(proxyPort uint16) []string {
-	e := engine{policy: s.b.Policy, secretValue: s.b.SecretValue}
-	env := e.secretPlaceholders(s.spec.Env)
+	env := secretPlaceholders(s.spec.Env, s.b.Policy, s.b.SecretValue)
 	env = proxyEnv(env, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), proxyPort))
-	if s.gate.bundle != nil {
+	if s.gate.Bundle() != nil {
 		env = caEnv(env, runtimeDir()+"/ca.pem")
 	}
 	return env

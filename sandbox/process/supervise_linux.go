@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/internal/foreground"
+	"egressd/internal/gate"
 	"egressd/internal/kernelversion"
 	"egressd/sandbox"
 	"egressd/sandbox/process/control"
@@ -56,7 +57,7 @@ type session struct {
 	b     *Backend
 	spec  sandbox.Spec
 	child *child
-	gate  *gate
+	gate  *gate.Gate
 	tty   *terminal
 	dials dialTable
 
@@ -306,9 +307,11 @@ func (s *session) open(ctx context.Context, wg *sync.WaitGroup, d *control.Doors
 	for _, n := range d.Notes {
 		log.Warn("capture", slog.String("note", n))
 	}
-	if err := s.gate.serve(ctx, wg, d, fds); err != nil {
+	passed, err := passedDoors(d, fds)
+	if err != nil {
 		return err
 	}
+	wg.Go(func() { _ = s.gate.Serve(ctx, passed) }) // a door that closes early is logged, and refuses
 	for _, p := range ln {
 		wg.Go(func() { s.servePublished(ctx, p) })
 	}

@@ -1,0 +1,94 @@
+// Package gate joins what one policy stands behind: the proxy, the DNS filter
+// and the synthetic addresses that one hands out and the other knows again.
+// A sandbox has one gate, a daemon one for each policy.
+package gate
+
+import (
+	"context"
+	"crypto/x509"
+	"log/slog"
+	"net/netip"
+
+	"egressd/dnsfilter"
+	"egressd/event"
+	"egressd/internal/ca"
+	"egressd/policy"
+	"egressd/proxy"
+)
+
+// Config is what a gate is made of. The zero Config makes one that denies
+// everything.
+type Config struct {
+	Policy   *policy.Current     // nil denies everything
+	Resolver *dnsfilter.Resolver // real look-ups, after the verdict; nil: no name resolves
+	Events   event.Sink          // nil denies every flow: what cannot be recorded does not pass
+	Log      *slog.Logger        // nil discards
+
+	Session   string // copied into every event
+	Isolation string
+
+	// Ask is consulted when no rule covers a flow; nil: the denial stands.
+	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
+	// SecretValue reports the placeholder that clients see for the secret in the
+	// variable env, and its value. Nil: nothing is substituted.
+	SecretValue func(env string) (placeholder, value string, ok bool)
+	RootCAs     *x509.CertPool // whom intercepted origins must be verified by; nil: the system's
+
+	// CA signs for the hosts whose TLS is opened. Nil: New makes one when the
+	// policy wants TLS opened.
+	CA *ca.Authority
+	// Own are the owner's other listeners: never dialled, whatever a rule says.
+	Own []netip.AddrPort
+}
+
+// Gate is the engine behind any number of doors. Safe for concurrent use.
+type Gate struct {
+	proxy  *proxy.Server
+	dns    *dnsfilter.Server
+	bundle []byte
+	log    *slog.Logger
+}
+
+// New makes a gate; nothing is served yet.
+func New(c Config) (*Gate, error) {
+	pins, err := dnsfilter.NewPins(netip.Prefix{})
+	if err != nil {
+		return nil, err
+	}
+	if c.Policy == nil {
+		c.Policy = new(policy.Current)
+	}
+	if c.Resolver == nil {
+		c.Resolver = new(dnsfilter.Resolver)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	g := &Gate{log: c.Log}
+	if c.CA == nil {
+		if hosts := Intercepted(c.Policy.Load()); len(hosts) > 0 {
+			if c.CA, err = ca.New(hosts); err != nil {
+				return nil, err
+			}
+			g.bundle = c.CA.Bundle(SystemRoots())
+		}
+	}
+	g.proxy = &proxy.Server{
+		Policy: c.Policy, Resolver: c.Resolver, Names: pins, Events: c.Events, Log: c.Log,
+		Session: c.Session, Isolation: c.Isolation, Ask: c.Ask, Own: c.Own,
+		CA: c.CA, RootCAs: c.RootCAs, SecretValue: c.SecretValue,
+	}
+	g.dns = &dnsfilter.Server{
+		Policy: c.Policy, Resolver: c.Resolver, Pins: pins, Events: c.Events, Log: c.Log,
+		Session: c.Session, Isolation: c.Isolation, AskLater: c.Ask != nil,
+	}
+	return g, nil
+}
+
+// Bundle reports in PEM whom clients must trust when TLS is opened by an
+// authority of the gate's own: the system's roots and that one. Nil without.
+func (g *Gate) Bundle() []byte { return g.bundle }
+
+// Rejudge closes every flow that the policy in force now denies and reports how
+// many it closed.
+func (g *Gate) Rejudge() int { return g.proxy.Rejudge() }
