@@ -45,6 +45,10 @@ func appendLine(b []byte, e *Event) []byte {
 		b = append(b, `,"exit_code":`...)
 		b = strconv.AppendInt(b, int64(*e.ExitCode), 10)
 	}
+	b = appendStringField(b, "name", e.Name)
+	b = appendIntField(b, "added", e.Added)
+	b = appendIntField(b, "removed", e.Removed)
+	b = appendStringField(b, "version", e.Version)
 	return append(b, '}', '\n')
 }
 

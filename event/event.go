@@ -27,6 +27,15 @@ const (
 	CommandExecuted  Type = "command.executed"
 	RunCompleted     Type = "run.completed"
 	RunFailed        Type = "run.failed"
+
+	PolicyLoaded   Type = "policy.loaded"   // a policy is in force: the first one, or after a reload
+	PolicyRejected Type = "policy.rejected" // a reload failed; the policy before stays in force
+	DaemonStarted  Type = "daemon.started"
+	DaemonStopped  Type = "daemon.stopped"
+
+	SessionOpened  Type = "session.opened"  // a launcher handed its listeners to the daemon
+	SessionRefused Type = "session.refused" // ... and was turned away
+	SessionClosed  Type = "session.closed"  // its listeners and flows are gone
 )
 
 // Door names the way in.
@@ -87,4 +96,9 @@ type Event struct {
 
 	ArgvHash string `json:"argv_hash,omitempty"` // SHA-256, hex
 	ExitCode *int   `json:"exit_code,omitempty"`
+
+	Name    string `json:"name,omitempty"`    // of the policy: policy.*, session.*
+	Added   int64  `json:"added,omitempty"`   // policy.loaded: lines of policy that are new
+	Removed int64  `json:"removed,omitempty"` // policy.loaded: lines of policy that are gone
+	Version string `json:"version,omitempty"` // daemon.started
 }

@@ -150,6 +150,19 @@ func every() []Event {
 		with(func(e *Event) { e.Type, e.ArgvHash = CommandExecuted, strings.Repeat("a0", 32) }),
 		with(func(e *Event) { e.Type, e.ExitCode, e.DurationMS = RunCompleted, &code, 5 }),
 		with(func(e *Event) { e.Type, e.ExitCode, e.Error = RunFailed, &code, "no" }),
+		with(func(e *Event) { e.Type, e.Name, e.Added, e.Removed = PolicyLoaded, "default", 2, 1 }),
+		with(func(e *Event) { e.Type, e.Name, e.Error = PolicyRejected, "default", "p.yaml:1:1: no" }),
+		with(func(e *Event) { e.Type, e.Version = DaemonStarted, "v1.2.3" }),
+		with(func(e *Event) { e.Type, e.DurationMS = DaemonStopped, 5 }),
+		with(func(e *Event) {
+			e.Type, e.Name, e.Client, e.ArgvHash = SessionOpened, "default", "uid=1000 gid=1000 pid=1", strings.Repeat("a0", 32)
+		}),
+		with(func(e *Event) {
+			e.Type, e.Name, e.Client, e.Error = SessionRefused, "default", "uid=1000 gid=1000 pid=1", "no"
+		}),
+		with(func(e *Event) {
+			e.Type, e.Name, e.Client, e.DurationMS = SessionClosed, "default", "uid=1000 gid=1000 pid=1", 5
+		}),
 	}
 }
 
@@ -178,6 +191,9 @@ func TestSchemaRefuses(t *testing.T) {
 		{"unknown reason", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"network.connected","door":"dns","decision":"blocked","reason":"because"}`},
 		{"unknown door", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"network.connected","door":"window","decision":"blocked","reason":"not_tls"}`},
 		{"no decision", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"network.connected","door":"dns"}`},
+		{"a policy without a name", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"policy.loaded"}`},
+		{"a rejection without a cause", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"policy.rejected","name":"default"}`},
+		{"a session of nobody", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"session.opened","session":"s"}`},
 		{"no number", `{"time":"2026-01-02T03:04:05.000000Z","type":"network.closed","flow":1}`},
 		{"no time", `{"seq":1,"type":"network.closed","flow":1}`},
 	} {
