@@ -51,6 +51,14 @@ type Server struct {
 
 	Own []netip.AddrPort // the gate's own listeners outside: never dialled, whatever a rule says
 
+	// Route reports who judges a client: s itself or another Server that serves
+	// or runs. Nil: the client must authenticate (407, SOCKS authentication). It
+	// is asked with the address when a client connects, and again with the
+	// credentials that a request brings; all requests of one connection must lead
+	// to the same Server. Credentials never travel upstream and are in no event.
+	// The zero Route: s judges everybody, and nobody's credentials are read.
+	Route func(Client) *Server
+
 	// CA signs the certificates of intercepted hosts. Nil: what the policy says
 	// to intercept is denied with ReasonInterceptOff.
 	CA *ca.Authority
