@@ -1,0 +1,37 @@
+package admin
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// localSuffixes are the ends of names that the public DNS never answers: RFC
+// 6761 and 6762, ICANN's .internal, and a cluster's own.
+func localSuffixes() []string {
+	return []string{".localhost", ".local", ".internal", ".svc", ".home.arpa", ".test"}
+}
+
+// hostAllowed reports whether a request with this Host may be answered.
+func (s *Server) hostAllowed(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	bare := strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if _, err := netip.ParseAddr(bare); err == nil {
+		return true
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if host == "" {
+		return false
+	}
+	if !strings.Contains(host, ".") {
+		return true // no page's own name has a single label
+	}
+	if slices.ContainsFunc(localSuffixes(), func(end string) bool { return strings.HasSuffix(host, end) }) {
+		return true
+	}
+	return slices.ContainsFunc(s.Names, func(name string) bool { return strings.EqualFold(name, host) })
+}

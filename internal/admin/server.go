@@ -1,0 +1,160 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Implementation constants: a probe is short.
+const (
+	headTimeout    = 5 * time.Second
+	writeTimeout   = 30 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeadBytes   = 8 << 10
+	maxConnections = 64
+	endTimeout     = time.Second // for answers in flight once Serve ends
+)
+
+// Server answers probes and scrapers. Set the fields before Serve. The zero
+// Server is alive, never ready, and has no metrics.
+type Server struct {
+	// Ready reports why the daemon takes no traffic; nil error: it does. Nil: it
+	// never is. It must answer at once.
+	Ready func() error
+	// Metrics answers /metrics. Nil: 404.
+	Metrics http.Handler
+	// Names are the host names besides the machine-local ones under which TCP
+	// clients may ask; see [Server.Handler].
+	Names []string
+	Log   *slog.Logger
+}
+
+// Serve answers on ln until ctx ends, closes it, and returns after every
+// goroutine it started has exited. The error is nil when ctx ended it.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	local := ln.Addr().Network() == "unix"
+	srv := &http.Server{
+		Handler:           s.handler(local),
+		ReadHeaderTimeout: headTimeout,
+		ReadTimeout:       headTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeadBytes,
+		ErrorLog:          slog.NewLogLogger(s.log().Handler(), slog.LevelDebug),
+	}
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { s.end(srv, ended) })
+	err := srv.Serve(limit(ln, maxConnections))
+	if !stop() {
+		<-ended // Shutdown has closed ln, which ended Serve
+	} else {
+		_ = srv.Close()
+	}
+	if ctx.Err() != nil && errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("admin: %w", err)
+}
+
+// end lets answers in flight finish, for a short while.
+func (s *Server) end(srv *http.Server, ended chan<- struct{}) {
+	defer close(ended)
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	defer cancel()
+	if srv.Shutdown(ctx) != nil {
+		_ = srv.Close()
+	}
+}
+
+// Handler answers the requests of a TCP listener.
+//
+// Threat: a web page that a browser on this machine shows makes its own name
+// resolve to 127.0.0.1 (DNS rebinding) and reads the answers. Requests must
+// name an address, localhost, a name that no public DNS serves (a single label,
+// .internal, .local, .svc, ...) or one of Names. Left over: any program that
+// can connect can ask; what must not, is kept off by the listener's address.
+func (s *Server) Handler() http.Handler { return s.handler(false) }
+
+func (s *Server) handler(local bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Content-Type-Options", "nosniff")
+		switch {
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			h.Set("Allow", "GET, HEAD")
+			say(w, http.StatusMethodNotAllowed, "GET and HEAD only")
+		case !local && !s.hostAllowed(r.Host):
+			say(w, http.StatusMisdirectedRequest, "this Host is not one of the admin address's: ask by address")
+		default:
+			s.route(w, r)
+		}
+	})
+}
+
+const index = `egressd
+/healthz  the process is alive
+/readyz   it takes traffic, or why not
+/metrics  for Prometheus
+`
+
+func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/":
+		say(w, http.StatusOK, strings.TrimSuffix(index, "\n"))
+	case "/healthz":
+		say(w, http.StatusOK, "ok")
+	case "/readyz":
+		if err := s.ready(); err != nil {
+			say(w, http.StatusServiceUnavailable, "not ready: "+oneLine(err.Error()))
+			return
+		}
+		say(w, http.StatusOK, "ready")
+	case "/metrics":
+		if s.Metrics == nil {
+			say(w, http.StatusNotFound, "no metrics here")
+			return
+		}
+		s.Metrics.ServeHTTP(w, r)
+	default:
+		say(w, http.StatusNotFound, "no such page: see /")
+	}
+}
+
+func (s *Server) ready() error {
+	if s.Ready == nil {
+		return errors.New("nobody has said that it is")
+	}
+	return s.Ready()
+}
+
+func (s *Server) log() *slog.Logger {
+	if s.Log != nil {
+		return s.Log
+	}
+	return slog.New(slog.DiscardHandler)
+}
+
+// say answers one short text.
+func say(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = io.WriteString(w, text+"\n") // a client that is gone needs no answer
+}
+
+// oneLine makes text safe for one line of a terminal.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+}
