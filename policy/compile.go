@@ -115,10 +115,11 @@ func (c *compiler) preset(e Entry) {
 		c.presets = make(map[string]bool)
 	}
 	c.presets[e.Text] = true
+	c.p.presets = append(c.p.presets, e.Text)
 	for i, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
 		if line = strings.TrimSpace(line); line != "" {
-			c.rule(Entry{Text: line, Pos: Pos{File: "preset:" + e.Text, Line: i + 1, Column: 1}}, false)
+			c.rule(Entry{Text: line, Pos: Pos{File: presetFile + e.Text, Line: i + 1, Column: 1}}, false)
 		}
 	}
 }

@@ -69,10 +69,13 @@ func (p *Policy) Decide(r Request) Decision {
 		return Decision{}
 	}
 	d := p.judge(&r)
-	if d.Allowed() || !p.audit || !auditable(d.Reason) {
-		return d
+	if !d.Allowed() && p.audit && auditable(d.Reason) {
+		d = Decision{Verdict: Allow, Reason: d.Reason, Rule: d.Rule, Audit: true}
 	}
-	return Decision{Verdict: Allow, Reason: d.Reason, Rule: d.Rule, Audit: true}
+	if d.Allowed() && p.ceiling != nil {
+		return p.narrow(&r, d)
+	}
+	return d
 }
 
 // auditable reports whether an auditing policy lets this denial pass. What

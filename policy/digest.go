@@ -88,23 +88,27 @@ func (p pattern) String() string {
 	if p.raw {
 		b.WriteString("raw:")
 	}
-	switch p.scope {
-	case scopeExact:
-		b.WriteString(p.name)
-	case scopeBelow:
-		b.WriteString("*." + p.name)
-	case scopeTree:
-		b.WriteString("." + p.name)
-	case scopeAddr:
-		host := p.prefix.String()
-		if p.prefix.IsSingleIP() {
-			host = p.prefix.Addr().String()
-		}
-		b.WriteString(quoteHost(host))
-	}
+	b.WriteString(quoteHost(p.host()))
 	b.WriteString(":" + p.ports.String())
 	if p.path != nil {
 		b.WriteString(p.path.path)
 	}
 	return b.String()
+}
+
+// host spells which hosts a pattern covers.
+func (p pattern) host() string {
+	switch p.scope {
+	case scopeBelow:
+		return "*." + p.name
+	case scopeTree:
+		return "." + p.name
+	case scopeAddr:
+		if p.prefix.IsSingleIP() {
+			return p.prefix.Addr().String()
+		}
+		return p.prefix.String()
+	case scopeExact:
+	}
+	return p.name
 }

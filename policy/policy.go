@@ -26,9 +26,11 @@ type Policy struct {
 	static      map[Host][]netip.Addr
 	secretHosts map[Host]bool
 	secrets     []Secret
+	presets     []string
 	dns         DNS
 	limits      Limits
 	digest      func() string
+	ceiling     *Policy // what p was narrowed by, see Under; nil: nothing
 }
 
 // Entry is one line of policy text and where it stands.
@@ -65,10 +67,12 @@ type Secret struct {
 
 // Static reports the hosts entries of h (nil: none, resolve it).
 func (p *Policy) Static(h Host) []netip.Addr {
-	if p == nil {
-		return nil
+	for ; p != nil; p = p.ceiling {
+		if addrs := p.static[h]; len(addrs) > 0 {
+			return slices.Clone(addrs)
+		}
 	}
-	return slices.Clone(p.static[h])
+	return nil
 }
 
 // Digest is "sha256:<hex>" over the compiled policy's canonical text. It does

@@ -1,0 +1,109 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/netip"
+	"slices"
+)
+
+// Under reports p narrowed by ceiling, the policy of whoever lets p in: the
+// result allows only what p allows and the ceiling allows, at every look. What
+// the two ask for adds up (TLS, HTTP, interception, requests judged by path);
+// of limits the smaller counts; p audits only where the ceiling audits, too;
+// DNS is forwarded only where both say so, to the ceiling's servers; hosts
+// entries of the ceiling count for names that p has none for.
+//
+// What p allows and the ceiling does not is denied with [ReasonCeiling]: no
+// rule of p helps, the ceiling's owner must change it. A nil or zero p or
+// ceiling denies everything.
+//
+// Threat: a session brings hosts entries and DNS servers of its own, so that a
+// name the ceiling allows leads to a machine of the session's choice -> its
+// servers are not asked, and an address from its hosts entries passes only
+// where the ceiling itself has that entry or a rule for that address. Left
+// over: nothing.
+func (p *Policy) Under(ceiling *Policy) *Policy {
+	if p == nil || !p.loaded || ceiling == nil || !ceiling.loaded {
+		return nil
+	}
+	own := *p
+	if p.ceiling != nil {
+		ceiling = p.ceiling.Under(ceiling)
+	}
+	own.ceiling = ceiling
+	own.audit = p.audit && ceiling.audit
+	own.limits = p.limits.stricter(ceiling.limits)
+	if own.dns.Mode != ceiling.dns.Mode {
+		own.dns.Mode = "synthetic"
+	}
+	own.dns.Upstreams = slices.Clone(ceiling.dns.Upstreams)
+	own.digest = lazyDigest(func() string {
+		sum := sha256.New()
+		io.WriteString(sum, "egressd policy 1 under\n"+p.Digest()+"\n"+ceiling.Digest()+"\n")
+		return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	})
+	return &own
+}
+
+// narrow puts the ceiling's word to d, which allows r.
+func (p *Policy) narrow(r *Request, d Decision) Decision {
+	c := p.ceiling.Decide(*r)
+	if c.Allowed() && r.Addr.IsValid() && p.isStatic(r.Host, r.Addr.Unmap().WithZone("")) {
+		c = p.ceiling.judgeStatic(r, c)
+	}
+	switch {
+	case c.Allowed():
+	case c.Reason.Class() == ClassDenied:
+		return Decision{Reason: ReasonCeiling, Rule: c.Rule}
+	default:
+		return c // malformed: nobody's rules help
+	}
+	if c.Verdict == Intercept {
+		d.Verdict = Intercept
+	}
+	d.Needs = stricterNeeds(d.Needs, c.Needs)
+	if c.Audit && !d.Audit {
+		d.Audit, d.Reason, d.Rule = true, ReasonCeiling, c.Rule
+	}
+	return d
+}
+
+// judgeStatic looks at an address that the hosts entries of a session lead
+// r.Host to; d is this policy's word on the rest.
+func (p *Policy) judgeStatic(r *Request, d Decision) Decision {
+	a := r.Addr.Unmap().WithZone("")
+	if p.hasStatic(r.Host, a) {
+		return d
+	}
+	literal := p.Decide(Request{Host: Host{addr: a}, Port: r.Port})
+	if !literal.Allowed() {
+		return Decision{Reason: ReasonIPProhibited, Rule: literal.Rule}
+	}
+	if literal.Audit && !d.Audit {
+		d.Audit, d.Reason, d.Rule = true, literal.Reason, literal.Rule
+	}
+	return d
+}
+
+// hasStatic reports whether p and every ceiling above it list a for h.
+func (p *Policy) hasStatic(h Host, a netip.Addr) bool {
+	for ; p != nil; p = p.ceiling {
+		if !p.isStatic(h, a) {
+			return false
+		}
+	}
+	return true
+}
+
+// stricterNeeds reports which of two needs asks for more. Needs that exclude
+// each other (TLS here, HTTP there) leave nothing that both would allow.
+func stricterNeeds(a, b Wire) Wire {
+	for _, w := range [...]Wire{WireTLS, WireHTTP, WireOther} {
+		if a == w || b == w {
+			return w
+		}
+	}
+	return WireUnseen
+}
