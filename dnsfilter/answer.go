@@ -39,6 +39,12 @@ func (s *Server) answer(ctx context.Context, wire []byte, client string, tcp boo
 	case q.qclass != dns.ClassINET:
 		o, v = negative(dns.RcodeRefused), malformed(&q)
 	default:
+		to := s.routed(client)
+		if to == nil {
+			o, v = negative(dns.RcodeRefused), verdict{host: q.spelling(), decision: policy.Decision{Reason: policy.ReasonNotAuthenticated}}
+			break
+		}
+		s = to
 		o, v = s.judge(ctx, &q)
 	}
 	if err := s.record(&q, v, rcodeName(o.rcode), client); err != nil {
@@ -46,6 +52,18 @@ func (s *Server) answer(ctx context.Context, wire []byte, client string, tcp boo
 		o = negative(dns.RcodeServerFailure)
 	}
 	return q.pack(o, tcp)
+}
+
+// routed reports who answers client; nil refuses.
+func (s *Server) routed(client string) *Server {
+	if s.Route == nil {
+		return s
+	}
+	addr, err := netip.ParseAddrPort(client)
+	if err != nil {
+		return s.Route(netip.AddrPort{})
+	}
+	return s.Route(netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port()))
 }
 
 // overloaded refuses a query unjudged: too many are in flight.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,7 +34,7 @@ const (
 // first look-up. Safe for concurrent use. It starts no goroutine that outlives
 // the look-ups it serves.
 type Resolver struct {
-	Upstreams []Upstream     // asked in this order; failed ones last for a while
+	Upstreams []Upstream     // asked in this order; failed ones last for a while. See SetUpstreams
 	Log       *slog.Logger   // nil discards
 	RootCAs   *x509.CertPool // who may vouch for tls:// upstreams; nil: the system's
 
@@ -86,7 +87,7 @@ func (r *Resolver) lookup(ctx context.Context, name policy.Host) (found, error) 
 	if neverAsked(name) {
 		return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonNotFound, Err: errNoAddress}
 	}
-	if r == nil || len(r.Upstreams) == 0 {
+	if r == nil || !r.hasUpstreams() {
 		return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonDNSError, Err: errNoUpstreams}
 	}
 	if ctx.Err() != nil {
@@ -115,6 +116,24 @@ func (r *Resolver) lookup(ctx context.Context, name policy.Host) (found, error) 
 		r.leave(name, f)
 		return found{}, gaveUp(ctx, name)
 	}
+}
+
+// SetUpstreams has r ask others from now on, for a policy that was loaded again.
+// What the old ones said is forgotten, unless nothing changes.
+func (r *Resolver) SetUpstreams(ups []Upstream) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Equal(r.Upstreams, ups) {
+		return
+	}
+	r.Upstreams, r.cache, r.resting = slices.Clone(ups), cache{}, nil
+	clear(r.flights) // they land in nobody's way; who comes now starts anew
+}
+
+func (r *Resolver) hasUpstreams() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.Upstreams) > 0
 }
 
 // gaveUp is the error of a caller that stopped waiting.
@@ -149,10 +168,11 @@ func (r *Resolver) fly(ctx context.Context, name policy.Host, f *flight) {
 	f.result.expires = now.Add(keep)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.flights[name] == f {
+	current := r.flights[name] == f
+	if current {
 		delete(r.flights, name)
 	}
-	if !errors.Is(ctx.Err(), context.Canceled) {
+	if current && !errors.Is(ctx.Err(), context.Canceled) {
 		r.cache.put(name, entry{result: f.result, err: f.err, expires: f.result.expires}, now)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -33,6 +34,11 @@ type Server struct {
 	Log       *slog.Logger    // nil discards
 	Session   string          // copied into every event
 	Isolation string
+
+	// Route reports who answers a client: s itself or another Server, which needs
+	// no Serve of its own. Nil: the client is refused. The zero Route: s answers
+	// everybody. client is zero when it is not known.
+	Route func(client netip.AddrPort) *Server
 
 	// AskLater answers a name that no rule lists with a synthetic address all
 	// the same, because a person will be asked when the connection arrives

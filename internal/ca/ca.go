@@ -33,24 +33,34 @@ const (
 	leafLife = 24 * time.Hour
 	backdate = time.Hour // for clients whose clock is slow
 	leafMax  = 1024      // leaves kept
+
+	issuersMax = 64                  // certificates to trust: one for each time that hosts were added
+	caRenew    = 30 * 24 * time.Hour // how long before its end a certificate is good for no new host
 )
 
 // ErrOutside reports a host that the authority was not made for.
 var ErrOutside = errors.New("the host is outside the session CA's name constraints")
 
-// Authority signs leaves for the hosts it was made for. Safe for concurrent use.
+var errTooMany = fmt.Errorf("session CA: hosts to intercept were added %d times: start egressd again, so that one certificate covers them", issuersMax)
+
+// Authority signs leaves for the hosts it was made for. The zero Authority signs
+// for nobody, until Extend. Safe for concurrent use.
 type Authority struct {
+	now func() time.Time // nil: the clock
+
+	mu      sync.Mutex
+	issuers []*issuer // oldest first
+	leaves  map[string]*leaf
+}
+
+// issuer is one certificate that clients are to trust, and its key. Immutable.
+type issuer struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 	pem  []byte
 
 	domains []string     // permitted, with their subdomains
 	nets    []netip.Addr // permitted addresses
-
-	now func() time.Time
-
-	mu     sync.Mutex
-	leaves map[string]*leaf
 }
 
 // leaf is one certificate, made once by whoever asks first.
@@ -68,51 +78,87 @@ type leaf struct {
 func New(hosts []string) (*Authority, error) { return newAt(hosts, time.Now) }
 
 func newAt(hosts []string, now func() time.Time) (*Authority, error) {
-	a := &Authority{now: now, leaves: make(map[string]*leaf)}
-	for _, h := range hosts {
-		if err := a.permit(h); err != nil {
-			return nil, err
-		}
-	}
-	if len(a.domains)+len(a.nets) == 0 {
+	a := &Authority{now: now}
+	if changed, err := a.Extend(hosts); err != nil {
+		return nil, err
+	} else if !changed {
 		return nil, errors.New("session CA: no hosts to intercept")
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("session CA: %w", err)
-	}
-	template := a.template()
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return nil, fmt.Errorf("session CA: %w", err)
-	}
-	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		return nil, fmt.Errorf("session CA: %w", err)
-	}
-	a.key = key
-	a.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	return a, nil
 }
 
+// Extend lets a sign for hosts as well, spelled as for New. For those that no
+// certificate of a permits, or none for long, it makes a further one: name
+// constraints cannot grow. changed reports that it did, and that clients need
+// the new Bundle; those who trust the old one still trust every leaf for hosts
+// of before.
+func (a *Authority) Extend(hosts []string) (changed bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := new(issuer)
+	soon := a.clock().Add(caRenew)
+	for _, h := range hosts {
+		add := new(issuer)
+		if err := add.permit(h); err != nil {
+			return false, err
+		}
+		if !slices.ContainsFunc(a.issuers, func(old *issuer) bool { return old.includes(add) && old.cert.NotAfter.After(soon) }) {
+			_ = i.permit(h) // as above
+		}
+	}
+	if len(i.domains)+len(i.nets) == 0 {
+		return false, nil
+	}
+	if len(a.issuers) >= issuersMax {
+		return false, errTooMany
+	}
+	if err := i.make(a.clock()); err != nil {
+		return false, fmt.Errorf("session CA: %w", err)
+	}
+	a.issuers = append(a.issuers, i)
+	return true, nil
+}
+
+func (a *Authority) clock() time.Time {
+	if a.now == nil {
+		return time.Now()
+	}
+	return a.now()
+}
+
+// make signs the certificate.
+func (i *issuer) make(now time.Time) (err error) {
+	if i.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+		return err
+	}
+	template := i.template(now)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, i.key.Public(), i.key)
+	if err != nil {
+		return err
+	}
+	i.cert, err = x509.ParseCertificate(der)
+	i.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return err
+}
+
 // permit adds host to what the name constraints allow.
-func (a *Authority) permit(host string) error {
+func (i *issuer) permit(host string) error {
 	if addr, err := netip.ParseAddr(host); err == nil {
-		a.nets = append(a.nets, addr.Unmap())
+		i.nets = append(i.nets, addr.Unmap())
 		return nil
 	}
 	name := strings.TrimPrefix(strings.TrimPrefix(host, "*"), ".")
 	if name == "" || strings.ContainsAny(name, "*/: ") {
 		return fmt.Errorf("session CA: %q is neither a name nor an address", host)
 	}
-	if !slices.Contains(a.domains, name) {
-		a.domains = append(a.domains, name)
+	if !slices.Contains(i.domains, name) {
+		i.domains = append(i.domains, name)
 	}
 	return nil
 }
 
-// template is the CA certificate before it is signed.
-func (a *Authority) template() *x509.Certificate {
-	now := a.now()
+// template is the certificate before it is signed.
+func (i *issuer) template(now time.Time) *x509.Certificate {
 	t := &x509.Certificate{
 		SerialNumber:                serial(),
 		Subject:                     pkix.Name{CommonName: "egressd session CA", Organization: []string{"egressd"}},
@@ -124,21 +170,21 @@ func (a *Authority) template() *x509.Certificate {
 		KeyUsage:                    x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		ExtKeyUsage:                 []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		PermittedDNSDomainsCritical: true,
-		PermittedDNSDomains:         a.domains,
+		PermittedDNSDomains:         i.domains,
 	}
-	for _, addr := range a.nets {
+	for _, addr := range i.nets {
 		bits := addr.BitLen()
 		t.PermittedIPRanges = append(t.PermittedIPRanges, &net.IPNet{IP: addr.AsSlice(), Mask: net.CIDRMask(bits, bits)})
 	}
 	// A constraint binds its own kind of name alone (RFC 5280 section
 	// 4.2.1.10), so the kind that no host is of is excluded whole.
-	if len(a.nets) == 0 {
+	if len(i.nets) == 0 {
 		t.ExcludedIPRanges = []*net.IPNet{
 			{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)},
 			{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)},
 		}
 	}
-	if len(a.domains) == 0 {
+	if len(i.domains) == 0 {
 		t.PermittedDNSDomains = []string{"session-ca.invalid"}
 	}
 	return t
@@ -154,25 +200,53 @@ func serial() *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-// PEM reports the CA's certificate, for the programs that are to trust it.
-func (a *Authority) PEM() []byte { return slices.Clone(a.pem) }
+// PEM reports the certificates of a, for the programs that are to trust it.
+func (a *Authority) PEM() []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []byte
+	for _, i := range a.issuers {
+		out = append(out, i.pem...)
+	}
+	return out
+}
 
-// Bundle reports roots followed by the CA's certificate. Variables such as
-// SSL_CERT_FILE replace a program's roots, so they need both.
+// Bundle reports roots followed by PEM. Variables such as SSL_CERT_FILE replace
+// a program's roots, so they need both.
 func (a *Authority) Bundle(roots []byte) []byte {
 	b := slices.Clone(roots)
 	if len(b) > 0 && b[len(b)-1] != '\n' {
 		b = append(b, '\n')
 	}
-	return append(b, a.pem...)
+	return append(b, a.PEM()...)
+}
+
+// issuerOf reports who signs for host: the oldest, which most clients trust,
+// unless it is about to end. Nil: nobody may. Called with mu held.
+func (a *Authority) issuerOf(host string) (found *issuer) {
+	for _, i := range a.issuers {
+		if i.covers(host) {
+			found = i
+			if i.cert.NotAfter.After(a.clock().Add(leafLife)) {
+				return i
+			}
+		}
+	}
+	return found
 }
 
 // covers reports whether the name constraints permit host.
-func (a *Authority) covers(host string) bool {
+func (i *issuer) covers(host string) bool {
 	if addr, err := netip.ParseAddr(host); err == nil {
-		return slices.Contains(a.nets, addr.Unmap())
+		return slices.Contains(i.nets, addr.Unmap())
 	}
-	return slices.ContainsFunc(a.domains, func(d string) bool {
+	return slices.ContainsFunc(i.domains, func(d string) bool {
 		return host == d || strings.HasSuffix(host, "."+d)
 	})
+}
+
+// includes reports whether i permits all that other permits.
+func (i *issuer) includes(other *issuer) bool {
+	return !slices.ContainsFunc(other.domains, func(d string) bool { return !i.covers(d) }) &&
+		!slices.ContainsFunc(other.nets, func(n netip.Addr) bool { return !slices.Contains(i.nets, n) })
 }

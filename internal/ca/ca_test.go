@@ -63,7 +63,7 @@ func TestConstraintsBind(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, host := range []string{"evil.test", "198.51.100.1", "2001:db8::1"} {
-			c, err := a.sign(host)
+			c, err := a.issuers[0].sign(host, time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,5 +159,84 @@ func TestBundle(t *testing.T) {
 	}
 	if n != 2 {
 		t.Errorf("%d certificates in the bundle", n)
+	}
+}
+
+// A daemon's policy may open more hosts later on: clients that trust what they
+// trusted at first still reach what they reached.
+func TestExtend(t *testing.T) {
+	a := new(Authority)
+	if _, err := a.Leaf("a.example.com"); !errors.Is(err, ErrOutside) {
+		t.Fatalf("the zero Authority signs: %v", err)
+	}
+	for _, step := range []struct {
+		hosts   []string
+		changed bool
+	}{
+		{nil, false},
+		{[]string{"a.example.com"}, true},
+		{[]string{"a.example.com", "x.a.example.com"}, false},
+		{[]string{"a.example.com", "b.example.com", "192.0.2.7"}, true},
+		{[]string{"b.example.com"}, false},
+	} {
+		if changed, err := a.Extend(step.hosts); err != nil || changed != step.changed {
+			t.Fatalf("%v: %v, %v", step.hosts, changed, err)
+		}
+	}
+	old := new(Authority)
+	old.issuers = a.issuers[:1]
+	leaf, err := a.Leaf("a.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := verify(t, old, leaf, "a.example.com", time.Now()); err != nil {
+		t.Errorf("who trusts the first certificate alone: %v", err)
+	}
+	for _, host := range []string{"b.example.com", "192.0.2.7"} {
+		leaf, err := a.Leaf(host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := verify(t, a, leaf, host, time.Now()); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
+		if verify(t, old, leaf, host, time.Now()) == nil {
+			t.Errorf("the first certificate vouches for %s", host)
+		}
+	}
+	if _, err := a.Extend([]string{"*"}); err == nil {
+		t.Error("everything is a host")
+	}
+}
+
+// A certificate that ends soon is replaced at the next chance.
+func TestExtendRenews(t *testing.T) {
+	now := time.Now()
+	a, err := newAt([]string{"example.com"}, func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(caLife - time.Hour)
+	if changed, err := a.Extend([]string{"example.com"}); err != nil || !changed {
+		t.Fatal(changed, err)
+	}
+	leaf, err := a.Leaf("example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := verify(t, a, leaf, "example.com", now.Add(2*time.Hour)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestExtendIsBounded(t *testing.T) {
+	a := new(Authority)
+	for i := range issuersMax {
+		if _, err := a.Extend([]string{fmt.Sprintf("h%d.example", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := a.Extend([]string{"one.more.example"}); err == nil {
+		t.Error("certificates without end")
 	}
 }

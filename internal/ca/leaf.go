@@ -17,11 +17,14 @@ import (
 // address), which it makes once and keeps. The error wraps ErrOutside for a host
 // that the authority was not made for. The caller must not modify the result.
 func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
-	if !a.covers(host) {
+	a.mu.Lock()
+	i := a.issuerOf(host)
+	a.mu.Unlock()
+	if i == nil {
 		return nil, fmt.Errorf("leaf for %q: %w", host, ErrOutside)
 	}
 	l := a.slot(host)
-	l.once.Do(func() { l.cert, l.err = a.sign(host) })
+	l.once.Do(func() { l.cert, l.err = i.sign(host, a.clock()) })
 	return l.cert, l.err
 }
 
@@ -29,7 +32,7 @@ func (a *Authority) Leaf(host string) (*tls.Certificate, error) {
 func (a *Authority) slot(host string) *leaf {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := a.now()
+	now := a.clock()
 	if l := a.leaves[host]; l != nil && now.Before(l.end) {
 		return l
 	}
@@ -40,22 +43,24 @@ func (a *Authority) slot(host string) *leaf {
 		}
 	}
 	l := &leaf{end: now.Add(leafLife / 2)}
+	if a.leaves == nil {
+		a.leaves = make(map[string]*leaf)
+	}
 	a.leaves[host] = l
 	return l
 }
 
 // sign makes a leaf for host, whatever the constraints say.
-func (a *Authority) sign(host string) (*tls.Certificate, error) {
+func (i *issuer) sign(host string, now time.Time) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("leaf key: %w", err)
 	}
-	now := a.now()
 	t := &x509.Certificate{
 		SerialNumber: serial(),
 		Subject:      pkix.Name{Organization: []string{"egressd"}},
 		NotBefore:    now.Add(-backdate),
-		NotAfter:     earlier(now.Add(leafLife), a.cert.NotAfter),
+		NotAfter:     earlier(now.Add(leafLife), i.cert.NotAfter),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
@@ -64,7 +69,7 @@ func (a *Authority) sign(host string) (*tls.Certificate, error) {
 	} else {
 		t.DNSNames = []string{host}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, key.Public(), a.key)
+	der, err := x509.CreateCertificate(rand.Reader, t, i.cert, key.Public(), i.key)
 	if err != nil {
 		return nil, fmt.Errorf("leaf for %q: %w", host, err)
 	}
@@ -72,7 +77,7 @@ func (a *Authority) sign(host string) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("leaf for %q: %w", host, err)
 	}
-	return &tls.Certificate{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: key, Leaf: parsed}, nil
+	return &tls.Certificate{Certificate: [][]byte{der, i.cert.Raw}, PrivateKey: key, Leaf: parsed}, nil
 }
 
 func earlier(a, b time.Time) time.Time {
