@@ -37,6 +37,13 @@ type Config struct {
 	// CA signs for the hosts whose TLS is opened. Nil: New makes one when the
 	// policy wants TLS opened.
 	CA *ca.Authority
+	// Pins are the synthetic addresses, shared by gates that one DNS door serves.
+	// Nil: the gate has its own.
+	Pins *dnsfilter.Pins
+	// Route reports whose gate a client of the doors is for: this one or another
+	// that serves or runs. Nil: the client must authenticate, and at the DNS door
+	// is refused. The zero Route: everybody is for this one. See proxy.Server.
+	Route func(proxy.Client) *Gate
 	// Own are the owner's other listeners: never dialled, whatever a rule says.
 	Own []netip.AddrPort
 }
@@ -50,10 +57,11 @@ type Gate struct {
 }
 
 // New makes a gate; nothing is served yet.
-func New(c Config) (*Gate, error) {
-	pins, err := dnsfilter.NewPins(netip.Prefix{})
-	if err != nil {
-		return nil, err
+func New(c Config) (_ *Gate, err error) {
+	if c.Pins == nil {
+		if c.Pins, err = dnsfilter.NewPins(netip.Prefix{}); err != nil {
+			return nil, err
+		}
 	}
 	if c.Policy == nil {
 		c.Policy = new(policy.Current)
@@ -74,15 +82,34 @@ func New(c Config) (*Gate, error) {
 		}
 	}
 	g.proxy = &proxy.Server{
-		Policy: c.Policy, Resolver: c.Resolver, Names: pins, Events: c.Events, Log: c.Log,
+		Policy: c.Policy, Resolver: c.Resolver, Names: c.Pins, Events: c.Events, Log: c.Log,
 		Session: c.Session, Isolation: c.Isolation, Ask: c.Ask, Own: c.Own,
 		CA: c.CA, RootCAs: c.RootCAs, SecretValue: c.SecretValue,
 	}
 	g.dns = &dnsfilter.Server{
-		Policy: c.Policy, Resolver: c.Resolver, Pins: pins, Events: c.Events, Log: c.Log,
+		Policy: c.Policy, Resolver: c.Resolver, Pins: c.Pins, Events: c.Events, Log: c.Log,
 		Session: c.Session, Isolation: c.Isolation, AskLater: c.Ask != nil,
 	}
+	if c.Route != nil {
+		g.route(c.Route)
+	}
 	return g, nil
+}
+
+// route makes both doors ask r.
+func (g *Gate) route(r func(proxy.Client) *Gate) {
+	g.proxy.Route = func(c proxy.Client) *proxy.Server {
+		if to := r(c); to != nil {
+			return to.proxy
+		}
+		return nil
+	}
+	g.dns.Route = func(client netip.AddrPort) *dnsfilter.Server {
+		if to := r(proxy.Client{Addr: client}); to != nil {
+			return to.dns
+		}
+		return nil
+	}
 }
 
 // Bundle reports in PEM whom clients must trust when TLS is opened by an
@@ -92,3 +119,14 @@ func (g *Gate) Bundle() []byte { return g.bundle }
 // Rejudge closes every flow that the policy in force now denies and reports how
 // many it closed.
 func (g *Gate) Rejudge() int { return g.proxy.Rejudge() }
+
+// Run keeps going a gate that is reached by another's Route, until ctx ends.
+// See proxy.Server.Run.
+func (g *Gate) Run(ctx context.Context) error { return g.proxy.Run(ctx) }
+
+// Drain stops accepting at the proxy's doors and lets flows finish until ctx
+// ends. See proxy.Server.Drain.
+func (g *Gate) Drain(ctx context.Context) error { return g.proxy.Drain(ctx) }
+
+// Stats reports how the proxy stands.
+func (g *Gate) Stats() proxy.Stats { return g.proxy.Stats() }
