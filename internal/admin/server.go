@@ -16,7 +16,6 @@ import (
 const (
 	headTimeout    = 5 * time.Second
 	writeTimeout   = 30 * time.Second
-	idleTimeout    = 2 * time.Minute
 	maxHeadBytes   = 8 << 10
 	maxConnections = 64
 	endTimeout     = time.Second // for answers in flight once Serve ends
@@ -45,10 +44,10 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		ReadHeaderTimeout: headTimeout,
 		ReadTimeout:       headTimeout,
 		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeadBytes,
 		ErrorLog:          slog.NewLogLogger(s.log().Handler(), slog.LevelDebug),
 	}
+	srv.SetKeepAlivesEnabled(false) // a slot is held for one request: idle scrapers cannot starve a probe
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() { s.end(srv, ended) })
 	err := srv.Serve(limit(ln, maxConnections))

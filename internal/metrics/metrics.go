@@ -1,0 +1,161 @@
+// Package metrics counts what the daemon does, for Prometheus.
+//
+// It is a sink over events and a few setters, on a registry of its own. Every
+// label value is from a closed list of this program or a name that an operator
+// configured, so that no client can make series: a value that is on no list is
+// counted as "other".
+package metrics
+
+import (
+	"maps"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"egressd/event"
+)
+
+// Implementation constants.
+const (
+	maxPolicies    = 1024 // names; later ones share the name "other"
+	scrapesAtOnce  = 4
+	scrapeTimeout  = 10 * time.Second
+	other          = "other"
+	namespace      = "egressd"
+	policyLabel    = "policy"
+	unknownVersion = "unknown"
+)
+
+// Metrics is one registry and everything in it. It is safe for concurrent use.
+type Metrics struct {
+	reg   *prometheus.Registry
+	words words
+
+	written, failed prometheus.Counter
+	duration        *prometheus.HistogramVec
+	reloads         reloads
+
+	mu       sync.Mutex
+	names    map[string]bool // label values given out for policies
+	policies map[string]*counts
+	gates    map[string]*gates
+	probes   Probes
+}
+
+// Probes are asked at every scrape, possibly at the same time. Those that are
+// nil report 0.
+type Probes struct {
+	Ready    func() error // nil error: ready
+	Sessions func() int   // sandboxes that launchers have handed over, now
+}
+
+// New makes the registry; version is what egressd_build_info reports.
+func New(version string) *Metrics {
+	if version == "" {
+		version = unknownVersion
+	}
+	m := &Metrics{
+		reg:      prometheus.NewRegistry(),
+		words:    newWords(),
+		names:    make(map[string]bool),
+		policies: make(map[string]*counts),
+		gates:    make(map[string]*gates),
+	}
+	m.written = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: namespace, Name: "events_written_total", Help: "Events that the audit writer took.",
+	})
+	m.failed = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: namespace, Name: "events_failed_total", Help: "Events that could not be recorded; their flows were denied.",
+	})
+	m.duration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: namespace, Name: "flow_duration_seconds", Help: "How long allowed flows lasted, by policy; counted when they end.",
+		Buckets: []float64{.05, .25, 1, 5, 15, 60, 300, 1800, 7200, 43200},
+	}, []string{policyLabel})
+	m.reloads = newReloads()
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "build_info", Help: "1, labelled with what was built.",
+		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+	})
+	info.Set(1)
+	m.reg.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		info, m.written, m.failed, m.duration, eventCollector{m}, gateCollector{m}, probeCollector{m},
+	)
+	m.reg.MustRegister(m.reloads.collectors()...)
+	return m
+}
+
+// Handler answers scrapes.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.reg, promhttp.HandlerOpts{
+		Registry: m.reg, MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeTimeout,
+	})
+}
+
+// Probe sets what is asked at every scrape.
+func (m *Metrics) Probe(p Probes) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.probes = p
+}
+
+// Sink counts the events of the gates that the policy of this name judges. It
+// never fails and allocates nothing. Put it behind the sink that [Metrics.Audit]
+// made, so that it hears only of what was recorded.
+func (m *Metrics) Sink(policyName string) event.Sink {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name := m.policyLabelLocked(policyName)
+	c := m.policies[name]
+	if c == nil {
+		c = newCounts(&m.words, m.duration.WithLabelValues(name))
+		m.policies[name] = c
+	}
+	return c
+}
+
+// policyLabelLocked reports the label for a configured name: valid UTF-8, and
+// bounded in number.
+func (m *Metrics) policyLabelLocked(name string) string {
+	if !m.names[name] {
+		if len(m.names) >= maxPolicies || !plain(name) {
+			return other
+		}
+		m.names[name] = true
+	}
+	return name
+}
+
+// Audit wraps the sink that must not lose anything, usually the writer, and
+// counts what it took and what it refused.
+func (m *Metrics) Audit(next event.Sink) event.Sink { return &audit{next, m.written, m.failed} }
+
+type audit struct {
+	next            event.Sink
+	written, failed prometheus.Counter
+}
+
+// Emit implements [event.Sink].
+func (a *audit) Emit(e event.Event) error {
+	err := a.next.Emit(e)
+	if err != nil {
+		a.failed.Inc()
+		return err
+	}
+	a.written.Inc()
+	return nil
+}
+
+// snapshot copies the table of policies for one scrape.
+func (m *Metrics) snapshot() (names []string, table map[string]*counts) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.policies)), maps.Clone(m.policies)
+}
