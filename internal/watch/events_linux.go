@@ -1,0 +1,189 @@
+package watch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// What is asked about a directory: names that come, go or change, and writers
+// that leave. Not IN_MODIFY, which would wake us for every line of a log beside.
+const dirMask = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN_DELETE | unix.IN_ATTRIB |
+	unix.IN_CLOSE_WRITE | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
+
+// What is asked about a file. It is asked of the file itself, since of one that
+// is mounted alone no directory tells.
+const fileMask = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF
+
+const eventBufferBytes = 16 << 10
+
+// inotify is the kernel's word on Linux. See inotify(7).
+type inotify struct {
+	fd     int // of file; used by place only, which is never called after close
+	file   *os.File
+	signal chan struct{}
+	ended  chan struct{}
+
+	mu     sync.Mutex
+	byWD   map[int]*mark
+	byPath map[string]*mark
+}
+
+// mark is one watch.
+type mark struct {
+	wd       int
+	dir      bool
+	names    map[string]bool // of a directory: those that matter
+	creating map[string]bool // of a directory: made, and not closed by its writer so far
+	open     bool            // of a file: changed, and not closed by its writer so far
+}
+
+func newEvents() (source, error) {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("inotify: %w", err)
+	}
+	n := &inotify{
+		fd: fd, file: os.NewFile(uintptr(fd), "inotify"),
+		signal: make(chan struct{}, 1), ended: make(chan struct{}),
+		byWD: make(map[int]*mark), byPath: make(map[string]*mark),
+	}
+	go n.read()
+	return n, nil
+}
+
+func (n *inotify) changes() <-chan struct{} { return n.signal }
+
+func (n *inotify) close() {
+	_ = n.file.Close()
+	<-n.ended
+}
+
+func (n *inotify) place(files []string, names []entry) (complete bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	complete = true
+	kept := make(map[int]*mark, len(n.byWD))
+	byPath := make(map[string]*mark, len(n.byPath))
+	add := func(path string, mask uint32) *mark {
+		if m := byPath[path]; m != nil {
+			return m
+		}
+		wd, err := unix.InotifyAddWatch(n.fd, path, mask|unix.IN_MASK_ADD)
+		if err != nil {
+			// A missing name is told by the directory that it will be in.
+			complete = complete && err == unix.ENOENT
+			return nil
+		}
+		m := kept[wd]
+		if m == nil {
+			if m = n.byWD[wd]; m == nil {
+				m = &mark{wd: wd, dir: mask&unix.IN_ONLYDIR != 0, creating: make(map[string]bool)}
+			}
+			m.names = make(map[string]bool)
+			kept[wd] = m
+		}
+		byPath[path] = m
+		return m
+	}
+	for _, at := range names {
+		if m := add(at.dir, dirMask); m != nil {
+			m.names[at.name] = true
+		}
+	}
+	for _, f := range files {
+		add(f, fileMask)
+	}
+	for wd := range n.byWD {
+		if kept[wd] == nil {
+			_, _ = unix.InotifyRmWatch(n.fd, uint32(wd)) // gone already where its inode is
+		}
+	}
+	n.byWD, n.byPath = kept, byPath
+	return complete
+}
+
+func (n *inotify) writing(file string, at entry, links uint64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if m := n.byPath[file]; m != nil && m.open {
+		return true
+	}
+	m := n.byPath[at.dir]
+	return m != nil && m.creating[at.name] && links <= 1 // else link(2) made the name, and nobody closes that
+}
+
+// read hands events over until the descriptor is closed.
+func (n *inotify) read() {
+	defer close(n.ended)
+	buf := make([]byte, eventBufferBytes)
+	for {
+		size, err := n.file.Read(buf)
+		if err != nil {
+			return
+		}
+		if n.take(buf[:size]) {
+			select {
+			case n.signal <- struct{}{}:
+			default: // it is said already
+			}
+		}
+	}
+}
+
+// take books a buffer of events and reports whether any of them matters.
+func (n *inotify) take(buf []byte) (matters bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for len(buf) >= unix.SizeofInotifyEvent {
+		wd := int(int32(binary.NativeEndian.Uint32(buf)))
+		mask := binary.NativeEndian.Uint32(buf[4:])
+		end := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(buf[12:]))
+		if end > len(buf) {
+			break // unreachable: the kernel writes whole events
+		}
+		name, _, _ := bytes.Cut(buf[unix.SizeofInotifyEvent:end], []byte{0})
+		matters = n.book(wd, mask, string(name)) || matters
+		buf = buf[end:]
+	}
+	return matters
+}
+
+// book notes one event. n.mu is held.
+func (n *inotify) book(wd int, mask uint32, name string) (matters bool) {
+	if mask&unix.IN_Q_OVERFLOW != 0 {
+		for _, m := range n.byWD { // what writers did is lost with the rest
+			m.open = false
+			clear(m.creating)
+		}
+		return true
+	}
+	m := n.byWD[wd]
+	switch {
+	case m == nil:
+		return false // of a watch that was taken away
+	case !m.dir:
+		if mask&unix.IN_MODIFY != 0 {
+			m.open = true
+		}
+		if mask&unix.IN_CLOSE_WRITE != 0 {
+			m.open = false
+		}
+		return true
+	case name == "":
+		return true // the directory itself
+	case !m.names[name]:
+		return false
+	}
+	if mask&unix.IN_CREATE != 0 && mask&unix.IN_ISDIR == 0 {
+		m.creating[name] = true
+	}
+	if mask&(unix.IN_CLOSE_WRITE|unix.IN_MOVED_TO|unix.IN_MOVED_FROM|unix.IN_DELETE) != 0 {
+		delete(m.creating, name)
+	}
+	return true
+}

@@ -1,0 +1,154 @@
+// Package watch tells when files have changed, however they are changed:
+// written in place, truncated and filled slowly, replaced by a rename, deleted
+// and made again, or swapped behind symbolic links as Kubernetes does with a
+// ConfigMap.
+//
+// It reports a change once the files have come to rest, so that nobody reads a
+// half-written one: the kernel says when a writer has closed its file, and two
+// looks some time apart must agree. Where the kernel tells nothing (no inotify
+// instance left, a network file system), looking often takes its place.
+package watch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"time"
+)
+
+// Files calls changed whenever a file behind one of paths may have changed, as
+// [Watcher] does, until ctx ends.
+func Files(ctx context.Context, paths []string, changed func()) error {
+	w := Watcher{Paths: paths, Changed: changed}
+	return w.Run(ctx)
+}
+
+// Watcher watches a few files. Set the fields before Run.
+type Watcher struct {
+	Paths []string
+	// Changed is called from Run's goroutine, never twice at a time: once as soon
+	// as the watch stands, so that no change is lost between the caller's first
+	// read and the watch, and then after every change. It may be called without
+	// one: compare what was read. A file that vanished or was emptied is reported
+	// only after a longer while, since most come back at once.
+	Changed func()
+	Log     *slog.Logger // nil: silent
+
+	newSource func() (source, error) // seam for tests
+}
+
+// Implementation constants. A change is reported within 200 ms where the kernel
+// tells of it, within 400 ms else.
+const (
+	settleTime     = 100 * time.Millisecond // as long two looks must agree
+	settleUntold   = 200 * time.Millisecond // where nobody tells that a writer has finished
+	doubtTime      = 2 * time.Second        // for a file that is gone, empty or still open for writing
+	longestUnrest  = 500 * time.Millisecond // for files that change all the time
+	burstTime      = 10 * time.Millisecond  // what happens within it is looked at once
+	pollTold       = 500 * time.Millisecond // safety net behind the kernel's word
+	pollUntold     = 125 * time.Millisecond
+	maxLinksInPath = 40 // as the kernel's own bound (ELOOP)
+)
+
+// Run watches until ctx ends, and returns nil then, after every goroutine it
+// started has exited. An error means that there is nothing to watch.
+func (w *Watcher) Run(ctx context.Context) error {
+	paths, err := w.absolute()
+	if err != nil {
+		return err
+	}
+	src := w.source()
+	defer src.close()
+	l := looker{paths: paths, src: src, log: w.log()}
+	var s settler
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		case <-src.changes():
+			if !rest(ctx, burstTime) {
+				return nil
+			}
+		}
+		seen, told := l.look()
+		report, wait := s.step(time.Now(), seen, told)
+		if report {
+			w.Changed()
+		}
+		timer.Reset(wait)
+	}
+}
+
+// rest waits for d. It reports whether ctx still goes on.
+func rest(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+func (w *Watcher) absolute() ([]string, error) {
+	if len(w.Paths) == 0 || w.Changed == nil {
+		return nil, errors.New("watch: nothing to watch, or nobody to tell")
+	}
+	out := make([]string, len(w.Paths))
+	for i, p := range w.Paths {
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = abs
+	}
+	return out, nil
+}
+
+// source asks the kernel for events. Without them looking often must do, and is
+// no error: a node runs out of inotify instances long before it runs out of
+// anything else.
+func (w *Watcher) source() source {
+	open := newEvents
+	if w.newSource != nil {
+		open = w.newSource
+	}
+	src, err := open()
+	if err != nil {
+		w.log().Info("file changes are found by looking", "every", pollUntold, "because", err)
+		return noEvents{}
+	}
+	return src
+}
+
+func (w *Watcher) log() *slog.Logger {
+	if w.Log != nil {
+		return w.Log
+	}
+	return slog.New(slog.DiscardHandler)
+}
+
+// source is who tells of changes.
+type source interface {
+	// place makes the watches those of these files and names, and reports whether
+	// all of them stand.
+	place(files []string, names []entry) (complete bool)
+	// writing reports whether somebody is known to have the file, which has this
+	// last entry and so many names, open for writing.
+	writing(file string, last entry, links uint64) bool
+	changes() <-chan struct{}
+	close() // after every goroutine of the source has exited
+}
+
+// noEvents is a source that never tells anything.
+type noEvents struct{}
+
+func (noEvents) place([]string, []entry) bool       { return false }
+func (noEvents) writing(string, entry, uint64) bool { return false }
+func (noEvents) changes() <-chan struct{}           { return nil }
+func (noEvents) close()                             {}
