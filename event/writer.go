@@ -37,13 +37,15 @@ const (
 // every Emit that waits for it; the gate then denies. The next Emit tries
 // again, so a disk that has room again, or a reader that woke up, is enough to
 // go on. Sequence numbers have no gaps: those of failed lines are used again. A
-// line that an error cut in two is completed before anything else is written,
-// though its Emit has reported the error.
+// line that an error cut in two is taken back from a file; where that is not
+// possible (a pipe, or somebody else wrote behind it) it is completed before
+// anything else is written, though its Emit has reported the error. Half a line
+// that another process left at the end of the file is ended first.
 //
 // Left over: of a write that outlasted Timeout nobody can say whether its lines
 // arrived. They may, later, under their numbers.
 type Writer struct {
-	W io.Writer // usually an *os.File. Close leaves it open. Nil: every Emit fails
+	W io.Writer // usually an *os.File. Close leaves it open. Nil: every Emit fails. See Reopen
 
 	// Timeout bounds one write. Zero means 5 seconds.
 	Timeout time.Duration
@@ -55,7 +57,10 @@ type Writer struct {
 	inflight *batch    // being written; nil when none
 	since    time.Time // start of the write in flight
 	spare    *batch    // for reuse
-	rest     []byte    // the tail of a line that an error cut in two
+	rest     []byte    // what ends a line that an error cut in two
+	cut      []byte    // that line, whole; nil when rest ends a line of somebody else
+	began    bool      // the end of W was looked at
+	next     io.Writer // takes the place of W before the next write
 	seq      uint64    // of the newest line
 	running  bool      // a commit goroutine exists
 	stalled  bool      // its write is overdue
@@ -156,7 +161,11 @@ func (w *Writer) release(b *batch) {
 func (w *Writer) commit() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.queue != nil {
+	for w.queue != nil || w.next != nil {
+		if w.next != nil {
+			w.turn()
+			continue
+		}
 		b := w.queue
 		b.users++
 		w.queue, w.inflight = nil, b
@@ -164,25 +173,34 @@ func (w *Writer) commit() {
 			w.changed.Broadcast() // whoever waits in room has room now
 		}
 		w.watch()
-		rest := w.rest
+		out, rest, began := w.W, w.rest, w.began
 		w.mu.Unlock()
-		n, err := w.write(rest, b.buf)
+		if !began && endsInHalf(out) {
+			rest = []byte{'\n'}
+		}
+		n, err := write(out, rest, b.buf)
+		if err != nil {
+			n -= takeBack(out, halfLine(b.buf, n-len(rest)))
+		}
 		w.mu.Lock()
+		w.rest, w.began = rest, true
 		w.finish(b, n, err)
 		w.release(b)
 	}
 	w.running = false
-	w.watchdog.Stop()
+	if w.watchdog != nil {
+		w.watchdog.Stop()
+	}
 	w.changed.Broadcast()
 }
 
 // write completes a cut line, then writes buf. It reports how many bytes of
 // both together the system took.
-func (w *Writer) write(rest, buf []byte) (int, error) {
+func write(out io.Writer, rest, buf []byte) (int, error) {
 	n := 0
 	for _, p := range [2][]byte{rest, buf} {
 		for len(p) > 0 {
-			m, err := w.W.Write(p)
+			m, err := out.Write(p)
 			m = min(max(m, 0), len(p))
 			n += m
 			p = p[m:]
@@ -202,7 +220,7 @@ func (w *Writer) finish(b *batch, n int, err error) {
 	late := w.stalled
 	w.inflight, w.stalled = nil, false
 	if err == nil {
-		w.rest = nil
+		w.rest, w.cut = nil, nil
 	} else {
 		n = w.keepRest(b, n)
 		w.failQueue(err)
@@ -223,12 +241,13 @@ func (w *Writer) keepRest(b *batch, n int) int {
 		return 0
 	}
 	n -= len(w.rest)
-	w.rest = nil
-	whole := bytes.LastIndexByte(b.buf[:n], '\n') + 1
+	w.rest, w.cut = nil, nil
+	whole := n - len(halfLine(b.buf, n))
 	w.seq = b.first - 1 + uint64(bytes.Count(b.buf[:whole], []byte{'\n'}))
 	if whole < n {
 		end := n + bytes.IndexByte(b.buf[n:], '\n') + 1
-		w.rest = bytes.Clone(b.buf[n:end])
+		w.cut = bytes.Clone(b.buf[whole:end])
+		w.rest = w.cut[n-whole:]
 		w.seq++
 	}
 	return whole
@@ -301,18 +320,19 @@ func (w *Writer) Close() error {
 		errs = append(errs, fmt.Errorf("%d events were not recorded: %w", w.lost, w.err))
 	}
 	if len(w.rest) > 0 {
-		errs = append(errs, errors.New("events: the last line is cut short"))
+		errs = append(errs, errHalf)
 	}
 	if w.stalled {
 		errs = append(errs, ErrStalled)
 	} else {
-		errs = append(errs, w.sync())
+		errs = append(errs, makeDurable(w.W))
 	}
 	return errors.Join(errs...)
 }
 
-func (w *Writer) sync() error {
-	f, ok := w.W.(interface{ Sync() error })
+// makeDurable syncs out where it is a file.
+func makeDurable(out io.Writer) error {
+	f, ok := out.(interface{ Sync() error })
 	if !ok {
 		return nil
 	}

@@ -1,0 +1,86 @@
+package event
+
+import (
+	"errors"
+	"io"
+	"sync"
+)
+
+// Reopen puts next in the place of W and reports what W was, made durable, for
+// the caller to close: log rotation renames the file, asks for Reopen (by
+// SIGHUP, say), and no line is lost. Every line is whole in one of the two; an
+// Emit that waits is answered by whichever takes its line. A write in flight
+// ends first; when it is overdue, the error is [ErrStalled], W stays and next
+// is the caller's. An error beside a writer is about making that durable.
+func (w *Writer) Reopen(next io.Writer) (old io.Writer, err error) {
+	old, err = w.exchange(next)
+	if err != nil || old == nil {
+		return nil, err
+	}
+	return old, makeDurable(old)
+}
+
+func (w *Writer) exchange(next io.Writer) (io.Writer, error) {
+	if next == nil {
+		return nil, errNowhere
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.changed == nil {
+		w.changed = sync.NewCond(&w.mu)
+	}
+	for w.next != nil { // another Reopen, which is bounded
+		w.changed.Wait()
+	}
+	switch {
+	case w.closed:
+		return nil, ErrClosed
+	case w.stalled:
+		return nil, ErrStalled
+	}
+	old := w.W
+	w.next = next
+	if !w.running {
+		w.running = true
+		go w.commit()
+	}
+	for w.next != nil && !w.stalled {
+		w.changed.Wait()
+	}
+	if w.next != nil {
+		w.next = nil
+		w.changed.Broadcast()
+		return nil, ErrStalled
+	}
+	return old, nil
+}
+
+// turn exchanges W for next between two writes. A line that W has only half of
+// is ended there; when that fails it goes to next whole. w.mu is held.
+func (w *Writer) turn() {
+	if w.W != nil && len(w.rest) > 0 {
+		b := &batch{first: w.seq + 1}
+		w.inflight = b
+		w.watch()
+		out, rest := w.W, w.rest
+		w.mu.Unlock()
+		n, err := write(out, rest, nil)
+		w.mu.Lock()
+		w.inflight, w.stalled = nil, false
+		w.rest = rest[n:]
+		if err == nil {
+			w.rest, w.cut = nil, nil
+		}
+		if w.next == nil { // it took too long and the exchange was given up
+			w.changed.Broadcast()
+			return
+		}
+	}
+	if len(w.rest) > 0 {
+		w.rest = w.cut
+	}
+	w.W, w.next, w.began = w.next, nil, false
+	w.changed.Broadcast()
+}
+
+var errHalf = errors.New("events: the last line is cut short")
