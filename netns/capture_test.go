@@ -225,27 +225,15 @@ func TestWithoutDNSRedirect(t *testing.T) {
 	for _, removed := range []string{"", "udp dport 53", "tcp dport 53"} {
 		t.Run("without "+removed, func(t *testing.T) {
 			freshNamespace(t)
-			if _, err := setupLinks(linkKind); err != nil {
-				t.Fatal(err)
-			}
+			link(t)
 			r := captureRules(elsewhere, testTransparent, false)
 			if removed != "" {
 				without(removed)(&r)
 			}
 			apply(t, r)
 			at := netip.AddrPortFrom(netip.IPv6Unspecified(), elsewhere)
-			udp, err := listenUDP(at)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer udp.Close()
-			tcp, err := listenTCP(at)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer tcp.Close()
-			serveUDP(t, udp)
-			serveTCP(t, tcp, "dns")
+			serveUDP(t, listenUDP(t, at))
+			serveTCP(t, listenTCP(t, at.String()), "dns")
 			for _, addr := range dnsServers {
 				if err := query(addr); (err == nil) == (removed == "udp dport 53") {
 					t.Errorf("udp %s: %v", addr, err)

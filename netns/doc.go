@@ -6,8 +6,8 @@
 // no way out at all; what arrives at its doors is judged elsewhere.
 package netns
 
-import "errors"
+import "egressd/netns/capture"
 
 // ErrNotSupported is returned where the platform or the kernel lacks what a
 // call needs.
-var ErrNotSupported = errors.New("network namespaces are not supported here")
+var ErrNotSupported = capture.ErrNotSupported

@@ -12,24 +12,26 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/capture"
 )
 
 // ethWorld is a captured namespace with an eth0: a dummy, or, where this
 // kernel has none, another device that leads nowhere.
 func ethWorld(t *testing.T, edit func(*ruleset)) *Doors {
 	t.Helper()
-	for _, kind := range []string{linkKind, "ifb"} {
+	for _, kind := range []string{"dummy", "ifb"} {
 		freshNamespace(t)
-		l, err := setupLinks(kind)
+		l, err := capture.LinkKind(kind)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !l.dummy {
+		if !l.Dummy {
 			continue
 		}
-		d := &Doors{IPv6: l.ipv6}
+		d := &Doors{IPv6: l.IPv6}
 		t.Cleanup(func() { d.Close() })
-		if d.Refusals, err = openRefusals(); err != nil {
+		if d.Refusals, err = capture.OpenRefusals(); err != nil {
 			t.Fatal(err)
 		}
 		r := captureRules(dnsPort, testTransparent, true)
@@ -37,7 +39,7 @@ func ethWorld(t *testing.T, edit func(*ruleset)) *Doors {
 			edit(&r)
 		}
 		apply(t, r)
-		if err := d.listen([]uint16{testTransparent}); err != nil {
+		if err := d.Listen([]uint16{testTransparent}); err != nil {
 			t.Fatal(err)
 		}
 		serveTCP(t, d.Transparent[0], "gate")
@@ -60,7 +62,7 @@ func TestDummyInterface(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.EqualFunc(addrs, []string{ownAddr.String() + "/32"}, func(a net.Addr, s string) bool { return a.String() == s }) {
+	if !slices.EqualFunc(addrs, []string{capture.OwnAddr + "/32"}, func(a net.Addr, s string) bool { return a.String() == s }) {
 		t.Errorf("addresses %v: want ours alone", addrs)
 	}
 	for _, dst := range []string{"8.8.8.8:443", "192.0.2.1:80", "[2606:4700::1111]:443"} {
@@ -113,8 +115,8 @@ func TestBindToDevice(t *testing.T) {
 // A kernel without the device does without.
 func TestAbsentDevice(t *testing.T) {
 	freshNamespace(t)
-	l, err := setupLinks("no such kind")
-	if err != nil || l.dummy {
+	l, err := capture.LinkKind("no such kind")
+	if err != nil || l.Dummy {
 		t.Errorf("got %+v, %v", l, err)
 	}
 	if b, err := os.ReadFile("/proc/thread-self/net/dev"); err != nil || strings.Contains(string(b), "eth0") {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/capture"
 )
 
 func mustPrefix(t *testing.T, s string) netip.Prefix {
@@ -154,7 +156,7 @@ func TestTaintedThreadDies(t *testing.T) {
 
 func TestListenInside(t *testing.T) {
 	n := newNS(t)
-	if err := n.Do(func() error { _, err := setupLinks(linkKind); return err }); err != nil {
+	if err := n.Do(func() error { _, err := capture.Link(); return err }); err != nil {
 		t.Fatal(err)
 	}
 	ln, err := n.Listen(t.Context(), "tcp", "127.0.0.1:80")

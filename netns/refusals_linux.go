@@ -2,7 +2,6 @@ package netns
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -15,41 +14,9 @@ import (
 
 // Constants of linux/netfilter/nfnetlink_log.h.
 const (
-	nfulPacket     = unix.NFNL_SUBSYS_ULOG << 8   // NFULNL_MSG_PACKET (0)
-	nfulConfig     = unix.NFNL_SUBSYS_ULOG<<8 | 1 // NFULNL_MSG_CONFIG
-	nfulCfgCmd     = 1                            // NFULA_CFG_CMD
-	nfulCfgMode    = 2                            // NFULA_CFG_MODE
-	nfulBind       = 1                            // NFULNL_CFG_CMD_BIND
-	nfulCopyPacket = 2                            // NFULNL_COPY_PACKET
-	nfulPayload    = 9                            // NFULA_PAYLOAD
+	nfulPacket  = unix.NFNL_SUBSYS_ULOG << 8 // NFULNL_MSG_PACKET (0)
+	nfulPayload = 9                          // NFULA_PAYLOAD
 )
-
-// openRefusals opens a socket that receives the packets of logGroup in the
-// calling thread's namespace. Binding needs CAP_NET_ADMIN; reading does not.
-func openRefusals() (*os.File, error) {
-	c, err := dial(unix.NETLINK_NETFILTER)
-	if err != nil {
-		return nil, fmt.Errorf("open nfnetlink_log: %w", err)
-	}
-	if err := first(c.send([]netlink.Message{bindGroup()})); err != nil {
-		c.close()
-		return nil, fmt.Errorf("bind nfnetlink_log: %w", err)
-	}
-	return c.file("nflog"), nil
-}
-
-// bindGroup asks for the starts of the packets of logGroup.
-func bindGroup() netlink.Message {
-	// struct nfulnl_msg_config_mode: range, mode, padding.
-	mode := append(binary.BigEndian.AppendUint32(nil, logSnaplen), nfulCopyPacket, 0)
-	return netlink.Message{
-		Header: netlink.Header{Type: nfulConfig, Flags: netlink.Acknowledge},
-		Data: append(nfgenmsg(unix.AF_UNSPEC, logGroup), attributes(
-			netlink.Attribute{Type: nfulCfgCmd, Data: []byte{nfulBind}},
-			netlink.Attribute{Type: nfulCfgMode, Data: mode},
-		)...),
-	}
-}
 
 // ServeRefusals reports each refused packet read from f (Doors.Refusals) to
 // fn, one at a time, until ctx ends or f fails. It closes f. When packets come

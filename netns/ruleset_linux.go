@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/capture"
 )
 
 // tableName is the one table of ours, family inet.
@@ -13,8 +15,8 @@ const tableName = "egressd"
 
 // Implementation constants of the record of refusals.
 const (
-	logGroup     = 1   // nfnetlink_log group; the namespace is ours, so any will do
-	logSnaplen   = 128 // bytes of each packet: IPv6 header, a few extensions, ports
+	logGroup     = capture.LogGroup
+	logSnaplen   = capture.LogSnaplen
 	logPerSecond = 100 // beyond the rate packets are refused all the same, unrecorded
 	logBurst     = 500
 )

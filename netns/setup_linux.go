@@ -1,225 +1,26 @@
 package netns
 
 import (
-	"errors"
-	"fmt"
-	"net/netip"
 	"os"
 	"runtime"
-	"slices"
 
-	"golang.org/x/sys/unix"
+	"egressd/netns/capture"
 )
 
-const (
-	dnsPort         = 53
-	proxyPort       = 3128 // the usual port of a proxy; the next free one when it is reserved
-	transparentPort = 3129
-
-	// maxAnyIPPorts bounds the listeners of ModeAnyIP: descriptors travel in
-	// one message (SCM_MAX_FD is 253).
-	maxAnyIPPorts = 200
-)
-
-var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-
-// Setup prepares the calling thread's network namespace for capture: Link, then
-// Open.
+// Setup prepares the calling thread's network namespace for capture. It needs
+// CAP_NET_ADMIN and CAP_NET_BIND_SERVICE over that namespace, and is meant for
+// a namespace that was made for this: it is called once, before anything else
+// runs there. When it returns without an error the rules are in place and every
+// listener listens; after an error nothing may be run in the namespace. The
+// caller closes the Doors.
 func Setup(c Capture) (*Doors, error) {
-	l, err := Link()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	l, err := capture.Link()
 	if err != nil {
 		return nil, err
 	}
 	return l.Open(c)
-}
-
-// Link gives the calling thread's network namespace its devices and routes. It
-// needs CAP_NET_ADMIN over that namespace, and is meant for a namespace that
-// was made for this: it is called once, before anything else runs there.
-func Link() (*Linked, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	l, err := setupLinks(linkKind)
-	if err != nil {
-		return nil, err
-	}
-	return &Linked{links: l}, nil
-}
-
-// Linked is a namespace that leads nowhere, not captured yet.
-type Linked struct{ links links }
-
-// Open captures the calling thread's namespace, which is l's. It needs
-// CAP_NET_ADMIN and CAP_NET_BIND_SERVICE over it. When it returns without an
-// error the rules are in place and every listener listens; after an error
-// nothing may be run in the namespace, but Open may be called again: with
-// ModeNFT an error that is [ErrNotSupported] leaves it as it was. The caller
-// closes the Doors.
-func (l *Linked) Open(c Capture) (*Doors, error) {
-	runtime.LockOSThread() // sockets belong to the namespace of the thread that makes them
-	defer runtime.UnlockOSThread()
-	d := &Doors{IPv6: l.links.ipv6, Dummy: l.links.dummy}
-	if err := d.open(c); err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-	if !d.IPv6 {
-		d.note("this kernel has no IPv6: programs see a machine without it")
-	}
-	return d, nil
-}
-
-func (d *Doors) note(format string, args ...any) {
-	d.Notes = append(d.Notes, fmt.Sprintf(format, args...))
-}
-
-func (d *Doors) open(c Capture) error {
-	switch c.Mode {
-	case ModeNFT:
-		err := d.openNFT(c)
-		if nftAbsent(err) {
-			err = errors.Join(ErrNotSupported, err)
-		}
-		return err
-	case ModeAnyIP:
-		return d.openAnyIP(c)
-	case ModeAuto:
-	default:
-		return fmt.Errorf("unknown capture mode %q", c.Mode)
-	}
-	err := d.openNFT(c)
-	if !errors.Is(err, errRules) || !nftAbsent(err) {
-		return err
-	}
-	if err := d.Close(); err != nil {
-		return err
-	}
-	*d = Doors{IPv6: d.IPv6, Dummy: d.Dummy}
-	d.note("this kernel can't redirect with nftables (%v)", err)
-	return d.openAnyIP(c)
-}
-
-// openNFT installs the rules first and opens the doors after: whatever happens
-// in between is refused.
-func (d *Doors) openNFT(c Capture) error {
-	taken := append([]uint16{dnsPort}, c.Reserved...)
-	transparent := freePort(transparentPort, taken)
-	d.Mode, d.ProxyPort = ModeNFT, freePort(proxyPort, append(taken, transparent))
-	if err := d.applyRules(transparent); err != nil {
-		return err
-	}
-	return d.listen([]uint16{transparent})
-}
-
-func (d *Doors) openAnyIP(c Capture) error {
-	d.Mode = ModeAnyIP
-	d.note("connections are captured only at ports that the policy names; everything else is refused by the kernel, without an event")
-	ports := slices.Clone(c.Ports)
-	slices.Sort(ports)
-	ports = slices.DeleteFunc(slices.Compact(ports), func(p uint16) bool {
-		return p == 0 || p == dnsPort || slices.Contains(c.Reserved, p)
-	})
-	if len(ports) > maxAnyIPPorts {
-		d.note("the policy names %d ports, of which this kernel can capture the first %d: up to %d",
-			len(ports), maxAnyIPPorts, ports[maxAnyIPPorts-1])
-		ports = ports[:maxAnyIPPorts]
-	}
-	d.ProxyPort = freePort(proxyPort, slices.Concat([]uint16{dnsPort}, ports, c.Reserved))
-	if err := silenceEcho(d.IPv6); err != nil {
-		d.note("pings are answered by this machine itself (%v)", err)
-	}
-	return d.listen(ports)
-}
-
-// errRules is wrapped by every error of applyRules: the same errno from a
-// listener says nothing about nftables.
-var errRules = errors.New("install the capture rules")
-
-// applyRules installs the capture rules, with a record of refusals where the
-// kernel can keep one.
-func (d *Doors) applyRules(transparent uint16) error {
-	c, err := dial(unix.NETLINK_NETFILTER)
-	if err != nil {
-		return fmt.Errorf("%w: open nftables: %w", errRules, err)
-	}
-	defer c.close()
-	refusals, logErr := openRefusals()
-	if logErr == nil {
-		if logErr = captureRules(dnsPort, transparent, true).apply(c); logErr == nil {
-			d.Refusals = refusals
-			return nil
-		}
-		refusals.Close()
-	}
-	// Again without the record: what is missing may be only that.
-	if err := captureRules(dnsPort, transparent, false).apply(c); err != nil {
-		return fmt.Errorf("%w: %w", errRules, err)
-	}
-	d.note("this kernel can't record refused packets (%v): UDP, ICMP and other protocols are refused without an event", logErr)
-	return nil
-}
-
-// nftAbsent tells a kernel that lacks a part of nftables from a failure.
-func nftAbsent(err error) bool {
-	for _, errno := range []unix.Errno{
-		unix.EPROTONOSUPPORT, // no nfnetlink
-		unix.EINVAL,          // no nf_tables
-		unix.ENOENT,          // no expression or chain type of that name
-		unix.EOPNOTSUPP,      // no inet NAT
-		unix.EAFNOSUPPORT,
-	} {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
-}
-
-// listen opens the doors. transparent are the ports for captured TCP.
-func (d *Doors) listen(transparent []uint16) error {
-	everywhere := netip.IPv4Unspecified()
-	if d.IPv6 {
-		everywhere = netip.IPv6Unspecified() // takes IPv4 too
-	}
-	var err error
-	open := func(make func(netip.AddrPort) (*os.File, error), a netip.Addr, port uint16) (f *os.File) {
-		if err == nil {
-			f, err = make(netip.AddrPortFrom(a, port))
-		}
-		return f
-	}
-	d.DNSUDP = open(listenUDP, everywhere, dnsPort)
-	d.DNSTCP = open(listenTCP, everywhere, dnsPort)
-	d.Proxy = open(listenTCP, loopback4, d.ProxyPort)
-	for _, port := range transparent {
-		if f := open(listenTCP, everywhere, port); f != nil {
-			d.Transparent = append(d.Transparent, f)
-		}
-	}
-	return err
-}
-
-// freePort reports the first port from want on that is not taken, 0 (the
-// kernel chooses) when there is none.
-func freePort(want uint16, taken []uint16) uint16 {
-	used := map[uint16]bool{0: true}
-	for _, port := range taken {
-		used[port] = true
-	}
-	for i := range 1 << 16 {
-		if port := want + uint16(i); !used[port] { // goes round
-			return port
-		}
-	}
-	return 0
-}
-
-// silenceEcho keeps the kernel from answering pings where no rule can.
-func silenceEcho(ipv6 bool) error {
-	err := os.WriteFile("/proc/sys/net/ipv4/icmp_echo_ignore_all", []byte("1"), 0)
-	if ipv6 {
-		err = errors.Join(err, os.WriteFile("/proc/sys/net/ipv6/icmp/echo_ignore_all", []byte("1"), 0))
-	}
-	return err
 }
 
 // ListenLoopback listens at port on 127.0.0.1 and, where the kernel has IPv6,
@@ -228,18 +29,5 @@ func silenceEcho(ipv6 bool) error {
 func ListenLoopback(port uint16) ([]*os.File, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	f4, err := listenTCP(netip.AddrPortFrom(loopback4, port))
-	if err != nil {
-		return nil, err
-	}
-	f6, err := listenTCP(netip.AddrPortFrom(netip.IPv6Loopback(), port))
-	switch {
-	case err == nil:
-		return []*os.File{f4, f6}, nil
-	case errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EADDRNOTAVAIL):
-		return []*os.File{f4}, nil
-	default:
-		f4.Close()
-		return nil, err
-	}
+	return capture.ListenLoopback(port)
 }

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/capture"
 )
 
 // patience bounds what should be immediate.
@@ -31,21 +33,19 @@ type world struct {
 func newWorld(t *testing.T, edit func(*ruleset)) world {
 	t.Helper()
 	freshNamespace(t)
-	l, err := setupLinks(linkKind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := link(t)
 	r := captureRules(dnsPort, testTransparent, true)
 	if edit != nil {
 		edit(&r)
 	}
-	d := &Doors{IPv6: l.ipv6, ProxyPort: proxyPort}
+	var err error
+	d := &Doors{IPv6: l.IPv6, ProxyPort: proxyPort}
 	t.Cleanup(func() { d.Close() })
-	if d.Refusals, err = openRefusals(); err != nil {
+	if d.Refusals, err = capture.OpenRefusals(); err != nil {
 		t.Fatal(err)
 	}
 	apply(t, r)
-	if err := d.listen([]uint16{testTransparent}); err != nil {
+	if err := d.Listen([]uint16{testTransparent}); err != nil {
 		t.Fatal(err)
 	}
 	w := world{doors: d}
@@ -152,13 +152,7 @@ func ask(addr string, from netip.Addr) (string, error) {
 // inner starts a local program's TCP server.
 func inner(t *testing.T, addr string) {
 	t.Helper()
-	ap := netip.MustParseAddrPort(addr)
-	f, err := listenTCP(ap)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	serveTCP(t, f, "inner")
+	serveTCP(t, listenTCP(t, addr), "inner")
 }
 
 // without removes the rules whose text contains s from every chain.

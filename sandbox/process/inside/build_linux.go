@@ -4,15 +4,15 @@ import (
 	"errors"
 	"fmt"
 
-	"egressd/netns"
+	"egressd/netns/capture"
 )
 
 // builder builds the walls. Its first half, begin, is the same for every run,
 // and can be done before anything is known about this one.
 type builder struct {
 	*initProcess
-	links *netns.Linked
-	doors *netns.Doors // nil until they are open
+	links *capture.Linked
+	doors *capture.Doors // nil until they are open
 
 	// What was cloned before the first mount hides it.
 	devices []device
@@ -27,14 +27,14 @@ func (b *builder) begin() error {
 	done := make(chan error, 1)
 	go b.beginDoors(done)
 	hidden := b.hide()
-	if err := <-done; err != nil && !errors.Is(err, netns.ErrNotSupported) {
+	if err := <-done; err != nil && !errors.Is(err, capture.ErrNotSupported) {
 		return &stepError{"network", err}
 	}
 	return hidden
 }
 
 func (b *builder) beginDoors(done chan<- error) {
-	err := b.openDoors(netns.Capture{Mode: netns.ModeNFT})
+	err := b.openDoors(capture.Config{Mode: capture.ModeNFT})
 	if err == nil {
 		err = b.sendDoors()
 	}
@@ -46,7 +46,7 @@ func (b *builder) beginDoors(done chan<- error) {
 func (b *builder) finish(begun bool) error {
 	if b.doors == nil {
 		c := b.cfg.Capture
-		err := b.openDoors(netns.Capture{Mode: netns.Mode(c.Mode), Ports: c.Ports, Reserved: c.Reserved})
+		err := b.openDoors(capture.Config{Mode: capture.Mode(c.Mode), Ports: c.Ports, Reserved: c.Reserved})
 		if err == nil {
 			err = b.sendDoors()
 		}

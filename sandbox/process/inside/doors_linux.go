@@ -5,14 +5,14 @@ import (
 	"os"
 	"runtime"
 
-	"egressd/netns"
+	"egressd/netns/capture"
 	"egressd/sandbox/process/control"
 )
 
 // openDoors captures the network namespace and opens the gate's sockets in it.
-func (b *builder) openDoors(c netns.Capture) (err error) {
+func (b *builder) openDoors(c capture.Config) (err error) {
 	if b.links == nil {
-		if b.links, err = netns.Link(); err != nil {
+		if b.links, err = capture.Link(); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func (b *builder) sendDoors() error {
 func listenLocalhost(port uint16) ([]*os.File, error) {
 	runtime.LockOSThread() // every thread of the init is in the namespace; this says so
 	defer runtime.UnlockOSThread()
-	ls, err := netns.ListenLoopback(port)
+	ls, err := capture.ListenLoopback(port)
 	if err != nil {
 		return nil, fmt.Errorf("localhost:%d inside: %w", port, err)
 	}

@@ -1,4 +1,4 @@
-package netns
+package capture
 
 import (
 	"errors"
@@ -15,12 +15,12 @@ const (
 	// other protocol, and can record what it refuses.
 	ModeNFT Mode = "nft"
 	// ModeAnyIP listens on every address at the ports named by
-	// Capture.Ports. Other ports are refused by the kernel, unrecorded.
+	// Config.Ports. Other ports are refused by the kernel, unrecorded.
 	ModeAnyIP Mode = "anyip"
 )
 
-// Capture says what Setup prepares. The zero value is the usual one.
-type Capture struct {
+// Config says what [Linked.Open] prepares. The zero value is the usual one.
+type Config struct {
 	Mode Mode
 
 	// Ports are the TCP ports the policy names. Only ModeAnyIP needs them:
@@ -33,15 +33,16 @@ type Capture struct {
 }
 
 // Doors is a prepared namespace: the sockets through which it is served. Each
-// file is a plain non-blocking socket, close-on-exec, that may be passed to
-// another process and turned into a listener with net.FileListener, and
-// DNSUDP into a packet connection with PacketConn.
+// file is a plain socket, close-on-exec, that may be passed to another process
+// and turned into a listener with net.FileListener, and DNSUDP into a packet
+// connection with netns.PacketConn. They are blocking until then: Go's poller
+// would cost who only passes them on its start.
 type Doors struct {
 	Proxy       *os.File   // 127.0.0.1:ProxyPort: CONNECT, HTTP, SOCKS
 	Transparent []*os.File // captured TCP: one listener (nft), or one a port (anyip)
 	DNSTCP      *os.File
 	DNSUDP      *os.File
-	Refusals    *os.File // what the rules refused, for ServeRefusals; nil: not recorded
+	Refusals    *os.File // what the rules refused, for netns.ServeRefusals; nil: not recorded
 
 	Mode      Mode // ModeNFT or ModeAnyIP
 	ProxyPort uint16
