@@ -1,0 +1,101 @@
+package validate
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+)
+
+var update = flag.Bool("update", false, "write what the chart renders to deploy/kubernetes")
+
+const (
+	chart     = "../helm/egressd"
+	manifests = "../kubernetes"
+	egressUID = 65532
+)
+
+// tool runs one of the tools that go.mod names: Helm or kubeconform.
+func tool(stdin []byte, name string, args ...string) ([]byte, error) {
+	cmd := exec.Command("go", append([]string{"tool", name}, args...)...)
+	cmd.Stdin = bytes.NewReader(stdin)
+	// Helm writes caches: into the test's directory, not into the user's.
+	home := os.TempDir()
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, stdout.Bytes(), stderr.Bytes())
+	}
+	return stdout.Bytes(), nil
+}
+
+// render is `helm template` with these further arguments.
+func render(t *testing.T, args ...string) []byte {
+	t.Helper()
+	out, err := tool(nil, "helm", append([]string{"template", "egressd", chart, "--namespace", "agents"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// decode reads manifests as the API server would with strict field validation.
+func decode(t *testing.T, text []byte) []runtime.Object {
+	t.Helper()
+	codecs := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict)
+	var objects []runtime.Object
+	for _, doc := range strings.Split(string(text), "\n---\n") {
+		var empty any
+		if err := yaml.Unmarshal([]byte(doc), &empty); err != nil {
+			t.Fatalf("%v in\n%s", err, doc)
+		}
+		if empty == nil {
+			continue
+		}
+		o, _, err := codecs.UniversalDeserializer().Decode([]byte(doc), nil, nil)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, doc)
+		}
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+// find reports the one object of type T that keep likes.
+func find[T runtime.Object](t *testing.T, objects []runtime.Object, keep func(T) bool) T {
+	t.Helper()
+	var found []T
+	for _, o := range objects {
+		if x, ok := o.(T); ok && (keep == nil || keep(x)) {
+			found = append(found, x)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d objects of that kind, not one", len(found))
+	}
+	return found[0]
+}
+
+// container finds a container or init container by name.
+func container(t *testing.T, spec corev1.PodSpec, name string) corev1.Container {
+	t.Helper()
+	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for _, c := range list {
+			if c.Name == name {
+				return c
+			}
+		}
+	}
+	t.Fatalf("no container %s", name)
+	return corev1.Container{}
+}
