@@ -119,6 +119,13 @@ var rooms = []room{
 		reason:  "flags and environment to config to run; anything that needs more is a room",
 	},
 	{
+		path:    "internal/daemon",
+		ours:    []string{"policy", "event", "proxy", "dnsfilter", "netns", "internal/..."},
+		outside: []string{"golang.org/x/sync"},
+		std:     []string{"net/http", "os/exec", "os/signal"},
+		reason:  "configuration to listeners, reload and drain; signals, flags and the environment belong to the command",
+	},
+	{
 		path:   "internal/gate",
 		ours:   []string{"policy", "event", "proxy", "dnsfilter", "netns", "internal/ca"},
 		std:    []string{"net/http", "os/exec"},

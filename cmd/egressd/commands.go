@@ -1,0 +1,95 @@
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"strings"
+)
+
+//go:embed help.txt
+var longHelp string
+
+const shortHelp = `egressd lets programs out to what you allow, and to nothing else.
+
+  egressd --policy policy.yaml
+  egressd --allow api.example.com --listen 127.0.0.1:3128
+
+See "egressd help" for every flag and command.
+`
+
+// command is one subcommand, in a file of its own.
+type command struct {
+	name string
+	run  func(p *program, args []string) int
+	fs   func() *flag.FlagSet // its flags, each an EGRESSD_ variable as well; nil: none
+}
+
+func commands() []command {
+	return []command{
+		{"check", (*program).check, func() *flag.FlagSet { return new(options).flags() }},
+		{"explain", (*program).explain, func() *flag.FlagSet { return new(explainOptions).flags() }},
+		{"healthcheck", (*program).healthcheck, func() *flag.FlagSet { return new(healthOptions).flags() }},
+		{"presets", (*program).presets, nil},
+		{"completion", (*program).completion, nil},
+		{"version", (*program).version, nil},
+		{"--version", (*program).version, nil},
+		{"help", (*program).help, nil},
+		{"--help", (*program).help, nil},
+		{"-help", (*program).help, nil},
+		{"-h", (*program).shortHelp, nil},
+	}
+}
+
+// dropStandardLog silences package log, which nothing of ours uses: net/http
+// writes there what an origin sent.
+func dropStandardLog() { log.SetOutput(io.Discard) }
+
+// say prints on the standard error; nothing can be done when that fails.
+func (p *program) say(format string, args ...any) { _, _ = fmt.Fprintf(p.stderr, format, args...) }
+
+// fail prints err as egressd's own words and reports code.
+func (p *program) fail(code int, err error) int {
+	p.say("egressd: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	return code
+}
+
+// print writes an answer on the standard output.
+func (p *program) print(text string) int {
+	if _, err := io.WriteString(p.stdout, text); err != nil {
+		return p.fail(exitNo, err)
+	}
+	return exitOK
+}
+
+// parse reads a command's flags, and from the environment those that args do
+// not set. done means that code is the answer.
+func (p *program) parse(fs *flag.FlagSet, args []string) (code int, done bool) {
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return p.print(longHelp), true
+	case err != nil:
+		return p.usage(err), true
+	}
+	if err := fromEnvironment(fs, p.environ); err != nil {
+		return p.usage(err), true
+	}
+	return exitOK, false
+}
+
+// usage reports a misuse. The flag package spells flags with one dash.
+func (p *program) usage(err error) int {
+	text := strings.NewReplacer("flag provided but not defined: -", "there is no flag --", " for flag -", " for --",
+		"flag needs an argument: -", "a value is missing after --").Replace(err.Error())
+	return p.fail(exitUsage, errors.New(text+"\nsee egressd help"))
+}
+
+func (p *program) help([]string) int { return p.print(longHelp) }
+
+func (p *program) shortHelp([]string) int { return p.print(shortHelp) }

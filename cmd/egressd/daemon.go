@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"egressd/internal/daemon"
+	"egressd/internal/explain"
+	"egressd/internal/systemd"
+)
+
+// daemon runs until somebody ends it.
+func (p *program) daemon(args []string) int {
+	var o options
+	fs := o.flags()
+	if code, done := p.parse(fs, args); done {
+		return code
+	}
+	if fs.NArg() > 0 {
+		return p.usage(unexpected(fs.Arg(0)))
+	}
+	c, err := o.config()
+	if err != nil {
+		return p.usage(err)
+	}
+	c.Log, c.Stdout, c.Version, c.Getenv = p.logger(&o), p.stdout, explain.Version(), p.getenv
+	if c.Sockets, err = systemd.Listeners(p.environ); err != nil {
+		return p.fail(exitNo, err)
+	}
+	if c.Notifier, err = systemd.NewNotifier(p.environ); err != nil {
+		return p.fail(exitNo, err)
+	}
+	return p.serve(c)
+}
+
+// serve runs the daemon and tells it the signals.
+func (p *program) serve(c daemon.Config) int {
+	signal.Ignore(syscall.SIGPIPE) // a reader of the events that went away is an error of the write, and denies
+	hup, term := make(chan os.Signal, 1), make(chan os.Signal, 2)
+	signal.Notify(hup, syscall.SIGHUP)
+	signal.Notify(term, syscall.SIGTERM, syscall.SIGINT)
+	now := make(chan struct{})
+	c.Reload, c.Now = hup, now
+	ctx, drain := context.WithCancel(context.Background())
+	defer drain()
+	go endings(term, drain, now)
+	err := daemon.Run(ctx, c)
+	var config *daemon.ConfigError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &config):
+		return p.fail(exitUsage, err)
+	}
+	return p.fail(exitNo, err)
+}
+
+// endings turns the first signal into a drain, and the second into its end.
+func endings(term <-chan os.Signal, drain context.CancelFunc, now chan<- struct{}) {
+	<-term
+	drain()
+	<-term
+	close(now)
+}
+
+func (p *program) logger(o *options) *slog.Logger {
+	options := &slog.HandlerOptions{Level: o.logLevel}
+	if o.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(p.stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(p.stderr, options))
+}
+
+// unexpected says what to do about a word that is no flag.
+func unexpected(word string) error {
+	var names []string
+	for _, c := range commands() {
+		if !strings.HasPrefix(c.name, "-") {
+			names = append(names, c.name)
+		}
+	}
+	slices.Sort(names)
+	return errors.New("there is no command " + strconv.Quote(word) + "; there are " + strings.Join(names, ", ") + ". Without one, egressd runs as a daemon and takes flags only")
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// envPrefix starts the variable of each flag: --ca-bundle is EGRESSD_CA_BUNDLE.
+const envPrefix = "EGRESSD_"
+
+// variable reports the variable of a flag.
+func variable(name string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+// listed is a flag that may be given more than once; its variable holds a comma
+// list.
+type listed interface{ IsList() bool }
+
+// fromEnvironment sets from environ the flags of fs that the command line left
+// alone. Variables of other commands' flags are left aside; one that no command
+// knows is an error, since a misspelt one would change nothing, silently.
+func fromEnvironment(fs *flag.FlagSet, environ []string) error {
+	given := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	known := knownVariables(fs)
+	for _, kv := range environ {
+		name, value, ok := strings.Cut(kv, "=")
+		if !ok || !strings.HasPrefix(name, envPrefix) {
+			continue
+		}
+		if !slices.Contains(known, name) {
+			if serviceLink(name, value) {
+				continue
+			}
+			return unknownVariable(name, known)
+		}
+		f := lookup(fs, name)
+		if f == nil || given[f.Name] || value == "" {
+			continue // another command's, or not set
+		}
+		if err := setFlag(f, value); err != nil {
+			return fmt.Errorf("%s=%q: %w", name, value, err)
+		}
+	}
+	return nil
+}
+
+// lookup finds the flag whose variable is name.
+func lookup(fs *flag.FlagSet, name string) (found *flag.Flag) {
+	fs.VisitAll(func(f *flag.Flag) {
+		if variable(f.Name) == name {
+			found = f
+		}
+	})
+	return found
+}
+
+// setFlag sets f from its variable: a comma list, where f may be given more than
+// once.
+func setFlag(f *flag.Flag, value string) error {
+	if l, ok := f.Value.(listed); ok && l.IsList() {
+		for _, v := range strings.Split(value, ",") {
+			if v = strings.TrimSpace(v); v == "" {
+				continue
+			}
+			if err := f.Value.Set(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return f.Value.Set(value)
+}
+
+// knownVariables lists the variables of every command's flags, and of fs.
+func knownVariables(fs *flag.FlagSet) []string {
+	var names []string
+	sets := []*flag.FlagSet{fs, new(options).flags()}
+	for _, c := range commands() {
+		if c.fs != nil {
+			sets = append(sets, c.fs())
+		}
+	}
+	for _, s := range sets {
+		s.VisitAll(func(f *flag.Flag) { names = append(names, variable(f.Name)) })
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// linkName is what Kubernetes names the variables it puts into every container
+// for each service of the namespace ("service links").
+var linkName = regexp.MustCompile(`^EGRESSD_([A-Z0-9_]*_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+
+// serviceLink reports whether a variable is one of Kubernetes' own, for a
+// service whose name starts with egressd: nobody has set it.
+func serviceLink(name, value string) bool {
+	if !linkName.MatchString(name) {
+		return false
+	}
+	if strings.HasSuffix(name, "_PORT") && !strings.Contains(name, "SERVICE_PORT") && !strings.Contains(name, "_TCP_") && !strings.Contains(name, "_UDP_") && !strings.Contains(name, "_SCTP_") {
+		return strings.Contains(value, "://") // EGRESSD_PORT=tcp://10.0.0.1:3128
+	}
+	return true
+}
+
+func unknownVariable(name string, known []string) error {
+	best, at := "", 4 // three letters wrong are still a slip
+	for _, k := range known {
+		if d := distance(name, k); d < at {
+			best, at = k, d
+		}
+	}
+	if best != "" {
+		return fmt.Errorf("%s is no variable of egressd: did you mean %s?", name, best)
+	}
+	return fmt.Errorf("%s is no variable of egressd: every flag is one, such as %sPOLICY for --policy; unset it", name, envPrefix)
+}
+
+// distance counts the letters to change, add or drop between a and b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		left := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := left
+			if a[i] != b[j] {
+				cost++
+			}
+			left = row[j+1]
+			row[j+1] = min(cost, row[j]+1, left+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"egressd/dnsfilter"
+	"egressd/internal/daemon"
+	"egressd/internal/explain"
+	"egressd/internal/tokens"
+	"egressd/policy"
+)
+
+// explainOptions are all flags of the daemon, so that its own command line and
+// environment say by which policies a destination is judged, and a few more.
+type explainOptions struct {
+	options
+	name, method string
+}
+
+func (o *explainOptions) flags() *flag.FlagSet {
+	fs := o.options.flags()
+	fs.StringVar(&o.name, "name", "", "explain: by the policy of this `NAME` alone")
+	fs.StringVar(&o.method, "method", "", "explain: a request with this HTTP `METHOD` (GET)")
+	return fs
+}
+
+// explain says how the policies judge each target: 0 all allowed, 1 one denied,
+// 2 a question that cannot be asked.
+func (p *program) explain(args []string) int {
+	var o explainOptions
+	fs := o.flags()
+	if code, done := p.parse(fs, args); done {
+		return code
+	}
+	if fs.NArg() == 0 {
+		return p.usage(errors.New("explain needs a URL or HOST:PORT"))
+	}
+	all, err := o.compileAll(o.name)
+	if err != nil {
+		return p.fail(exitUsage, err)
+	}
+	var out strings.Builder
+	code := exitOK
+	for _, c := range all {
+		text, allowed, err := explain.Answers(c.policy, fs.Args(), strings.ToUpper(o.method))
+		if err != nil {
+			return p.usage(err)
+		}
+		if !allowed {
+			code = exitNo
+		}
+		if len(all) > 1 {
+			fmt.Fprintf(&out, "policy %s\n", c.name)
+		}
+		out.WriteString(text)
+	}
+	return max(p.print(out.String()), code)
+}
+
+// check validates policy files, each alone; without any, what the daemon would
+// run with, tokens included. It says what is allowed: 0 good, 2 not.
+func (p *program) check(args []string) int {
+	var o options
+	fs := o.flags()
+	if code, done := p.parse(fs, args); done {
+		return code
+	}
+	var all []compiled
+	var errs []error
+	if fs.NArg() > 0 {
+		for _, file := range fs.Args() {
+			c, err := compile(daemon.Source{Name: file, Files: []string{file}})
+			all, errs = append(all, c), append(errs, err)
+		}
+	} else {
+		var err error
+		all, err = o.compileAll("")
+		errs = append(errs, err, o.checkTokens(all))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return p.fail(exitUsage, err)
+	}
+	var out strings.Builder
+	for _, c := range all {
+		out.WriteString(explain.Policy(c.name, c.policy))
+	}
+	return p.print(out.String())
+}
+
+// compiled is a policy under its name.
+type compiled struct {
+	name   string
+	policy *policy.Policy
+}
+
+// compileAll compiles the policies that o configures; only that of this name where one
+// is given.
+func (o *options) compileAll(name string) ([]compiled, error) {
+	c, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	var all []compiled
+	var errs []error
+	var names []string
+	for _, s := range c.Policies {
+		names = append(names, s.Name)
+		if name != "" && s.Name != name {
+			continue
+		}
+		one, err := compile(s)
+		all, errs = append(all, one), append(errs, err)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("--name %q: there is no such policy, but %s", name, strings.Join(names, ", "))
+	}
+	return all, errors.Join(errs...)
+}
+
+// compile reads and compiles the policy that s describes.
+func compile(s daemon.Source) (compiled, error) {
+	docs := []*policy.Document{s.Flags}
+	for _, file := range s.Files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return compiled{}, fmt.Errorf("policy: %w", err)
+		}
+		doc, err := policy.ParseFile(file, data)
+		if err != nil {
+			return compiled{}, err
+		}
+		docs = append(docs, doc)
+	}
+	pol, err := policy.Compile(docs...)
+	if err != nil {
+		return compiled{}, err
+	}
+	if _, err := dnsfilter.PolicyUpstreams(pol); err != nil {
+		return compiled{}, err
+	}
+	return compiled{s.Name, pol}, nil
+}
+
+// checkTokens reports what is wrong with the tokens file: each token's name is
+// that of a policy.
+func (o *options) checkTokens(all []compiled) error {
+	if o.tokens == "" {
+		return nil
+	}
+	set, err := tokens.Load(o.tokens)
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	for _, c := range all {
+		known[c.name] = true
+	}
+	var errs []error
+	for _, r := range set.Refs() {
+		if !known[r.Name] && len(known) > 0 {
+			errs = append(errs, fmt.Errorf("%s: there is no policy %s: add --policy %s=FILE", r.Pos, r.Name, r.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// presets lists the built-in presets, or shows the rules of those named.
+func (p *program) presets(args []string) int {
+	fs := flag.NewFlagSet("presets", flag.ContinueOnError)
+	names := fs.Bool("names", false, "names only")
+	if code, done := p.parse(fs, args); done {
+		return code
+	}
+	if fs.NArg() == 0 {
+		return p.print(explain.Presets(*names))
+	}
+	text, err := explain.Preset(fs.Args())
+	if err != nil {
+		return p.usage(err)
+	}
+	return p.print(text)
+}

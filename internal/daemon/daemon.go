@@ -1,0 +1,213 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"egressd/internal/admin"
+	"egressd/internal/ca"
+	"egressd/internal/metrics"
+	"egressd/internal/watch"
+)
+
+// Daemon is one run of egressd. Fields are set while it starts and only read
+// afterwards, but for those that say otherwise.
+type Daemon struct {
+	c       Config
+	log     *slog.Logger
+	started time.Time
+
+	record    *record
+	metrics   *metrics.Metrics
+	authority *ca.Authority // signs for every policy
+	bundle    bundle
+	sockets   []socket
+	own       []netip.AddrPort // TCP listeners that the daemon itself could reach
+	ownDNS    []netip.AddrPort
+
+	policies []*named
+	nobody   *named
+	routes   *routes
+
+	state    atomic.Int32 // starting, serving, draining
+	rejected rejections
+
+	group   *errgroup.Group // what serves; its first error ends the daemon
+	serving context.Context
+}
+
+// States of a daemon.
+const (
+	starting int32 = iota
+	serving
+	draining
+)
+
+// Run serves c until ctx ends, and then drains: new connections are refused and
+// open flows finish, until c.Drain is over or c.Now is closed. It returns after
+// every goroutine has exited and every event has been written. Nil: it was asked
+// to end; a *ConfigError: it did not start, and what somebody must change.
+func Run(ctx context.Context, c Config) error {
+	d := &Daemon{c: c, log: c.Log, started: time.Now(), authority: new(ca.Authority)}
+	if err := d.defaults(); err != nil {
+		return err
+	}
+	if err := d.open(ctx); err != nil {
+		return errors.Join(err, d.close())
+	}
+	err := d.serve(ctx)
+	d.stopped(err)
+	return errors.Join(err, d.close())
+}
+
+// defaults fills in what nil means.
+func (d *Daemon) defaults() error {
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	if d.c.Getenv == nil {
+		d.c.Getenv = func(string) string { return "" }
+	}
+	if d.c.ReadFile == nil {
+		d.c.ReadFile = watch.ReadFile
+	}
+	d.metrics = metrics.New(d.c.Version)
+	d.routes = &routes{d: d}
+	d.bundle = bundle{path: d.c.CABundle}
+	return d.c.Validate()
+}
+
+// open reads and opens everything; nothing is served before all of it is there.
+func (d *Daemon) open(ctx context.Context) (err error) {
+	harden(d.log)
+	if d.record, err = openRecord(&d.c, d.metrics); err != nil {
+		return err
+	}
+	if err := d.listen(ctx); err != nil {
+		return err
+	}
+	if err := d.prepare(); err != nil {
+		return err
+	}
+	d.routes.sort()
+	return d.loadFirst()
+}
+
+// serve runs every part until ctx ends and the drain is over, or until one of
+// them fails.
+func (d *Daemon) serve(ctx context.Context) error {
+	serve, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	d.group, d.serving = errgroup.WithContext(serve)
+
+	// The admin address answers until everything else is gone.
+	adminCtx, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
+	var adminDone sync.WaitGroup
+	defer adminDone.Wait()
+	defer stopAdmin()
+	d.serveAdmin(adminCtx, &adminDone)
+
+	names, stopNames := context.WithCancel(d.serving)
+	defer stopNames()
+	d.serveDoors(names)
+	reloads, stopReloads := context.WithCancel(d.serving)
+	defer stopReloads()
+	d.group.Go(func() error { return d.reloads(reloads) })
+	d.group.Go(func() error { d.watchdog(d.serving); return nil })
+	d.ready()
+
+	select {
+	case <-ctx.Done():
+		d.state.Store(draining)
+		stopNames()
+		d.drain()
+	case <-d.serving.Done():
+	}
+	d.state.Store(draining)
+	stopReloads()
+	stop()
+	return d.group.Wait()
+}
+
+// serveDoors starts every gate and door. DNS doors end with names.
+func (d *Daemon) serveDoors(names context.Context) {
+	for _, n := range append(slices.Clone(d.policies), d.nobody) {
+		d.run(d.serving, n.source.Name, n.gate)
+	}
+	for _, s := range d.sockets {
+		s.serve(d, names)
+	}
+}
+
+func (d *Daemon) serveAdmin(ctx context.Context, wg *sync.WaitGroup) {
+	d.metrics.Probe(metrics.Probes{Ready: d.Ready})
+	for _, s := range d.sockets {
+		if s.kind == kindAdmin {
+			server := &admin.Server{Ready: d.Ready, Metrics: d.metrics.Handler(), Log: d.log}
+			wg.Go(func() {
+				if err := server.Serve(ctx, s.ln); err != nil {
+					d.log.Error("the admin address closed early", "err", err)
+					d.group.Go(func() error { return fmt.Errorf("%s: %w", s.what, err) })
+				}
+			})
+		}
+	}
+}
+
+// Ready reports why the daemon takes no traffic, nil when it does.
+func (d *Daemon) Ready() error {
+	switch d.state.Load() {
+	case serving:
+		return nil
+	case draining:
+		return errors.New("draining: no new connections are taken")
+	}
+	return errors.New("starting")
+}
+
+// ready says that every door is open and every policy loaded.
+func (d *Daemon) ready() {
+	for _, s := range d.sockets {
+		d.log.Info("listening", "door", s.kind, "addr", s.addr(), "policy", s.policyName())
+	}
+	d.emit(startedEvent(d.c.Version))
+	d.state.Store(serving)
+	d.notify(d.c.Notifier.Ready(d.status()))
+	d.log.Info("ready", "version", d.c.Version, "policies", len(d.policies))
+}
+
+// status is one line for people who ask the service manager.
+func (d *Daemon) status() string {
+	if n := d.rejected.count(); n > 0 {
+		return fmt.Sprintf("serving %d policies; %d files were rejected, the ones before are in force", len(d.policies), n)
+	}
+	return fmt.Sprintf("serving %d policies", len(d.policies))
+}
+
+// notify logs what a service manager could not be told.
+func (d *Daemon) notify(err error) {
+	if err != nil {
+		d.log.Warn("the service manager could not be told", "err", err)
+	}
+}
+
+// watchdog tells the service manager that the daemon is alive, for as long as its
+// locks and its record answer.
+func (d *Daemon) watchdog(ctx context.Context) {
+	d.c.Notifier.Watchdog(ctx, func() error {
+		d.routes.gates(nil)
+		for _, n := range d.policies {
+			n.gate.Stats()
+		}
+		return nil
+	}, d.notify)
+}

@@ -1,0 +1,55 @@
+package daemon
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"egressd/internal/gate"
+)
+
+// drain refuses new connections and waits for open flows, until the time is over
+// or somebody cannot wait.
+func (d *Daemon) drain() {
+	d.notify(d.c.Notifier.Stopping("draining"))
+	limit := d.c.Drain
+	d.log.Info("draining: no new connections; open flows may finish", "limit", limit, "flows", d.flows())
+	ctx, cancel := context.WithTimeout(d.serving, limit)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, g := range d.gates() {
+		wg.Go(func() {
+			_ = g.Drain(ctx) // what had to be closed is counted below
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	start := time.Now()
+	select {
+	case <-done:
+	case <-d.c.Now:
+		d.log.Warn("asked again to end: closing what is open", "flows", d.flows())
+		cancel()
+		<-done
+	case <-ctx.Done():
+		d.log.Warn("the time to drain is over: closing what is open", "flows", d.flows())
+		<-done
+	}
+	d.log.Info("drained", "took", time.Since(start).Round(time.Millisecond))
+}
+
+// gates lists every gate there is.
+func (d *Daemon) gates() []*gate.Gate {
+	all := []*gate.Gate{d.nobody.gate}
+	for _, n := range d.policies {
+		all = append(all, n.gate)
+	}
+	return append(all, d.routes.gates(nil)...)
+}
+
+func (d *Daemon) flows() (n int) {
+	for _, g := range d.gates() {
+		n += g.Stats().Flows
+	}
+	return n
+}

@@ -1,0 +1,125 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"egressd/internal/admin"
+	"egressd/netns"
+)
+
+// passed takes the sockets that the service manager opened.
+func (d *Daemon) passed() {
+	for _, p := range d.c.Sockets {
+		kind, name, _ := strings.Cut(p.Name, ".")
+		d.sockets = append(d.sockets, socket{
+			kind: kind, what: "socket " + p.Name + " of the service manager", policy: name, ln: p.Listener, pc: p.Packet,
+		})
+	}
+}
+
+// openInside is open in the namespace at path.
+func (s *socket) openInside(ctx context.Context, path, addr string) error {
+	ns, err := netns.Open(path)
+	if err != nil {
+		return err
+	}
+	defer ns.Close()
+	return ns.Do(func() error { return s.open(ctx, addr) })
+}
+
+// openControl opens what agents must not reach: the admin address and the control
+// sockets.
+func (d *Daemon) openControl(ctx context.Context) error {
+	if d.c.Admin != "" && !d.has(kindAdmin) {
+		network, addr, err := admin.ParseAddr(d.c.Admin)
+		if err != nil {
+			return err // unreachable: it was validated
+		}
+		err = d.add(socket{kind: kindAdmin, what: "--admin " + d.c.Admin}, func(s *socket) (err error) {
+			if network == "unix" {
+				s.ln, err = listenUnix(ctx, addr)
+				return err
+			}
+			s.ln, err = new(net.ListenConfig).Listen(ctx, network, addr)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if d.has(kindControl) {
+		return nil
+	}
+	for _, c := range d.c.Control {
+		err := d.add(socket{kind: kindControl, what: "--control " + c.String(), policy: c.Policy}, func(s *socket) (err error) {
+			s.ln, err = listenUnix(ctx, strings.TrimPrefix(c.Addr, "unix:"))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// socketMode lets the socket's group in, as operators need it.
+const socketMode = 0o660
+
+// listenUnix listens at path. What a killed daemon left there is replaced; a
+// socket that somebody answers, and any other file, is an error.
+func listenUnix(ctx context.Context, path string) (net.Listener, error) {
+	if err := removeStale(ctx, path); err != nil {
+		return nil, err
+	}
+	old := syscall.Umask(0o777 &^ socketMode) // nobody connects before the mode is right
+	ln, err := new(net.ListenConfig).Listen(ctx, "unix", path)
+	syscall.Umask(old)
+	return ln, err
+}
+
+func removeStale(ctx context.Context, path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("%s exists and is no socket: remove it, or name another path", path)
+	}
+	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err == nil {
+		_ = c.Close() // it was a question
+		return fmt.Errorf("%s: another egressd answers there", path)
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// listenHint says what to do about a socket that could not be opened.
+func listenHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return ": another program listens there; name another port, or end it"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return ": this machine has no such address"
+	case errors.Is(err, netns.ErrNotSupported):
+		return ""
+	case errors.Is(err, syscall.EPERM):
+		return ": entering a network namespace needs CAP_SYS_ADMIN: run egressd as root, or open the sockets in the unit"
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Sprintf(": user %d may not; a port below 1024 needs CAP_NET_BIND_SERVICE, a socket a directory that the user may write", os.Geteuid())
+	case errors.Is(err, fs.ErrNotExist):
+		return ": there is no such file or directory"
+	}
+	return ""
+}

@@ -1,0 +1,170 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+
+	"egressd/dnsfilter"
+	"egressd/event"
+	"egressd/internal/gate"
+	"egressd/policy"
+)
+
+// isolation is what events of the daemon's own doors say: there is no tier that
+// the daemon could vouch for.
+const isolation = "sidecar"
+
+// named is one policy and what serves it.
+type named struct {
+	source   Source
+	current  *policy.Current
+	resolver *dnsfilter.Resolver
+	pins     *dnsfilter.Pins
+	sink     event.Sink
+	gate     *gate.Gate
+}
+
+// candidate is a policy that was read and may be put in force.
+type candidate struct {
+	policy    *policy.Policy
+	upstreams []dnsfilter.Upstream
+}
+
+// read reads and compiles a policy, with all that can be wrong about it. Nothing
+// changes.
+func (d *Daemon) read(s Source) (candidate, error) {
+	docs := []*policy.Document{{DNS: policy.DNS{Upstreams: d.c.Upstreams}}, s.Flags}
+	for _, name := range s.Files {
+		data, err := d.c.ReadFile(name)
+		if err != nil {
+			return candidate{}, fmt.Errorf("policy %s: %w%s", s.Name, err, hint(err))
+		}
+		doc, err := policy.ParseFile(name, data)
+		if err != nil {
+			return candidate{}, err
+		}
+		docs = append(docs, doc)
+	}
+	p, err := policy.Compile(docs...)
+	if err != nil {
+		return candidate{}, err
+	}
+	c := candidate{policy: p}
+	if c.upstreams, err = dnsfilter.PolicyUpstreams(p); err != nil {
+		return c, err
+	}
+	if len(c.upstreams) == 0 {
+		if c.upstreams, err = d.systemUpstreams(); err != nil {
+			return c, err
+		}
+	}
+	return c, errors.Join(d.checkLoop(c.upstreams), d.checkSecrets(p))
+}
+
+// hint says what to do about a file that cannot be read.
+func hint(err error) string {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Sprintf(" (egressd runs as user %d: let that user read it)", os.Geteuid())
+	case errors.Is(err, syscall.EISDIR):
+		return " (name the file in it)"
+	}
+	return ""
+}
+
+// systemUpstreams reads the DNS servers of this machine. Without a resolv.conf
+// there are none: names in hosts entries still work.
+func (d *Daemon) systemUpstreams() ([]dnsfilter.Upstream, error) {
+	data, err := d.c.ReadFile("/etc/resolv.conf")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("DNS servers of this machine: %w", err)
+	}
+	return dnsfilter.SystemUpstreams(data)
+}
+
+// checkLoop refuses a DNS server that is this daemon: every look-up would ask
+// itself until it gave up.
+func (d *Daemon) checkLoop(ups []dnsfilter.Upstream) error {
+	for _, u := range ups {
+		text := u.String()
+		at, err := netip.ParseAddrPort(text[strings.LastIndexAny(text, "/@")+1:])
+		if err != nil {
+			continue
+		}
+		for _, own := range d.ownDNS {
+			if at.Port() == own.Port() && (at.Addr() == own.Addr() || own.Addr().IsUnspecified() && at.Addr().IsLoopback()) {
+				return fmt.Errorf("the DNS server %s is egressd itself: name another one with --dns-upstream ADDRESS or dns.upstreams", text)
+			}
+		}
+	}
+	return nil
+}
+
+// checkSecrets reports the secrets of p that have no value.
+func (d *Daemon) checkSecrets(p *policy.Policy) error {
+	var errs []error
+	for _, s := range p.Secrets() {
+		if d.c.Getenv(s.Env) == "" {
+			errs = append(errs, fmt.Errorf("%s: secret %s is not set: give egressd that variable in its environment", s.Pos, s.Env))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// secretValue is what stands for a secret in front of the gate, and its value. A
+// daemon cannot put anything into an agent's environment, so the placeholder is
+// one that whoever sets the agent up can write down.
+//
+// Threat: an agent that knows the placeholder of a secret uses it -> that is what
+// it is for: towards the hosts that its own policy names, in the one header. The
+// secrets of other policies stand for nothing at its gate.
+func (d *Daemon) secretValue(env string) (placeholder, value string, ok bool) {
+	value = d.c.Getenv(env)
+	return "egressd-placeholder-" + env, value, value != ""
+}
+
+// newGate makes a gate of n's policy. session is what its events say; route is as
+// in gate.Config.
+func (d *Daemon) newGate(n *named, session string, route gateRoute) (*gate.Gate, error) {
+	return gate.New(gate.Config{
+		Policy: n.current, Resolver: n.resolver, Events: n.sink, Log: d.log.With("policy", n.source.Name),
+		Session: session, Isolation: isolation, SecretValue: d.secretValue, RootCAs: d.c.RootCAs,
+		CA: d.authority, Pins: n.pins, Own: d.own, Route: route,
+	})
+}
+
+// prepare makes the gates of every policy, and of nobody's: the one for doors
+// whose clients have to say who they are. No policy is in force yet.
+func (d *Daemon) prepare() (err error) {
+	for _, s := range d.c.Policies {
+		n := &named{source: s, current: new(policy.Current), resolver: &dnsfilter.Resolver{Log: d.log}}
+		if n.pins, err = dnsfilter.NewPins(netip.Prefix{}); err != nil {
+			return err
+		}
+		n.sink = event.Fanout{d.record.audit, d.metrics.Sink(s.Name)}
+		if n.gate, err = d.newGate(n, s.Name, d.routes.behind(n)); err != nil {
+			return err
+		}
+		d.policies = append(d.policies, n)
+	}
+	d.nobody = &named{current: new(policy.Current), resolver: new(dnsfilter.Resolver)}
+	d.nobody.sink = event.Fanout{d.record.audit, d.metrics.Sink("")}
+	d.nobody.gate, err = d.newGate(d.nobody, "", d.routes.behind(nil))
+	return err
+}
+
+// find reports the policy of this name, nil when there is none.
+func (d *Daemon) find(name string) *named {
+	for _, n := range d.policies {
+		if n.source.Name == name {
+			return n
+		}
+	}
+	return nil
+}

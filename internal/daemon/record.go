@@ -1,0 +1,98 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"egressd/event"
+	"egressd/internal/metrics"
+)
+
+// record is the events file and who writes it.
+type record struct {
+	path   string // "-": the standard output
+	file   *os.File
+	writer *event.Writer
+	audit  event.Sink // counts what the writer took and refused
+}
+
+// openRecord opens the events file; the caller closes the record.
+func openRecord(c *Config, m *metrics.Metrics) (*record, error) {
+	r := &record{path: c.Events, file: c.Stdout}
+	if r.path == "" {
+		r.path = "-"
+	}
+	if r.path != "-" {
+		var err error
+		if r.file, err = event.Open(r.path); err != nil {
+			return nil, fmt.Errorf("--events: %w", err)
+		}
+	} else if r.file == nil {
+		return nil, misconfigured("--events -: there is no standard output")
+	}
+	r.writer = &event.Writer{W: r.file}
+	r.audit = m.Audit(r.writer)
+	return r, nil
+}
+
+// reopen opens the events file again, for whoever moved the old one away.
+func (r *record) reopen() error {
+	if r.path == "-" {
+		return nil
+	}
+	next, err := event.Open(r.path)
+	if err != nil {
+		return fmt.Errorf("--events: %w: events still go to the file that was open", err)
+	}
+	old, err := r.writer.Reopen(next)
+	if old == nil {
+		return errors.Join(err, next.Close())
+	}
+	err = errors.Join(err, r.file.Close())
+	r.file = next
+	return err
+}
+
+// close writes what is queued.
+func (r *record) close() error {
+	if r == nil {
+		return nil
+	}
+	err := r.writer.Close()
+	if r.path != "-" {
+		err = errors.Join(err, r.file.Close())
+	}
+	return err
+}
+
+// close ends the record and every socket that was not served.
+func (d *Daemon) close() error {
+	for _, s := range d.sockets {
+		s.close()
+	}
+	return d.record.close()
+}
+
+func startedEvent(version string) event.Event {
+	return event.Event{Type: event.DaemonStarted, Version: version}
+}
+
+// stopped records the end, and why when it was not asked for.
+func (d *Daemon) stopped(why error) {
+	e := event.Event{Type: event.DaemonStopped, Version: d.c.Version, DurationMS: time.Since(d.started).Milliseconds()}
+	if why != nil {
+		e.Error = why.Error()
+	}
+	d.emit(e)
+}
+
+// emit records something about the daemon itself. What cannot be recorded is
+// logged: refusing to go on would not make anything safer, as no flow passes
+// either while nothing can be recorded.
+func (d *Daemon) emit(e event.Event) {
+	if err := d.record.audit.Emit(e); err != nil {
+		d.log.Error("an event was not recorded", "type", string(e.Type), "err", err)
+	}
+}

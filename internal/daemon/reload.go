@@ -1,0 +1,264 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"egressd/event"
+	"egressd/internal/tokens"
+	"egressd/internal/watch"
+	"egressd/policy"
+)
+
+// rejections are the files whose last load failed, by what they are for. Safe for
+// concurrent use.
+type rejections struct {
+	mu  sync.Mutex
+	why map[string]error
+}
+
+// set notes how the load of what went.
+func (r *rejections) set(what string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		delete(r.why, what)
+		return
+	}
+	if r.why == nil {
+		r.why = make(map[string]error)
+	}
+	r.why[what] = err
+}
+
+func (r *rejections) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.why)
+}
+
+// lines says in one line each what was rejected.
+func (r *rejections) lines() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for _, what := range slices.Sorted(maps.Keys(r.why)) {
+		out = append(out, what+" was rejected, the one before is in force: "+strings.ReplaceAll(r.why[what].Error(), "\n", "; "))
+	}
+	return out
+}
+
+// loadFirst loads every policy and the tokens at the start, where an error ends
+// the daemon.
+func (d *Daemon) loadFirst() error {
+	read := make([]candidate, len(d.policies))
+	var errs []error
+	for i, n := range d.policies {
+		var err error
+		if read[i], err = d.read(n.source); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	set, err := d.readTokens()
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return &ConfigError{err}
+	}
+	d.routes.set(set)
+	for i, n := range d.policies {
+		if err := d.enforce(n, read[i]); err != nil {
+			return err
+		}
+	}
+	return d.bundle.write(d.authority)
+}
+
+// readTokens reads the tokens file; nil when there is none.
+func (d *Daemon) readTokens() (*tokens.Set, error) {
+	if d.c.Tokens == "" {
+		return nil, nil
+	}
+	set, err := tokens.Load(d.c.Tokens)
+	if err != nil {
+		return nil, fmt.Errorf("--tokens: %w", err)
+	}
+	for _, ref := range set.Refs() {
+		if d.find(ref.Name) == nil {
+			return nil, fmt.Errorf("%s: there is no policy %q: add --policy %s=FILE, or take the token away", ref.Pos, ref.Name, ref.Name)
+		}
+	}
+	return set, nil
+}
+
+// reloads loads everything again when somebody asks or a file changes, one load
+// at a time, until ctx ends.
+func (d *Daemon) reloads(ctx context.Context) error {
+	changed := make(chan struct{}, 1)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	if files := d.files(); len(files) > 0 {
+		wg.Go(func() {
+			w := watch.Watcher{Paths: files, Log: d.log, Changed: func() {
+				select {
+				case changed <- struct{}{}:
+				default: // one is due anyway
+				}
+			}}
+			if err := w.Run(ctx); err != nil && ctx.Err() == nil {
+				d.log.Error("policy files are not watched any more: after a change send SIGHUP", "err", err)
+			}
+		})
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+			d.log.Debug("looking whether a file changed")
+			d.reload()
+		case <-d.c.Reload:
+			d.log.Info("SIGHUP: reading everything again")
+			if err := d.record.reopen(); err != nil {
+				d.log.Error("the events file was not opened again", "err", err)
+			}
+			d.reload()
+		}
+	}
+}
+
+// files lists what is watched.
+func (d *Daemon) files() []string {
+	var out []string
+	for _, s := range d.c.Policies {
+		out = append(out, s.Files...)
+	}
+	if d.c.Tokens != "" {
+		out = append(out, d.c.Tokens)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// reload loads the tokens and each policy again. What cannot be loaded stays as
+// it is, and says so.
+func (d *Daemon) reload() {
+	d.notify(d.c.Notifier.Reloading())
+	d.reloadTokens()
+	for _, n := range d.policies {
+		c, err := d.read(n.source)
+		if err == nil {
+			err = d.enforce(n, c)
+		}
+		if err != nil {
+			d.reject(n, err)
+		}
+	}
+	d.notify(d.c.Notifier.Ready(d.status()))
+}
+
+func (d *Daemon) reloadTokens() {
+	if d.c.Tokens == "" {
+		return
+	}
+	set, err := d.readTokens()
+	d.rejected.set("the tokens file", err)
+	d.metrics.TokensLoaded(len(set.Refs()), err)
+	if err != nil {
+		d.log.Error("the tokens were rejected; those before stay in force", "err", err)
+		return
+	}
+	if closed := d.routes.set(set); closed > 0 {
+		d.log.Info("tokens were taken away; their flows are closed", "tokens", closed)
+	}
+}
+
+// reject says that a policy could not be loaded.
+func (d *Daemon) reject(n *named, err error) {
+	name := n.source.Name
+	d.rejected.set("policy "+name, err)
+	d.metrics.PolicyRejected(name)
+	d.log.Error("the policy was rejected; the one before stays in force", "policy", name, "err", err)
+	d.emit(event.Event{Type: event.PolicyRejected, Name: name, Policy: n.current.Load().Digest(), Error: err.Error()})
+}
+
+// enforce puts c in force as n's policy and judges again what is open. After an
+// error nothing has changed.
+func (d *Daemon) enforce(n *named, c candidate) error {
+	if _, err := d.authority.Extend(c.policy.Intercepted()); err != nil {
+		return err
+	}
+	old := n.current.Load()
+	if old != nil { // at the start it is written once, for all
+		if err := d.bundle.write(d.authority); err != nil {
+			return err
+		}
+	}
+	n.resolver.SetUpstreams(c.upstreams)
+	n.current.Store(c.policy)
+	closed := n.gate.Rejudge()
+	for _, g := range d.routes.gates(n) {
+		closed += g.Rejudge()
+	}
+	d.rejected.set("policy "+n.source.Name, nil)
+	d.metrics.PolicyLoaded(n.source.Name, c.policy, time.Now())
+	d.told(n.source.Name, old, c.policy, closed)
+	return nil
+}
+
+// told logs and records what changed, if anything did.
+func (d *Daemon) told(name string, old, next *policy.Policy, closed int) {
+	diff := policy.Diff(old, next)
+	log := d.log.With("policy", name, "digest", next.Digest())
+	if old != nil && old.Digest() == next.Digest() && len(diff.Added)+len(diff.Removed) == 0 {
+		log.Debug("the policy is unchanged")
+		return
+	}
+	d.emit(event.Event{
+		Type: event.PolicyLoaded, Name: name, Policy: next.Digest(),
+		Added: int64(len(diff.Added)), Removed: int64(len(diff.Removed)),
+	})
+	if old != nil {
+		for _, line := range first(diff.Removed) {
+			log.Info("policy change", "removed", line)
+		}
+		for _, line := range first(diff.Added) {
+			log.Info("policy change", "added", line)
+		}
+	}
+	log.Info("the policy is in force", "added", len(diff.Added), "removed", len(diff.Removed), "flows_closed", closed)
+	d.warn(log, next)
+}
+
+// warn tells what a policy needs that this machine or configuration lacks.
+func (d *Daemon) warn(log *slog.Logger, p *policy.Policy) {
+	connections := p.Limits().Connections
+	if connections <= 0 {
+		connections = policy.DefaultLimits().Connections
+	}
+	if files := openFiles(); files > 0 && uint64(connections) > files/2 {
+		log.Warn("every flow takes two file descriptors, and there are not enough for the limit on connections: raise it (LimitNOFILE=, ulimits, ulimit -n) or lower limits.connections",
+			"descriptors", files, "connections", connections)
+	}
+	if hosts := p.Intercepted(); len(hosts) > 0 && d.c.CABundle == "" {
+		log.Warn("the policy opens TLS, and clients will refuse that until they trust egressd: give --ca-bundle FILE and have clients use that file", "hosts", hosts)
+	}
+	if p.Audit() {
+		log.Warn("the policy audits: nothing is denied that a rule could allow")
+	}
+}
+
+// maxLogged is how many lines of a difference are logged, of either side.
+const maxLogged = 50
+
+func first(lines []string) []string {
+	if len(lines) <= maxLogged {
+		return lines
+	}
+	return append(slices.Clone(lines[:maxLogged]), fmt.Sprintf("and %d more", len(lines)-maxLogged))
+}

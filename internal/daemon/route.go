@@ -1,0 +1,144 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"egressd/internal/gate"
+	"egressd/internal/tokens"
+	"egressd/proxy"
+)
+
+// gateRoute is gate.Config.Route.
+type gateRoute func(proxy.Client) *gate.Gate
+
+// routes settles who is judged by which policy: a token that the client sent,
+// else its source prefix, else the listener's policy.
+//
+// Threat: a client picks a policy that is not its own -> a token is looked up and
+// nothing else is tried when it is unknown; the source is the address that the
+// kernel reports. Left over: who can send from an address of another's prefix is
+// that other; prefixes belong to networks that cannot be entered like that.
+type routes struct {
+	d       *Daemon
+	sources []source // longest prefix first
+
+	mu     sync.Mutex
+	tokens *tokens.Set
+	open   map[[sha256.Size]byte]*tokenGate // by SHA-256 of the token, for tokens that were used
+}
+
+type source struct {
+	prefix netip.Prefix
+	to     *named
+}
+
+// tokenGate is the gate of one token: its flows are closed when the token is
+// taken away, and its limits are its own.
+type tokenGate struct {
+	of   *named
+	gate *gate.Gate
+	stop context.CancelFunc
+}
+
+// needed reports whether clients are told apart by more than their listener.
+func (r *routes) needed() bool { return r.d.c.Tokens != "" || len(r.d.c.Sources) > 0 }
+
+// behind reports the route of a listener whose policy is own, nil being nobody's.
+func (r *routes) behind(own *named) gateRoute {
+	if own != nil && !r.needed() {
+		return nil
+	}
+	return func(c proxy.Client) *gate.Gate {
+		if c.HasToken {
+			return r.byToken(c.Token)
+		}
+		if n := r.bySource(c.Addr.Addr()); n != nil {
+			return n.gate
+		}
+		if own != nil {
+			return own.gate
+		}
+		return nil
+	}
+}
+
+// sort prepares the sources, once every policy has its gate.
+func (r *routes) sort() {
+	for _, s := range r.d.c.Sources {
+		r.sources = append(r.sources, source{s.Prefix.Masked(), r.d.find(s.Policy)})
+	}
+	slices.SortFunc(r.sources, func(a, b source) int { return cmp.Compare(b.prefix.Bits(), a.prefix.Bits()) })
+}
+
+func (r *routes) bySource(a netip.Addr) *named {
+	a = a.Unmap().WithZone("")
+	for _, s := range r.sources {
+		if s.prefix.Contains(a) {
+			return s.to
+		}
+	}
+	return nil
+}
+
+// byToken reports the gate of a token, nil when nobody has it.
+func (r *routes) byToken(token string) *gate.Gate {
+	digest := sha256.Sum256([]byte(token))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if t := r.open[digest]; t != nil {
+		return t.gate
+	}
+	name, ok := r.tokens.Lookup(token)
+	if !ok {
+		return nil
+	}
+	n := r.d.find(name)
+	if n == nil {
+		return nil // unreachable: a set that names another policy is refused
+	}
+	t, err := r.d.openToken(n, name+"/"+rand.Text()[:8])
+	if err != nil {
+		r.d.log.Error("a token's gate could not be made; its client is refused", "policy", name, "err", err)
+		return nil
+	}
+	if r.open == nil {
+		r.open = make(map[[sha256.Size]byte]*tokenGate)
+	}
+	r.open[digest] = t
+	return t.gate
+}
+
+// set puts tokens in force and closes the gates of those that stand for
+// something else now, or for nothing. It reports how many it closed.
+func (r *routes) set(next *tokens.Set) (closed int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tokens = next
+	for digest, t := range r.open {
+		if name, ok := next.LookupDigest(digest); !ok || name != t.of.source.Name {
+			delete(r.open, digest)
+			t.stop()
+			closed++
+		}
+	}
+	return closed
+}
+
+// gates lists the gates of tokens whose policy is n; nil: of all.
+func (r *routes) gates(n *named) []*gate.Gate {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []*gate.Gate
+	for _, t := range r.open {
+		if n == nil || t.of == n {
+			out = append(out, t.gate)
+		}
+	}
+	return out
+}

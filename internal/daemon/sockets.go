@@ -1,0 +1,182 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"egressd/internal/gate"
+)
+
+// Kinds of sockets, as in the names of the service manager's.
+const (
+	kindProxy       = "proxy"
+	kindTransparent = "transparent"
+	kindDNS         = "dns"
+	kindAdmin       = "admin"
+	kindControl     = "control"
+)
+
+// socket is one listening socket, or the two of a DNS door.
+type socket struct {
+	kind   string
+	what   string // the flag and value that it comes from
+	policy string // name; "": see Config
+	inside bool   // in another network namespace: the daemon cannot reach it
+	ln     net.Listener
+	pc     net.PacketConn // DNS over UDP
+}
+
+func (s *socket) addr() string {
+	switch {
+	case s.ln != nil:
+		return s.ln.Addr().String()
+	case s.pc != nil:
+		return s.pc.LocalAddr().String()
+	}
+	return ""
+}
+
+// policyName is the name of the policy of those who come here.
+func (s *socket) policyName() string {
+	if s.policy == "" {
+		return DefaultPolicy
+	}
+	return s.policy
+}
+
+func (s *socket) close() {
+	if s.ln != nil {
+		_ = s.ln.Close() // nothing was served, or it is closed
+	}
+	if s.pc != nil {
+		_ = s.pc.Close()
+	}
+}
+
+// gateOf reports the gate behind s.
+func (d *Daemon) gateOf(s *socket) *gate.Gate {
+	if n := d.find(s.policyName()); n != nil {
+		return n.gate
+	}
+	return d.nobody.gate
+}
+
+// serve starts a door. names is until when DNS doors answer.
+func (s socket) serve(d *Daemon, names context.Context) {
+	g := d.gateOf(&s)
+	ctx, doors := d.serving, gate.Doors{}
+	switch s.kind {
+	case kindProxy:
+		doors.Explicit = []net.Listener{s.ln}
+	case kindTransparent:
+		doors.Transparent = []net.Listener{s.ln}
+	case kindDNS:
+		ctx, doors.DNSTCP, doors.DNSUDP = names, s.ln, s.pc
+	default:
+		return
+	}
+	d.group.Go(func() error {
+		if err := g.Serve(ctx, doors); err != nil {
+			return fmt.Errorf("%s: %w", s.what, err)
+		}
+		return nil
+	})
+}
+
+// listen opens every socket, and finds out which the daemon could reach itself.
+func (d *Daemon) listen(ctx context.Context) error {
+	d.passed()
+	for _, k := range []struct {
+		kind, flag string
+		doors      []Door
+	}{{kindProxy, "--listen", d.c.Listen}, {kindTransparent, "--transparent", d.c.Transparent}, {kindDNS, "--dns", d.c.DNS}} {
+		if d.has(k.kind) {
+			continue // the service manager opened them
+		}
+		for _, door := range k.doors {
+			if err := d.openDoor(ctx, k.kind, k.flag, door); err != nil {
+				return err
+			}
+		}
+	}
+	if err := d.openControl(ctx); err != nil {
+		return err
+	}
+	d.findOwn()
+	return nil
+}
+
+func (d *Daemon) has(kind string) bool {
+	for _, s := range d.sockets {
+		if s.kind == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// openDoor opens one door, in each of the namespaces where there are any.
+func (d *Daemon) openDoor(ctx context.Context, kind, flag string, door Door) error {
+	s := socket{kind: kind, what: flag + " " + door.String(), policy: door.Policy}
+	if len(d.c.Netns) == 0 {
+		return d.add(s, func(s *socket) error { return s.open(ctx, door.Addr) })
+	}
+	for _, ns := range d.c.Netns {
+		s := s
+		s.what += " in --netns " + ns.String()
+		s.inside = true
+		if s.policy == "" {
+			s.policy = ns.Policy
+		}
+		if err := d.add(s, func(s *socket) error { return s.openInside(ctx, ns.Addr, door.Addr) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add opens s and keeps it.
+func (d *Daemon) add(s socket, open func(*socket) error) error {
+	if err := open(&s); err != nil {
+		s.close()
+		return fmt.Errorf("%s: %w%s", s.what, err, listenHint(err))
+	}
+	d.sockets = append(d.sockets, s)
+	return nil
+}
+
+// open listens where the calling thread is.
+func (s *socket) open(ctx context.Context, addr string) (err error) {
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false) // captured connections tell their destination on plain TCP alone
+	if s.ln, err = lc.Listen(ctx, "tcp", addr); err != nil || s.kind != kindDNS {
+		return err
+	}
+	// With port 0 both get the port that TCP was given.
+	s.pc, err = lc.ListenPacket(ctx, "udp", s.ln.Addr().String())
+	return err
+}
+
+// findOwn lists what the daemon could reach itself.
+//
+// Threat: a client asks the gate for the daemon's own admin or DNS address, which
+// is out of the client's reach -> no gate dials a listener of this daemon, under
+// whatever policy. Left over: unix sockets need no rule, as no gate dials any.
+func (d *Daemon) findOwn() {
+	for _, s := range d.sockets {
+		if s.inside || s.ln == nil && s.pc == nil {
+			continue
+		}
+		at, err := netip.ParseAddrPort(s.addr())
+		if err != nil {
+			continue // a unix socket
+		}
+		at = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+		d.own = append(d.own, at)
+		if s.kind == kindDNS {
+			d.ownDNS = append(d.ownDNS, at)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package daemon
+
+import (
+	"context"
+
+	"egressd/internal/gate"
+	"egressd/internal/metrics"
+)
+
+// openToken makes and runs the gate of one token under n's policy.
+func (d *Daemon) openToken(n *named, session string) (*tokenGate, error) {
+	g, err := d.newGate(n, session, nil)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(d.serving)
+	d.run(ctx, n.source.Name, g)
+	return &tokenGate{of: n, gate: g, stop: stop}, nil
+}
+
+// run keeps a gate going, and shows how it stands, until ctx ends.
+func (d *Daemon) run(ctx context.Context, policyName string, g *gate.Gate) {
+	done := d.metrics.Gate(policyName, func() metrics.Stats { return metrics.Stats(g.Stats()) })
+	d.group.Go(func() error {
+		defer done()
+		return g.Run(ctx)
+	})
+}
