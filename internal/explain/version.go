@@ -2,12 +2,16 @@ package explain
 
 import "runtime/debug"
 
+// version is told by the linker (-X egressd/internal/explain.version=v1.2.3)
+// where no version control can: in the image's build.
+var version string
+
 // Version reports what was built, and from which commit where that is known.
 func Version() string {
-	version, commit := "(devel)", ""
+	number, commit := "(devel)", ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if v := info.Main.Version; v != "" {
-			version = v
+			number = v
 		}
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
@@ -15,5 +19,8 @@ func Version() string {
 			}
 		}
 	}
-	return version + commit
+	if version != "" {
+		number = version
+	}
+	return number + commit
 }
