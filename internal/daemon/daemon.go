@@ -138,10 +138,10 @@ func (d *Daemon) serve(ctx context.Context) error {
 	return d.group.Wait()
 }
 
-// serveDoors starts every gate and door. DNS doors end with names.
+// serveDoors starts every gate, and then every door. DNS doors end with names.
 func (d *Daemon) serveDoors(names context.Context) {
 	for _, n := range append(slices.Clone(d.policies), d.nobody) {
-		d.run(d.serving, n.source.Name, n.gate)
+		<-d.run(d.serving, n.source.Name, n.gate)
 	}
 	for _, s := range d.sockets {
 		s.serve(d, names)

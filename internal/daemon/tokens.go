@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"sync"
 
 	"egressd/internal/gate"
 	"egressd/internal/metrics"
@@ -14,15 +15,20 @@ func (d *Daemon) openToken(n *named, session string) (*tokenGate, error) {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(d.serving)
-	d.run(ctx, n.source.Name, g)
+	<-d.run(ctx, n.source.Name, g)
 	return &tokenGate{of: n, gate: g, stop: stop}, nil
 }
 
-// run keeps a gate going, and shows how it stands, until ctx ends.
-func (d *Daemon) run(ctx context.Context, policyName string, g *gate.Gate) {
+// run keeps a gate going, and shows how it stands, until ctx ends. What it
+// returns is closed once clients may be routed there.
+func (d *Daemon) run(ctx context.Context, policyName string, g *gate.Gate) (started <-chan struct{}) {
 	done := d.metrics.Gate(policyName, func() metrics.Stats { return metrics.Stats(g.Stats()) })
+	c := make(chan struct{})
+	open := sync.OnceFunc(func() { close(c) })
 	d.group.Go(func() error {
 		defer done()
-		return g.Run(ctx)
+		defer open() // ctx was over already
+		return g.Run(ctx, open)
 	})
+	return c
 }

@@ -120,10 +120,6 @@ func (g *Gate) Bundle() []byte { return g.bundle }
 // many it closed.
 func (g *Gate) Rejudge() int { return g.proxy.Rejudge() }
 
-// Run keeps going a gate that is reached by another's Route, until ctx ends.
-// See proxy.Server.Run.
-func (g *Gate) Run(ctx context.Context) error { return g.proxy.Run(ctx) }
-
 // Drain stops accepting at the proxy's doors and lets flows finish until ctx
 // ends. See proxy.Server.Drain.
 func (g *Gate) Drain(ctx context.Context) error { return g.proxy.Drain(ctx) }
