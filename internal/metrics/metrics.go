@@ -29,6 +29,7 @@ const (
 	other          = "other"
 	namespace      = "egressd"
 	policyLabel    = "policy"
+	noPolicy       = "none" // of clients that no policy judges, since they have not said who they are
 	unknownVersion = "unknown"
 )
 
@@ -106,8 +107,8 @@ func (m *Metrics) Probe(p Probes) {
 	m.probes = p
 }
 
-// Sink counts the events of the gates that the policy of this name judges. It
-// never fails and allocates nothing. Put it behind the sink that [Metrics.Audit]
+// Sink counts the events of the gates that the policy of this name judges; ""
+// is shown as "none". It never fails and allocates nothing. Put it behind the sink that [Metrics.Audit]
 // made, so that it hears only of what was recorded.
 func (m *Metrics) Sink(policyName string) event.Sink {
 	m.mu.Lock()
@@ -124,6 +125,9 @@ func (m *Metrics) Sink(policyName string) event.Sink {
 // policyLabelLocked reports the label for a configured name: valid UTF-8, and
 // bounded in number.
 func (m *Metrics) policyLabelLocked(name string) string {
+	if name == "" {
+		return noPolicy
+	}
 	if !m.names[name] {
 		if len(m.names) >= maxPolicies || !plain(name) {
 			return other

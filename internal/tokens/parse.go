@@ -13,7 +13,7 @@ import (
 const (
 	minTokenBytes = 16
 	maxTokenBytes = 255
-	maxNameBytes  = 64
+	maxNameBytes  = 63
 	maxTokens     = 1 << 16
 	maxFileBytes  = 32 << 20
 	maxProblems   = 20
@@ -80,9 +80,10 @@ func checkName(name string) error {
 	}
 	for i := range len(name) {
 		c := name[i]
-		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !alnum && (i == 0 || c != '-' && c != '_' && c != '.') {
-			return errors.New("a name is of letters, digits, '-', '_' and '.', and begins with a letter or digit: a line is NAME TOKEN")
+		alnum := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+		inner := i > 0 && i < len(name)-1 && (c == '-' || c == '_' || c == '.')
+		if !alnum && !inner {
+			return errors.New("a policy's name has lower-case letters, digits, - . and _, and a letter or digit at both ends: a line is NAME TOKEN")
 		}
 	}
 	return nil
