@@ -1,0 +1,184 @@
+package pod
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Install installs the rules in the calling thread's network namespace, in
+// one transaction that replaces those of an earlier call: at no moment are
+// there none. It reads them back before it reports success. It needs
+// CAP_NET_ADMIN over the namespace ([ErrNotPermitted]).
+//
+// A namespace without any interface that is up is given routes to itself, so
+// that what is sent in it arrives at the doors.
+func (r Rules) Install() (Result, error) {
+	runtime.LockOSThread() // the namespace is the thread's
+	defer runtime.UnlockOSThread()
+	if err := r.Validate(); err != nil {
+		return Result{}, err
+	}
+	if err := r.mayInstall(); err != nil {
+		return Result{}, err
+	}
+	c, err := dial(unix.NETLINK_NETFILTER)
+	if err != nil {
+		return Result{}, explain(err)
+	}
+	defer c.close()
+	all, err := devices()
+	if err != nil {
+		return Result{}, err
+	}
+	var result Result
+	names, below := outermost(all)
+	if result, err = r.install(c, names); err != nil {
+		return Result{}, explain(err)
+	}
+	// After the rules: routes first would be a way to nowhere, but unwatched.
+	if result.Isolated, err = isolate(all); err != nil {
+		return Result{}, explain(err)
+	}
+	if len(below) > 0 {
+		result.Notes = append(result.Notes, "frames that are not IP are not refused on "+strings.Join(below, ", ")+
+			", which carry other interfaces: give no agent the capability NET_RAW")
+	}
+	return result, nil
+}
+
+// mayInstall refuses what is nearly always a mistake.
+//
+// Threat: a pod that shares the machine's network is captured, and every
+// program of the machine loses its network -> it has to be asked for.
+func (r Rules) mayInstall() error {
+	wide, err := machineWide()
+	if err != nil || !wide || r.Machine {
+		return err
+	}
+	return ErrMachine
+}
+
+// install is Install for the devices: with the table for frames where the
+// kernel can.
+func (r Rules) install(c *conn, names []string) (Result, error) {
+	var result Result
+	tables := r.tables(names)
+	if installed(c, tables) {
+		return Result{Devices: names}, nil
+	}
+	before, err := r.packets().read(c, unix.NFT_MSG_GETTABLE, unix.NFTA_TABLE_NAME)
+	if err != nil {
+		return Result{}, err
+	}
+	err = commit(c, tables)
+	if len(tables) > 1 && absent(err) {
+		withoutFrames := tables[:1]
+		if again := commit(c, withoutFrames); again != nil {
+			return Result{}, errors.Join(err, again)
+		}
+		result.Notes = append(result.Notes, fmt.Sprintf(
+			"this kernel can't filter frames that are not IP (%v; it needs Linux 5.16): give no agent the capability NET_RAW", err))
+		tables, names, err = withoutFrames, nil, nil
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	for _, t := range tables {
+		if err := t.verify(c); err != nil {
+			return Result{}, fmt.Errorf("the kernel took the rules, but reading them back: %w", err)
+		}
+	}
+	result.Changed, result.Replaced, result.Devices = true, len(before) > 0, names
+	return result, nil
+}
+
+func installed(c *conn, tables []table) bool {
+	for _, t := range tables {
+		if t.verify(c) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// commit replaces all tables in one transaction.
+func commit(c *conn, tables []table) error {
+	var messages []message
+	for _, t := range tables {
+		messages = append(messages, t.install()...)
+	}
+	return c.send(transaction(messages))
+}
+
+// Verify reports whether exactly these rules are installed in the calling
+// thread's namespace: nil when they are.
+func (r Rules) Verify() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	c, err := dial(unix.NETLINK_NETFILTER)
+	if err != nil {
+		return explain(err)
+	}
+	defer c.close()
+	return explain(r.packets().verify(c))
+}
+
+// Remove removes the rules, and the routes of a namespace without a network,
+// from the calling thread's namespace and reports whether there were any.
+func Remove() (bool, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	c, err := dial(unix.NETLINK_NETFILTER)
+	if err != nil {
+		return false, explain(err)
+	}
+	defer c.close()
+	removed := false
+	for _, family := range []byte{familyInet, familyNetdev} {
+		t := table{family: family}
+		have, err := t.read(c, unix.NFT_MSG_GETTABLE, unix.NFTA_TABLE_NAME)
+		if err != nil {
+			return removed, explain(err)
+		}
+		if len(have) == 0 {
+			continue
+		}
+		if err := c.send(transaction(t.remove())); err != nil {
+			return removed, explain(err)
+		}
+		removed = true
+	}
+	return removed, explain(unisolate())
+}
+
+// explain tells apart who may not from where it can't be done.
+func explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
+		return fmt.Errorf("%w (%w)", ErrNotPermitted, err)
+	case absent(err):
+		return fmt.Errorf("%w: this kernel lacks a part of nftables (%w)", ErrNotSupported, err)
+	default:
+		return err
+	}
+}
+
+// absent tells a kernel that lacks a part of nftables from a failure.
+func absent(err error) bool {
+	for _, errno := range []unix.Errno{
+		unix.EPROTONOSUPPORT, unix.EAFNOSUPPORT, // no nfnetlink
+		unix.EINVAL, unix.EOPNOTSUPP, // no nf_tables, no inet NAT, no egress hook
+		unix.ENOENT, // no expression or chain type of that name
+	} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
