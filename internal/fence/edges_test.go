@@ -70,6 +70,12 @@ var rooms = []room{
 		reason:  "plumbing that knows no policy; no helper binary either, so no os/exec",
 	},
 	{
+		path:   "netns/pod",
+		ours:   []string{"netns", "netns/capture"},
+		std:    []string{"net", "net/http", "os/exec", "encoding/json", "log", "log/slog"},
+		reason: "rules and how the kernel takes them, in an init container that has nothing else",
+	},
+	{
 		path:   "sandbox",
 		ours:   []string{"policy", "event"},
 		std:    []string{"net", "net/http"},
