@@ -37,6 +37,7 @@ func commands() []command {
 		{"completion", (*program).completion, nil},
 		{"version", (*program).version, nil},
 		{"--version", (*program).version, nil},
+		{"capture", (*program).capture, func() *flag.FlagSet { return new(captureOptions).flags() }},
 		{"help", (*program).help, nil},
 		{"--help", (*program).help, nil},
 		{"-help", (*program).help, nil},
