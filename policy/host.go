@@ -49,6 +49,18 @@ func (h Host) String() string {
 	return h.name
 }
 
+// MarshalText spells h as String does, so that documents can be sent.
+func (h Host) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads h as [ParseHost] does; empty text is the zero Host.
+func (h *Host) UnmarshalText(text []byte) (err error) {
+	*h = Host{}
+	if len(text) > 0 {
+		*h, err = ParseHost(string(text))
+	}
+	return err
+}
+
 // ParseHost reads one host as a client may spell it: a name in any case, with
 // one trailing dot, in Unicode or A-labels; an IPv4 address in dotted decimal;
 // an IPv6 address with or without brackets. IPv4-mapped IPv6 becomes the IPv4

@@ -195,3 +195,21 @@ func FuzzParseHost(f *testing.F) {
 		}
 	})
 }
+
+func TestHostText(t *testing.T) {
+	for _, s := range []string{"", "a.test", "xn--bcher-kva.example", "192.0.2.1", "2001:db8::1"} {
+		h := host(t, s)
+		text, err := h.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Host
+		if err := back.UnmarshalText(text); err != nil || back != h {
+			t.Errorf("%q became %q (%v)", s, back, err)
+		}
+	}
+	h := host(t, "a.test")
+	if err := h.UnmarshalText([]byte("a..b")); err == nil || !h.IsZero() {
+		t.Errorf("a bad host became %q (%v)", h, err)
+	}
+}
