@@ -45,7 +45,9 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		ReadTimeout:       headTimeout,
 		WriteTimeout:      writeTimeout,
 		MaxHeaderBytes:    maxHeadBytes,
-		ErrorLog:          slog.NewLogLogger(s.log().Handler(), slog.LevelDebug),
+
+		DisableGeneralOptionsHandler: true, // OPTIONS is refused as every other method
+		ErrorLog:                     slog.NewLogLogger(s.log().Handler(), slog.LevelDebug),
 	}
 	srv.SetKeepAlivesEnabled(false) // a slot is held for one request: idle scrapers cannot starve a probe
 	ended := make(chan struct{})
