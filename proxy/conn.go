@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 )
 
 // pooledBytes is the size of the buffers that heads and hellos are read into;
@@ -36,10 +37,12 @@ func (b *buffers) put(p *[]byte, used int) {
 // read. One goroutine reads at a time.
 type conn struct {
 	net.Conn
-	pool *buffers
-	buf  *[]byte // nil while nothing is held
-	r, w int     // (*buf)[r:w] is held
-	high int     // the most of buf that was ever used
+	v      *visit // nil in tests of a part
+	pool   *buffers
+	budget *budget // of what is held over pooledBytes; nil: none
+	buf    *[]byte // nil while nothing is held
+	r, w   int     // (*buf)[r:w] is held
+	high   int     // the most of buf that was ever used
 }
 
 // held reports the bytes read from the client and not consumed.
@@ -59,7 +62,9 @@ func (c *conn) more(limit int) error {
 		return errTooLong
 	}
 	if c.w == len(*c.buf) {
-		c.grow(limit)
+		if err := c.grow(limit); err != nil {
+			return err
+		}
 	}
 	end := min(len(*c.buf), c.r+limit)
 	for range 100 { // as bufio: a reader that gives nothing and no error is broken
@@ -78,16 +83,23 @@ func (c *conn) more(limit int) error {
 
 // grow makes room: by moving the held bytes to the front, else by a larger
 // buffer.
-func (c *conn) grow(limit int) {
+func (c *conn) grow(limit int) error {
 	held := c.held()
 	if c.r > 0 {
 		c.w, c.r = copy(*c.buf, held), 0
-		return
+		return nil
 	}
-	larger := make([]byte, min(4*len(*c.buf), max(limit, len(*c.buf)+1)))
+	size := min(4*len(*c.buf), max(limit, len(*c.buf)+1))
+	if !c.budget.take(size - len(*c.buf)) {
+		return errHeldTooMuch
+	}
+	larger := make([]byte, size)
 	copy(larger, held)
-	c.giveBack()
+	if len(*c.buf) == pooledBytes {
+		c.pool.put(c.buf, c.high)
+	}
 	c.buf = &larger
+	return nil
 }
 
 // skip consumes n held bytes.
@@ -105,11 +117,29 @@ func (c *conn) release() {
 	}
 }
 
-// giveBack returns buf to the pool unless it has grown.
+// giveBack returns buf to the pool, or what it has grown by to the budget.
 func (c *conn) giveBack() {
 	if len(*c.buf) == pooledBytes {
 		c.pool.put(c.buf, c.high)
+		return
 	}
+	c.budget.giveBack(len(*c.buf) - pooledBytes)
+}
+
+// SetReadDeadline sets the deadline unless the client must make room.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	if c.v == nil {
+		return c.Conn.SetReadDeadline(t)
+	}
+	return c.v.setReadDeadline(t)
+}
+
+// SetDeadline sets both deadlines.
+func (c *conn) SetDeadline(t time.Time) error {
+	if err := c.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(t)
 }
 
 // Read reads the held bytes first.

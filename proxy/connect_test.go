@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"egressd/event"
+	"egressd/policy"
 )
 
 // TestConnectHeads sends heads that can be read in more than one way, or not
@@ -45,7 +46,7 @@ func TestConnectHeads(t *testing.T) {
 		{"bare CR", "CONNECT a.example:22 HTTP/1.1\rX: y\r\n\r\n", "400", "http_request_error"},
 		{"NUL", "CONNECT a.example\x00.evil:22 HTTP/1.1\r\n\r\n", "400", "http_request_error"},
 		{"content", "CONNECT a.example:22 HTTP/1.1\r\nContent-Length: 4\r\n\r\n", "400", "http_request_error"},
-		{"head too long", "CONNECT a.example:22 HTTP/1.1\r\nX: " + strings.Repeat("x", defaultHeadBytes) + "\r\n\r\n", "400", "http_request_error"},
+		{"head too long", "CONNECT a.example:22 HTTP/1.1\r\nX: " + strings.Repeat("x", policy.DefaultLimits().HeadBytes) + "\r\n\r\n", "400", "http_request_error"},
 		{"another Host", "CONNECT a.example:22 HTTP/1.1\r\nHost: evil.example:22\r\n\r\n", "403", "host_mismatch"},
 		{"another port in Host", "CONNECT a.example:22 HTTP/1.1\r\nHost: a.example:23\r\n\r\n", "403", "host_mismatch"},
 		{"loopback in IPv6", "CONNECT [::ffff:127.0.0.1]:22 HTTP/1.1\r\n\r\n", "403", "destination_ip_prohibited"},

@@ -16,6 +16,9 @@ const (
 	denyWriteTimeout = 5 * time.Second
 	retryAfter       = "1" // seconds, with 503
 	maxDetailBytes   = 200
+
+	// challenge asks for a session token (RFC 7617 section 2).
+	challenge = `Basic realm="egressd", charset="UTF-8"`
 )
 
 // denial is everything the client is told about a request that did not pass.
@@ -48,6 +51,9 @@ func (d denial) header() http.Header {
 	}
 	if d.code() == http.StatusServiceUnavailable {
 		h.Set("Retry-After", retryAfter)
+	}
+	if d.code() == http.StatusProxyAuthRequired {
+		h.Set("Proxy-Authenticate", challenge)
 	}
 	if d.close {
 		h.Set("Connection", "close")
@@ -126,10 +132,14 @@ func (d denial) write(w http.ResponseWriter, r *http.Request) {
 // denyHTTP writes the response for d (403, 400, 502, 503, 504) to c and says
 // that the connection ends with it. It does not close c. detail says what was
 // wrong with a request that could not be read; r.Host is zero then.
-func (s *Server) denyHTTP(c net.Conn, r policy.Request, d policy.Decision, detail string) {
-	den := denial{req: r, dec: d, detail: detail, close: true}
+func denyHTTP(c net.Conn, r policy.Request, d policy.Decision, detail string) {
+	denial{req: r, dec: d, detail: detail, close: true}.send(c)
+}
+
+// send writes the response to c.
+func (d denial) send(c net.Conn) {
 	_ = c.SetWriteDeadline(time.Now().Add(denyWriteTimeout)) // a failed write ends the same way
-	_, _ = c.Write(den.append(nil, false))
+	_, _ = c.Write(d.append(nil, false))
 }
 
 // printable keeps what is printable ASCII and free of mark-up, and at most n

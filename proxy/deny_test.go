@@ -30,8 +30,11 @@ func TestDenialTableIsTotal(t *testing.T) {
 	for r := policy.Reason(0); r.String() != "unknown_reason"; r++ {
 		w := denialOf(r)
 		want := status[r.Class()]
-		if r == policy.ReasonHeadTimeout {
+		switch r {
+		case policy.ReasonHeadTimeout:
 			want = http.StatusRequestTimeout // the client's time, not the origin's
+		case policy.ReasonNotAuthenticated:
+			want = http.StatusProxyAuthRequired
 		}
 		if w.status != want || w.words == "" || w.words == "a reason that has no words" || !proxyErrorTypes[w.token] {
 			t.Errorf("%v (%v): %+v", r, r.Class(), w)

@@ -47,6 +47,14 @@ func denialOf(r policy.Reason) denialText {
 		return deniedText("port 80 is for HTTP, and this is not HTTP", "")
 	case policy.ReasonMalformed:
 		return denialText{http.StatusBadRequest, "http_request_error", "the request cannot be read in one way only", ""}
+	case policy.ReasonNotAuthenticated:
+		return denialText{
+			http.StatusProxyAuthRequired, "http_request_denied", "this gate has to know who asks",
+			"Send the session token as the proxy's user name, with any password or none: HTTPS_PROXY=http://TOKEN@host:port\n" +
+				"(on the wire: Proxy-Authorization: Basic with base64 of TOKEN and a colon; the user name in SOCKS5, the user id in SOCKS4).",
+		}
+	case policy.ReasonCeiling:
+		return deniedText("the session allows it, but the daemon it runs in does not", "Only the daemon's operator can allow it, in the policy that bounds all sessions.")
 	case policy.ReasonNotApproved:
 		return deniedText("nobody approved it", "")
 	case policy.ReasonInterceptOff:

@@ -147,6 +147,10 @@ func (s *Server) attempt(ctx context.Context, r policy.Request, a netip.Addr) di
 		}
 	}
 	c, err := connect(ctx, "tcp", want.String())
+	if noFiles(err) {
+		s.freeFiles()
+		c, err = connect(ctx, "tcp", want.String())
+	}
 	if err != nil {
 		return dialled{d: dialDecision(err)}
 	}
@@ -168,7 +172,7 @@ func dialReason(err error) policy.Reason {
 		return policy.ReasonRefused
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
 		return policy.ReasonConnectTimeout
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS):
+	case noFiles(err), errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EAGAIN):
 		return policy.ReasonOverload
 	}
 	return policy.ReasonUnreachable
@@ -216,7 +220,10 @@ func (s *Server) race(ctx context.Context, r policy.Request, addrs []netip.Addr)
 }
 
 func (s *Server) raceOne(ctx context.Context, r policy.Request, a netip.Addr, results chan<- dialled) {
-	results <- s.attempt(ctx, r, a)
+	got := dialled{d: because(policy.ReasonInternal)}
+	defer func() { results <- got }()
+	defer s.survive(ctx, nil)
+	got = s.attempt(ctx, r, a)
 }
 
 // worse picks the decision that tells the client more: an address that

@@ -2,11 +2,14 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"time"
 
+	"egressd/event"
 	"egressd/internal/wire"
 	"egressd/policy"
 )
@@ -26,13 +29,53 @@ type flow struct {
 	// close the connection. Nil: the connection is reset.
 	deny func(d policy.Decision, detail string)
 
+	under    *policy.Policy // in force when the looks began
 	accepted bool
-	helloLen int // of the records that held the last ClientHello
+	raw      bool // nothing of it was looked at: a raw: rule
+	helloLen int  // of the records that held the last ClientHello
 }
+
+// newFlow starts the looks at what arrived at door.
+func (s *Server) newFlow(ctx context.Context, c *conn, door event.Door) *flow {
+	return &flow{s: s, ctx: ctx, c: c, under: s.inForce(), sc: scope{door: door, flow: s.nextFlow(), client: peer(c)}}
+}
+
+// settle hands the flow to who judges it. Where that is nobody, the refusal is
+// to be told to the client.
+func (f *flow) settle(cr credentials) *refusal {
+	v := visitOf(f.ctx)
+	if v == nil {
+		return nil
+	}
+	judge, no := v.settle(cr)
+	if no != nil {
+		return no
+	}
+	if judge != f.s {
+		f.s, f.under, f.sc.flow = judge, judge.inForce(), judge.nextFlow()
+	}
+	return nil
+}
+
+// begin says that the client has said what it wants. False: it came too late
+// and is refused.
+func (f *flow) begin() bool {
+	if visitOf(f.ctx).busy() {
+		return true
+	}
+	f.refuse(because(policy.ReasonOverload), evictedDetail)
+	return false
+}
+
+// What clients that lost their place are told.
+const evictedDetail = "it took over a second to say what it wants while the gate was full, and made room for others"
 
 // run takes the flow through its looks: name, addresses, what the client
 // speaks; then dials, records and relays. It closes the connection.
 func (f *flow) run() {
+	if !f.begin() {
+		return
+	}
 	d := f.s.judge(f.ctx, f.req)
 	if !d.Allowed() {
 		f.refuse(d, "")
@@ -56,6 +99,7 @@ func (f *flow) allowed(d policy.Decision) {
 	case d.Needs == policy.WireOther:
 		f.any(addrs, true)
 	case d.Needs == policy.WireUnseen:
+		f.raw = true
 		f.any(addrs, false)
 	default:
 		f.refuse(because(policy.ReasonInternal), "")
@@ -83,7 +127,7 @@ func (f *flow) tls(addrs []netip.Addr) {
 		_ = f.c.Close()
 		return
 	}
-	if !f.awaitHello() {
+	if !f.awaitHello() || !f.begin() {
 		return
 	}
 	d := f.s.judge(f.ctx, f.req)
@@ -103,10 +147,14 @@ func (f *flow) tls(addrs []netip.Addr) {
 // awaitHello waits for the client's first bytes and notes what they were;
 // false: they did not come, and the flow is over.
 func (f *flow) awaitHello() bool {
-	_ = f.c.SetDeadline(time.Now().Add(helloTimeout))
-	h, st, err := readHello(f.c)
+	b := f.s.bounds()
+	visitOf(f.ctx).idle()
+	_ = f.c.SetDeadline(time.Now().Add(b.helloTimeout))
+	h, st, err := readHello(f.c, b.helloBytes)
 	if err != nil && st == wire.More {
-		f.cut(because(helloReason(err)))
+		reason, detail := f.readReason(err, policy.ReasonNotTLS)
+		f.report(because(reason), detail)
+		f.end()
 		return false
 	}
 	f.hello(h, st)
@@ -133,17 +181,9 @@ func (f *flow) hello(h wire.Hello, st wire.State) {
 	}
 }
 
-// helloReason is why a connection without a whole ClientHello is refused.
-func helloReason(err error) policy.Reason {
-	if r := readReason(err); r == policy.ReasonHeadTimeout {
-		return r
-	}
-	return policy.ReasonNotTLS
-}
-
 // readHello reads until the client's first bytes are a ClientHello, or cannot
 // become one. They stay held.
-func readHello(c *conn) (wire.Hello, wire.State, error) {
+func readHello(c *conn, limit int) (wire.Hello, wire.State, error) {
 	var scan wire.HelloScanner
 	for {
 		if len(c.held()) > 0 {
@@ -151,7 +191,7 @@ func readHello(c *conn) (wire.Hello, wire.State, error) {
 				return h, st, nil
 			}
 		}
-		if err := c.more(wire.MaxHello); err != nil {
+		if err := c.more(limit); err != nil {
 			if err == errTooLong {
 				return wire.Hello{}, wire.Bad, nil
 			}
@@ -160,10 +200,25 @@ func readHello(c *conn) (wire.Hello, wire.State, error) {
 	}
 }
 
+// readReason is why a client that did not say all of what it wants is refused;
+// broken is the reason where it ended or broke off by itself.
+func (f *flow) readReason(err error, broken policy.Reason) (policy.Reason, string) {
+	switch {
+	case visitOf(f.ctx).isEvicted():
+		return policy.ReasonOverload, evictedDetail
+	case errors.Is(err, errHeldTooMuch):
+		return policy.ReasonOverload, err.Error()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return policy.ReasonHeadTimeout, ""
+	}
+	return broken, ""
+}
+
 // plainHTTP serves a destination that must speak HTTP: every request is judged
 // and recorded by the HTTP door.
 func (f *flow) plainHTTP() {
 	if !f.yes() {
+		f.report(because(policy.ReasonMalformed), "the client left before it was told to go on")
 		_ = f.c.Close()
 		return
 	}
@@ -208,7 +263,15 @@ func (f *flow) dialAndRelay(addrs []netip.Addr, sniff bool) {
 // door's words, or by an alert or a reset when it was told to go on already.
 func (f *flow) refuse(d policy.Decision, detail string) {
 	f.report(d, detail)
-	f.no(d, detail)
+	f.no(d, f.overDetail(d, detail))
+}
+
+// overDetail names the limit where the connection is over one.
+func (f *flow) overDetail(d policy.Decision, detail string) string {
+	if d.Reason == policy.ReasonOverload && detail == "" {
+		return visitOf(f.ctx).over()
+	}
+	return detail
 }
 
 func (f *flow) no(d policy.Decision, detail string) {
@@ -240,6 +303,7 @@ func (f *flow) end() {
 // report records that the flow was denied. That it cannot be recorded changes
 // nothing for the client: it is denied already.
 func (f *flow) report(d policy.Decision, detail string) {
+	detail = f.overDetail(d, detail)
 	ev := f.s.decisionEvent(f.sc, f.req, d, "")
 	ev.Error = clip(detail)
 	if err := f.s.record(ev); err != nil {
@@ -263,7 +327,7 @@ func (f *flow) alert() {
 func linger(c *conn) {
 	c.release()
 	if err := halfClose(c.Conn); err == nil {
-		_ = c.SetReadDeadline(time.Now().Add(lingerTimeout))
+		_ = c.Conn.SetReadDeadline(time.Now().Add(lingerTimeout))
 		_, _ = io.CopyN(io.Discard, readOnly{c.Conn}, lingerBytes)
 	}
 	_ = c.Close()

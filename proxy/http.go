@@ -17,9 +17,8 @@ import (
 
 // Implementation constants.
 const (
-	httpHeadTimeout  = 10 * time.Second // first byte of a request head to its last
-	httpIdleTimeout  = 2 * time.Minute  // between two requests of a kept-alive client
-	httpStallTimeout = 5 * time.Minute  // a client that neither sends its body nor takes ours
+	httpIdleTimeout  = 2 * time.Minute // between two requests of a kept-alive client
+	httpStallTimeout = 5 * time.Minute // a client that neither sends its body nor takes ours
 )
 
 // httpConn serves the requests of one client connection: the strict gate frames
@@ -33,6 +32,7 @@ type httpConn struct {
 
 	finished chan struct{}
 	finish   sync.Once
+	served   bool // a request has been answered
 }
 
 // serveHTTP serves HTTP/1 on c within sc until c is done. It closes c. Bytes
@@ -40,43 +40,94 @@ type httpConn struct {
 func (s *Server) serveHTTP(ctx context.Context, c net.Conn, sc scope) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	b := s.bounds()
 	gate := http1.NewConn(c)
-	gate.HeadBytes = s.bounds().headBytes
-	gate.HeadTimeout = httpHeadTimeout
+	gate.HeadBytes = b.headBytes
+	gate.HeadTimeout = b.headTimeout
 	gate.IdleTimeout = httpStallTimeout
 	gate.EndGrace = cmp.Or(s.endGrace, gate.EndGrace)
+	gate.Grow = s.held.change
 	h := &httpConn{s: s, sc: sc, ctx: ctx, gate: gate, finished: make(chan struct{})}
 	stop := context.AfterFunc(ctx, gate.Abort)
 	defer stop()
+	defer h.trackHost()()
 	srv := &http.Server{
 		Handler:                      h,
 		ConnState:                    h.connState,
 		BaseContext:                  func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout:            b.headTimeout, // of a client that says nothing; the gate knows heads better
 		IdleTimeout:                  httpIdleTimeout,
 		MaxHeaderBytes:               2 * gate.HeadBytes, // the gate's bound is the one that counts
 		DisableGeneralOptionsHandler: true,               // OPTIONS * goes to the origin
 		ErrorLog:                     s.debugLog(),
 	}
+	v := visitOf(ctx)
+	v.idle()
+	v.whenDraining(func() { srv.SetKeepAlivesEnabled(false) })
+	defer v.whenDraining(nil)
+	start := time.Now()
 	_ = srv.Serve(&oneConn{conn: gate, h: h}) // always errConnDone
 	_ = c.Close()
-	h.reportUnspoken()
+	gate.Release()
+	h.reportUnspoken(time.Since(start) >= b.headTimeout)
 }
 
-// reportUnspoken records a connection that ended without a request, where its
-// destination alone is denied: an attempt is in the events even when the
-// client says nothing that could be answered.
-func (h *httpConn) reportUnspoken() {
-	if h.explicit() || h.sc.flow == 0 {
+// trackHost has a connection that stands for one host end when a new policy
+// denies that host, also between two requests.
+func (h *httpConn) trackHost() (release func()) {
+	under := h.s.inForce()
+	r := policy.Request{Host: h.sc.host, Port: h.sc.port, Wire: policy.WireHTTP, Server: h.sc.host}
+	if h.sc.tls {
+		r.Wire = policy.WireTLS
+		if r.Host.Addr().IsValid() {
+			r.Server = policy.Host{}
+		}
+	}
+	if h.sc.host.IsZero() || !h.s.look(h.ctx, r).Allowed() {
+		return func() {} // what is denied is told so, request by request
+	}
+	return h.s.track(&tracked{ctx: h.ctx, req: r, stop: h.stop, hidden: true}, under)
+}
+
+// stop ends the connection: the policy now in force denies its host.
+func (h *httpConn) stop(_ policy.Decision, why string) {
+	if v := visitOf(h.ctx); v != nil {
+		v.close(why)
+		return
+	}
+	h.gate.Abort()
+}
+
+// reportUnspoken records a connection that ended without a request, although
+// its destination was settled: an attempt is in the events even when the client
+// says nothing that could be answered.
+func (h *httpConn) reportUnspoken(late bool) {
+	if h.explicit() || h.sc.flow == 0 || h.served {
 		return
 	}
 	r := policy.Request{Host: h.sc.host, Port: h.sc.port}
 	if r.Host.IsZero() {
 		r.Host = policy.HostFromAddr(h.sc.addr.Addr())
 	}
-	if d := h.s.look(h.ctx, r); !d.Allowed() {
-		if err := h.s.record(h.s.decisionEvent(h.sc, r, d, "")); err != nil {
-			h.s.log().Error("a denial was not recorded", "err", err)
-		}
+	d, detail := h.s.look(h.ctx, r), ""
+	v := visitOf(h.ctx)
+	switch {
+	case v.isEvicted():
+		d, detail = because(policy.ReasonOverload), evictedDetail
+	case !d.Allowed():
+	case v.closedFor() != "":
+		d, detail = because(policy.ReasonNotHTTP), v.closedFor()
+	case v.isDraining():
+		d, detail = because(policy.ReasonNotHTTP), shuttingDown
+	case late:
+		d, detail = because(policy.ReasonHeadTimeout), "no request came in time"
+	default:
+		d, detail = because(policy.ReasonNotHTTP), "the client ended the connection without a request"
+	}
+	ev := h.s.decisionEvent(h.sc, r, d, "")
+	ev.Error = detail
+	if err := h.s.record(ev); err != nil {
+		h.s.log().Error("a denial was not recorded", "err", err)
 	}
 }
 
@@ -99,24 +150,69 @@ func (h *httpConn) done() { h.finish.Do(func() { close(h.finished) }) }
 
 // ServeHTTP judges, records and forwards one request.
 func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer h.survive()
 	facts, ok := h.gate.Next()
 	if !ok { // unreachable: the gate passes no head without its facts
 		denial{dec: policy.Decision{Reason: policy.ReasonInternal}, close: true}.write(w, r)
 		return
 	}
 	defer h.gate.Resume()
+	v := visitOf(h.ctx)
+	inTime := v.busy()
+	defer v.idle()
+	h.served = true
+	no := h.settle(facts)
 	sc := h.sc
 	if sc.flow == 0 {
-		sc.flow = h.s.newFlow()
+		sc.flow = h.s.nextFlow()
 	} else {
 		h.sc.flow = 0 // the first request carries the flow of its connection, each later one its own
 	}
-	if facts.Method == http.MethodConnect && facts.Err == nil && h.explicit() {
+	x := &exchange{h: h, sc: sc, facts: facts, w: w, r: r, start: time.Now()}
+	switch {
+	case !inTime:
+		x.refuse(refuseFor(policy.ReasonOverload, evictedDetail))
+	case no != nil:
+		x.refuse(no)
+	case facts.Method == http.MethodConnect && facts.Err == nil && h.explicit():
 		h.handOver(w, facts)
+	default:
+		x.serve()
+	}
+}
+
+// settle finds who judges a request at the explicit door. What cannot be read
+// is nobody's, and refused by itself.
+func (h *httpConn) settle(facts http1.Request) *refusal {
+	v := visitOf(h.ctx)
+	if v == nil || !h.explicit() || facts.Err != nil {
+		return nil
+	}
+	judge, no := v.settle(basicCredentials(facts.ProxyAuth, facts.HasProxyAuth))
+	if no == nil {
+		h.s = judge
+	}
+	return no
+}
+
+// settled reports whether somebody judges the requests already.
+func (h *httpConn) settled() bool {
+	v := visitOf(h.ctx)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.judge != nil
+}
+
+// survive is Server.survive where net/http would swallow the panic.
+func (h *httpConn) survive() {
+	r := recover()
+	if r == nil {
 		return
 	}
-	x := &exchange{h: h, sc: sc, facts: facts, w: w, r: r, start: time.Now()}
-	x.serve()
+	if r != http.ErrAbortHandler { //nolint:errorlint // it comes bare
+		h.s.panicked(h.ctx, r)
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // explicit reports whether this is the proxy's own door, where absolute-form
@@ -131,5 +227,5 @@ func (h *httpConn) handOver(w http.ResponseWriter, facts http1.Request) {
 		return
 	}
 	defer h.done()
-	h.s.serveConnect(h.ctx, &replayConn{Conn: c, r: rw.Reader}, facts.Head, h.sc.client)
+	h.s.serveConnect(h.ctx, &replayConn{Conn: c, r: rw.Reader}, facts.Head)
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -18,10 +17,8 @@ const (
 
 var errTooManyBytes = errors.New("the flow carried more bytes than the policy's limit")
 
-// count adds n bytes to one direction. An error means that the flow has carried
-// enough.
-func (x *exchange) count(direction *atomic.Int64, n int) error {
-	direction.Add(int64(n))
+// count adds n bytes. An error means that the flow has carried enough.
+func (x *exchange) count(n int) error {
 	if x.moved.Add(int64(n)) > x.limit {
 		return errTooManyBytes
 	}
@@ -35,12 +32,13 @@ type countedBody struct {
 }
 
 // Read reads from the client.
-func (b *countedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+func (b *countedBody) Read(p []byte) (n int, err error) {
+	defer b.x.h.s.survive(b.x.h.ctx, nil) // this runs in a goroutine of the transport
+	n, err = b.ReadCloser.Read(p)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errShortUpload
 	}
-	if cerr := b.x.count(&b.x.sent, n); cerr != nil {
+	if cerr := b.x.count(n); cerr != nil {
 		return 0, cerr
 	}
 	return n, err
@@ -56,7 +54,7 @@ type watchedBody struct {
 // Read reads from the origin.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if cerr := b.x.count(&b.x.arrived, n); cerr != nil {
+	if cerr := b.x.count(n); cerr != nil {
 		n, err = 0, cerr
 	}
 	if err != nil && err != io.EOF { //nolint:errorlint // io.Reader: EOF comes bare
@@ -183,7 +181,7 @@ func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
 func readNext(src io.Reader, p []byte) (int, error) { return src.Read(p) }
 
 // copyOne copies one direction of an upgraded connection.
-func copyOne(dst io.Writer, src io.Reader, count *atomic.Int64, x *exchange) (int64, error) {
+func copyOne(dst io.Writer, src io.Reader, x *exchange) (int64, error) {
 	held := x.h.s.bodies.get(copyBufferBytes)
 	defer x.h.s.bodies.put(held, copyBufferBytes)
 	buf := *held
@@ -191,7 +189,7 @@ func copyOne(dst io.Writer, src io.Reader, count *atomic.Int64, x *exchange) (in
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {
-			if berr := x.count(count, n); berr != nil {
+			if berr := x.count(n); berr != nil {
 				return total, berr
 			}
 			m, werr := dst.Write(buf[:n])

@@ -39,15 +39,24 @@ type exchange struct {
 	recorded bool
 	refused  *policy.Decision // why the record could not be made
 	final    bool             // the final response has begun: no more 1xx
+	last     bool             // the connection ends with this response
 
 	failed error // of the round trip; nil when there was a response
 	broken error // the response broke off half way
+	ended  atomic.Pointer[endedBy]
 
 	limit   int64        // of moved
 	moved   atomic.Int64 // content, both ways
-	sent    atomic.Int64 // content to the origin
-	arrived atomic.Int64 // content from the origin
+	carried meter        // what went over the connection to the origin
 }
+
+// endedBy is why the gate ended an exchange: a new policy, a limit in time.
+type endedBy struct {
+	d   policy.Decision
+	why string
+}
+
+func (e *endedBy) Error() string { return e.why }
 
 // serve answers the request: judge, then forward or deny.
 func (x *exchange) serve() {
@@ -66,7 +75,7 @@ func (x *exchange) serve() {
 		p := x.h.s.inForce()
 		x.dec = x.judge()
 		if !x.dec.Allowed() {
-			x.denyAtOnce()
+			x.denyAtOnce("")
 			return
 		}
 		// A connection that was dialled under one policy serves requests that
@@ -112,6 +121,10 @@ func (x *exchange) judgeInner() policy.Decision {
 func (x *exchange) malformed(detail string, status int) {
 	d := policy.Decision{Reason: policy.ReasonMalformed}
 	switch {
+	case status == http.StatusRequestTimeout && visitOf(x.h.ctx).isEvicted():
+		d.Reason, detail, status = policy.ReasonOverload, evictedDetail, 0
+	case status == http.StatusServiceUnavailable:
+		d.Reason = policy.ReasonOverload
 	case status == http.StatusRequestTimeout:
 		d.Reason = policy.ReasonHeadTimeout
 	case x.facts.Err != nil && x.facts.Method == "" && !x.h.explicit():
@@ -123,14 +136,14 @@ func (x *exchange) malformed(detail string, status int) {
 
 // denyAtOnce denies a request of which no byte was passed on. net/http would
 // read the body before it answers, however long the client takes to send it.
-func (x *exchange) denyAtOnce() {
+func (x *exchange) denyAtOnce(detail string) {
 	if x.r.ContentLength == 0 {
-		x.deny(x.dec, "")
+		x.deny(x.dec, detail)
 		return
 	}
 	rc := http.NewResponseController(x.w)
 	_ = rc.EnableFullDuplex() // HTTP/1 always can
-	x.deny(x.dec, "")
+	x.deny(x.dec, detail)
 	_ = rc.Flush() // fails with the connection, as the read does
 	if x.r.Header.Get("Expect") == "" {
 		_, _ = io.CopyN(io.Discard, x.r.Body, skippedBytes) // what is longer ends the connection
@@ -139,8 +152,24 @@ func (x *exchange) denyAtOnce() {
 
 // deny answers with d. Nothing has been sent to the client yet.
 func (x *exchange) deny(d policy.Decision, detail string) {
+	v := visitOf(x.h.ctx)
+	if d.Reason == policy.ReasonOverload && detail == "" {
+		detail = v.over()
+	}
 	x.recordDenial(d, detail)
-	denial{req: x.req, dec: d, detail: detail}.write(x.w, x.r)
+	denial{req: x.req, dec: d, detail: detail, close: x.last || v.over() != ""}.write(x.w, x.r)
+}
+
+// refuse answers a request that is not judged at all.
+func (x *exchange) refuse(no *refusal) {
+	if req, bad := x.sc.target(x.facts); bad == "" {
+		x.req = req
+	}
+	// What follows a CONNECT is not framed, and who says that others' requests
+	// are on this connection is better off on another one.
+	x.last = x.facts.Form == http1.FormAuthority || x.h.settled() || no.d.Reason != policy.ReasonNotAuthenticated
+	x.dec = no.d
+	x.denyAtOnce(no.detail)
 }
 
 // recordDenial writes the blocked event. A sink that takes no more does not
@@ -190,11 +219,19 @@ func (x *exchange) recordClosed() {
 	ev := event.Event{
 		Type: event.NetworkClosed, Flow: x.sc.flow, Door: x.sc.door,
 		Host: x.req.Host.String(), Port: x.req.Port,
-		BytesOut: x.sent.Load() + int64(x.facts.HeadBytes), BytesIn: x.arrived.Load(),
 		DurationMS: time.Since(x.start).Milliseconds(),
 	}
-	if err := errors.Join(x.failed, x.broken); err != nil {
-		ev.Error = err.Error()
+	ev.BytesOut, ev.BytesIn = x.carried.read()
+	ended := x.ended.Load()
+	switch why := visitOf(x.h.ctx).closedFor(); {
+	case ended != nil:
+		ev.Error = ended.why
+	case why != "":
+		ev.Error = why
+	default:
+		if err := errors.Join(x.failed, x.broken); err != nil {
+			ev.Error = err.Error()
+		}
 	}
 	if err := x.h.s.record(ev); err != nil && x.h.s.Log != nil {
 		x.h.s.Log.Warn("the end of a flow was not recorded", "err", err)

@@ -76,7 +76,8 @@ func (x *exchange) forward() {
 	defer cancel(nil)
 	x.cancel = cancel
 	x.limit = x.h.s.bounds().bytesPerFlow
-	defer x.h.s.track(ctx, x.judged, &x.moved, x.stop)()
+	defer x.h.s.track(&tracked{ctx: ctx, req: x.judged, stop: x.stop, bytes: &x.moved}, x.up.policy)()
+	defer x.up.done()
 	// A response may begin while the request body is still on its way.
 	_ = http.NewResponseController(x.w).EnableFullDuplex() // HTTP/1 always can
 
@@ -90,7 +91,12 @@ func (x *exchange) forward() {
 
 // stop ends the exchange: the policy now in force denies it, or it went on for
 // too long.
-func (x *exchange) stop(why string) { x.cancel(errors.New(why)) }
+func (x *exchange) stop(d policy.Decision, why string) {
+	e := &endedBy{d, why}
+	if x.ended.CompareAndSwap(nil, e) {
+		x.cancel(e)
+	}
+}
 
 // relayResponse lets goproxy make the round trip and copy the response.
 func (x *exchange) relayResponse(out *http.Request) {
@@ -221,6 +227,7 @@ func (x *exchange) trace() *httptrace.ClientTrace {
 // gotConn runs after the connection is there and before the request is written
 // to it.
 func (x *exchange) gotConn(info httptrace.GotConnInfo) {
+	x.carried.on(info.Conn)
 	if err := x.recordAllowed(info.Conn.RemoteAddr().String()); err != nil {
 		_ = info.Conn.Close() // so that the write which follows fails
 		x.cancel(err)
@@ -232,6 +239,7 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 func (x *exchange) inform(code int, header http.Header) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	defer x.h.s.survive(x.h.ctx, nil) // this runs in a goroutine of the transport
 	if x.final || x.facts.Minor == 0 || code == http.StatusContinue && x.r.Header.Get("Expect") == "" {
 		return
 	}
@@ -285,7 +293,13 @@ func (x *exchange) answerFailure(err error) {
 		return
 	}
 	var dd *deniedDial
+	ended := x.ended.Load()
 	switch {
+	case ended != nil:
+		if !x.recorded {
+			x.recordDenial(ended.d, ended.why)
+		}
+		denial{req: x.req, dec: ended.d, detail: ended.why, close: true}.write(x.w, x.r)
 	case x.refused != nil:
 		x.deny(*x.refused, "")
 	case errors.As(err, &dd):

@@ -15,9 +15,10 @@ import (
 
 func TestHTTPForwards(t *testing.T) {
 	heads := make(chan string, 1)
+	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nConnection: X-Hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic\r\n\r\nok"
 	o := rawOrigin(t, func(c net.Conn, r *bufio.Reader) {
 		heads <- rawHead(t, r)
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nConnection: X-Hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic\r\n\r\nok")
+		_, _ = io.WriteString(c, answer)
 	})
 	g := newWebGate(t, o.addr, "origin.test")
 	c := g.dial()
@@ -40,7 +41,7 @@ func TestHTTPForwards(t *testing.T) {
 	if !settles(func() bool { return len(g.events.find(event.NetworkClosed)) == 1 }) {
 		t.Fatal("no network.closed")
 	}
-	if e := g.events.find(event.NetworkClosed)[0]; e.BytesIn != 2 || e.Flow == 0 {
+	if e := g.events.find(event.NetworkClosed)[0]; e.BytesIn != int64(len(answer)) || e.BytesOut != int64(len(want)) || e.Flow == 0 {
 		t.Errorf("closed: %+v", e)
 	}
 	if e := g.events.find(event.NetworkConnected)[0]; e.Addr != o.addr || e.Door != event.DoorHTTP || e.Rule != "origin.test" {

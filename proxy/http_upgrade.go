@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -96,7 +97,7 @@ func offered(asked, got string) bool {
 func (x *exchange) relayUpgraded(client, origin io.ReadWriteCloser) {
 	up := make(chan error, 1)
 	go x.copyUp(client, origin, up)
-	_, err := copyOne(client, origin, &x.arrived, x)
+	_, err := copyOne(client, origin, x)
 	_ = closeWriteOf(client)
 	if err != nil {
 		_ = client.Close()
@@ -108,10 +109,12 @@ func (x *exchange) relayUpgraded(client, origin io.ReadWriteCloser) {
 }
 
 func (x *exchange) copyUp(client, origin io.ReadWriteCloser, done chan<- error) {
-	_, err := copyOne(origin, client, &x.sent, x)
+	err := errors.New(bugDetail)
+	defer func() { done <- err }()
+	defer x.h.s.survive(x.h.ctx, func() { _ = origin.Close() })
+	_, err = copyOne(origin, client, x)
 	_ = closeWriteOf(origin)
 	if err != nil {
 		_ = origin.Close()
 	}
-	done <- err
 }

@@ -37,12 +37,29 @@ var errNotRecorded = errors.New("the event was not recorded")
 //
 // Threat: a connection dialled while an older policy allowed its address serves
 // a request after the policy changed -> each policy has its own pool, and the
-// old one is closed at the swap -> a response that is under way at the swap goes
-// on until it is judged again ([Server.Rejudge]).
+// old one is closed at the swap, and once more when the last request through it
+// is done -> a response that is under way at the swap goes on until it is judged
+// again ([Server.Rejudge]).
 type upstreams struct {
+	s         *Server
 	policy    *policy.Policy
 	transport *http.Transport
 	forwarder *goproxy.ProxyHttpServer
+
+	// Guarded by upstreamPool.mu.
+	users   int  // requests under way
+	retired bool // no longer in force
+}
+
+// done ends the use that upstreamsFor began.
+func (u *upstreams) done() {
+	u.s.pool.mu.Lock()
+	u.users--
+	last := u.retired && u.users == 0
+	u.s.pool.mu.Unlock()
+	if last {
+		u.transport.CloseIdleConnections()
+	}
 }
 
 // upstreamPool holds the pool of the policy in force.
@@ -51,21 +68,29 @@ type upstreamPool struct {
 	cur *upstreams
 }
 
+// retire closes the idle connections of the pool in use; the next request
+// begins another one.
+func (p *upstreamPool) retire() {
+	if p.cur != nil {
+		p.cur.retired = true
+		p.cur.transport.CloseIdleConnections()
+		p.cur = nil
+	}
+}
+
 // upstreamsFor reports the pool of p, or nil when p is no longer in force: the
-// request must be judged again.
+// request must be judged again. Where it is not nil, done must follow.
 func (s *Server) upstreamsFor(p *policy.Policy) *upstreams {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
 	if s.inForce() != p {
 		return nil
 	}
-	if s.pool.cur != nil && s.pool.cur.policy == p {
-		return s.pool.cur
+	if s.pool.cur == nil || s.pool.cur.policy != p {
+		s.pool.retire()
+		s.pool.cur = &upstreams{s: s, policy: p, transport: s.newTransport(), forwarder: newForwarder()}
 	}
-	if s.pool.cur != nil {
-		s.pool.cur.transport.CloseIdleConnections()
-	}
-	s.pool.cur = &upstreams{policy: p, transport: s.newTransport(), forwarder: newForwarder()}
+	s.pool.cur.users++
 	return s.pool.cur
 }
 
@@ -73,9 +98,25 @@ func (s *Server) upstreamsFor(p *policy.Policy) *upstreams {
 func (s *Server) closeUpstreams() {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
+	s.pool.retire()
+}
+
+// retireUpstreams closes the kept connections that were dialled under another
+// policy than the one in force.
+func (s *Server) retireUpstreams() {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
+	if s.pool.cur != nil && s.pool.cur.policy != s.inForce() {
+		s.pool.retire()
+	}
+}
+
+// closeIdleUpstreams closes the kept connections, for their descriptors.
+func (s *Server) closeIdleUpstreams() {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
 	if s.pool.cur != nil {
 		s.pool.cur.transport.CloseIdleConnections()
-		s.pool.cur = nil
 	}
 }
 
@@ -99,14 +140,16 @@ func (s *Server) newTransport() *http.Transport {
 
 // dialUpstream resolves, judges and dials the host of the exchange that ctx
 // belongs to. addr is what the transport keeps the connection under.
-func (s *Server) dialUpstream(ctx context.Context, _, addr string) (net.Conn, error) {
+func (s *Server) dialUpstream(ctx context.Context, _, addr string) (c net.Conn, err error) {
+	// The transport dials in a goroutine of its own.
+	defer s.survive(ctx, func() { c, err = nil, &deniedDial{because(policy.ReasonInternal)} })
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok || x.authority() != addr {
 		return nil, fmt.Errorf("dial %s: not the judged authority", addr) // unreachable
 	}
-	c, d := s.dial(ctx, x.judged)
+	got, d := s.dial(ctx, x.judged)
 	if !d.Allowed() {
 		return nil, &deniedDial{d}
 	}
-	return c, nil
+	return &upstreamConn{Conn: got, total: &s.carried}, nil
 }

@@ -106,7 +106,7 @@ func TestHTTPUpgrade(t *testing.T) {
 	if !settles(func() bool { return len(g.events.find(event.NetworkClosed)) == 1 }) {
 		t.Fatal("no network.closed")
 	}
-	if e := g.events.find(event.NetworkClosed)[0]; e.BytesIn != 23 || e.Error != "" {
+	if e := g.events.find(event.NetworkClosed)[0]; e.BytesIn != 102+23 || e.Error != "" {
 		t.Errorf("closed: %+v", e)
 	}
 }

@@ -40,7 +40,7 @@ func (s *Server) serveIntercept(ctx context.Context, c net.Conn, sc scope) {
 		Certificates:       []tls.Certificate{*leaf},
 		GetConfigForClient: sameName(sc.host),
 	})
-	hctx, cancel := context.WithTimeout(ctx, helloTimeout)
+	hctx, cancel := context.WithTimeout(ctx, s.bounds().helloTimeout)
 	err = conn.HandshakeContext(hctx)
 	cancel()
 	if err != nil {

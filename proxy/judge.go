@@ -16,10 +16,11 @@ func (s *Server) judge(ctx context.Context, r policy.Request) policy.Decision {
 
 // look is judge without the person.
 func (s *Server) look(ctx context.Context, r policy.Request) policy.Decision {
-	if overLimit(ctx) {
+	v := visitOf(ctx)
+	if v.over() != "" {
 		return because(policy.ReasonOverload)
 	}
-	if s.isOwn(r) {
+	if s.isOwn(r) || v != nil && v.front != s && v.front.isOwn(r) {
 		return because(policy.ReasonLoop)
 	}
 	return s.decide(ctx, r, func(p *policy.Policy) policy.Decision { return p.Decide(r) })
@@ -27,8 +28,10 @@ func (s *Server) look(ctx context.Context, r policy.Request) policy.Decision {
 
 // lookAddrs is look for all addresses of r.Host at once.
 func (s *Server) lookAddrs(ctx context.Context, r policy.Request, addrs answer) policy.Decision {
+	v := visitOf(ctx)
 	for _, a := range addrs {
-		if s.isOwn(policy.Request{Host: r.Host, Port: r.Port, Addr: a}) {
+		one := policy.Request{Host: r.Host, Port: r.Port, Addr: a}
+		if s.isOwn(one) || v != nil && v.front != s && v.front.isOwn(one) {
 			return because(policy.ReasonLoop)
 		}
 	}
@@ -90,16 +93,11 @@ type hostPort struct {
 	port uint16
 }
 
-type approvalsKey struct{}
-
-// withApprovals starts a client connection's memory of what was let pass.
-func withApprovals(ctx context.Context) context.Context {
-	return context.WithValue(ctx, approvalsKey{}, new(approvals))
-}
-
 func approvalsOf(ctx context.Context) *approvals {
-	a, _ := ctx.Value(approvalsKey{}).(*approvals)
-	return a
+	if v := visitOf(ctx); v != nil {
+		return &v.approvals
+	}
+	return nil
 }
 
 func (a *approvals) policy(r policy.Request) *policy.Policy {
@@ -129,17 +127,4 @@ func (a *approvals) add(current *policy.Policy, r policy.Request, d policy.Decis
 	}
 	a.let[hostPort{r.Host, r.Port}] = p
 	return nil
-}
-
-type overLimitKey struct{}
-
-// withOverLimit marks a connection that is only served to be told that the
-// gate is full.
-func withOverLimit(ctx context.Context) context.Context {
-	return context.WithValue(ctx, overLimitKey{}, true)
-}
-
-func overLimit(ctx context.Context) bool {
-	over, _ := ctx.Value(overLimitKey{}).(bool)
-	return over
 }

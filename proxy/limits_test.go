@@ -3,6 +3,7 @@ package proxy
 import (
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +56,7 @@ func TestTooManyConnections(t *testing.T) {
 		settle(t, "admitted connections", 0, func() int {
 			g.admitted.mu.Lock()
 			defer g.admitted.mu.Unlock()
-			return g.admitted.total + g.admitted.refusing + len(g.admitted.perClient)
+			return g.admitted.total + g.admitted.refusing + len(g.admitted.clients)
 		})
 		if c, err := openConnect(g, "a.example", 22); err != nil || !pingPong(c) {
 			t.Errorf("refused when there is room again: %v", err)
@@ -75,15 +76,15 @@ func openAbsolute(g *testGate, host string, _ uint16) (net.Conn, error) {
 
 func TestRate(t *testing.T) {
 	var a admission
-	b := bounds{connections: 100, perClient: 100, rate: 2}
+	b := bounds{connections: 100, perClient: 100, rate: 2, ratePerClient: 2}
 	now := time.Unix(0, 0)
-	client := mustAddr("192.0.2.1")
+	v := &visit{client: netip.MustParseAddrPort("192.0.2.1:1")}
 	for i, want := range []bool{false, false, true} {
-		if full, _ := a.enter(client, b, now); full != want {
-			t.Errorf("connection %d: full %v", i, full)
+		if over := a.enter(new(seat), v, b, now); (over != "") != want {
+			t.Errorf("connection %d: %q", i, over)
 		}
 	}
-	if full, _ := a.enter(client, b, now.Add(500*time.Millisecond)); full {
+	if over := a.enter(new(seat), v, b, now.Add(500*time.Millisecond)); over != "" {
 		t.Error("no token after half a second at 2 a second")
 	}
 }

@@ -2,9 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
-	"io"
-	"os"
 	"time"
 
 	"egressd/event"
@@ -15,8 +12,14 @@ import (
 // explicit serves one connection to the explicit listener: what it speaks is
 // recognised by its first bytes.
 func (s *Server) explicit(ctx context.Context, c *conn) {
-	_ = c.SetDeadline(time.Now().Add(headTimeout)) // fails only on a closed connection: the read says so
-	if err := c.more(pooledBytes); err != nil {
+	_ = c.SetDeadline(time.Now().Add(s.bounds().headTimeout)) // fails only on a closed connection: the read says so
+	c.v.whenDraining(func() { _ = c.v.conn.SetReadDeadline(time.Now().Add(drainPatience)) })
+	err := c.more(pooledBytes)
+	c.v.whenDraining(nil)
+	if err != nil {
+		if c.v.isEvicted() {
+			s.drops.add(c.v.door, dropQuiet)
+		}
 		return // nothing was asked for
 	}
 	switch b := c.held()[0]; {
@@ -39,10 +42,8 @@ func (s *Server) http(ctx context.Context, c *conn) {
 			s.connectDoor(ctx, c)
 			return
 		case wire.Other:
-			if overLimit(ctx) {
-				f := s.newConnectFlow(ctx, c, peer(c))
-				f.sc.door = event.DoorHTTP
-				f.refuse(because(policy.ReasonOverload), "")
+			if c.v.over() != "" {
+				s.newHTTPFlow(ctx, c).refuse(because(policy.ReasonOverload), "")
 				return
 			}
 			_ = c.SetDeadline(time.Time{})
@@ -50,31 +51,29 @@ func (s *Server) http(ctx context.Context, c *conn) {
 			return
 		default:
 			if err := c.more(pooledBytes); err != nil {
+				f := s.newHTTPFlow(ctx, c)
+				reason, detail := f.readReason(err, policy.ReasonMalformed)
+				f.refuse(because(reason), detail)
 				return
 			}
 		}
 	}
 }
 
+// newHTTPFlow is for what is refused before it is known to be CONNECT.
+func (s *Server) newHTTPFlow(ctx context.Context, c *conn) *flow {
+	f := s.newConnectFlow(ctx, c)
+	f.sc.door = event.DoorHTTP
+	return f
+}
+
 // junk refuses what no door speaks: TLS to the proxy port, binary noise.
 func (s *Server) junk(ctx context.Context, c *conn, first byte) {
-	f := s.newConnectFlow(ctx, c, peer(c))
-	f.sc.door = event.DoorHTTP
+	f := s.newHTTPFlow(ctx, c)
 	if first == 0x16 {
 		f.report(policy.Decision{Reason: policy.ReasonMalformed}, "")
 		f.alert()
 		return
 	}
 	f.refuse(because(policy.ReasonMalformed), "this port speaks HTTP proxying and SOCKS; these bytes are neither")
-}
-
-// readReason maps an error while a client was to say what it wants.
-func readReason(err error) policy.Reason {
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return policy.ReasonHeadTimeout
-	case errors.Is(err, io.EOF), errors.Is(err, errTooLong):
-		return policy.ReasonMalformed
-	}
-	return policy.ReasonMalformed
 }

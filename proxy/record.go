@@ -12,8 +12,8 @@ const clientStringBytes = 1 << 10
 
 var errNoSink = errors.New("no event sink: flows that cannot be recorded do not pass")
 
-// newFlow reports the next flow number, from 1.
-func (s *Server) newFlow() uint64 { return s.flows.Add(1) }
+// nextFlow reports the next flow number, from 1.
+func (s *Server) nextFlow() uint64 { return s.flows.Add(1) }
 
 // decisionEvent is the one place where a network.connected event is built.
 // addr is what was dialled or captured, "" when nothing was.

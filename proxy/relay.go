@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -54,7 +55,11 @@ func (r *relayed) recordAllowed() bool {
 // fails, or the gate stops it; then it records the close. It closes both.
 func (r *relayed) run(sniff bool) {
 	start := r.f.s.now()
-	release := r.f.s.track(r.f.ctx, r.f.req, &r.sum, r.stop)
+	kind := flowTunnel
+	if r.f.raw {
+		kind = flowRaw
+	}
+	release := r.f.s.track(&tracked{ctx: r.f.ctx, req: r.f.req, kind: kind, bytes: &r.sum, stop: r.stop}, r.f.under)
 	defer release()
 	if r.watchesRetry(sniff) {
 		r.again = newAgain()
@@ -80,6 +85,8 @@ func (r *relayed) recordClose(start time.Time) {
 	}
 	if why := r.why.Load(); why != nil {
 		ev.Error = *why
+	} else {
+		ev.Error = visitOf(f.ctx).closedFor()
 	}
 	if err := f.s.record(ev); err != nil {
 		f.s.log().Error("the end of a flow was not recorded", "err", err)
@@ -87,7 +94,9 @@ func (r *relayed) recordClose(start time.Time) {
 }
 
 // stop ends the flow from outside: both sides get a reset.
-func (r *relayed) stop(why string) {
+func (r *relayed) stop(_ policy.Decision, why string) { r.cut(why) }
+
+func (r *relayed) cut(why string) {
 	r.why.CompareAndSwap(nil, &why)
 	r.abort()
 }
@@ -102,6 +111,7 @@ func (r *relayed) abort() {
 
 // clientToOrigin sends what is held, then the rest.
 func (r *relayed) clientToOrigin(sniff bool) {
+	defer r.f.s.survive(r.f.ctx, r.abort)
 	c := r.f.c
 	if sniff && !r.sniff() {
 		return
@@ -141,6 +151,7 @@ func (r *relayed) send(dst net.Conn, p []byte, n *atomic.Int64) bool {
 }
 
 func (r *relayed) originToClient() {
+	defer r.f.s.survive(r.f.ctx, r.abort)
 	if r.again != nil && !r.answers() {
 		return
 	}
@@ -164,12 +175,17 @@ func (r *relayed) pump(dst, src net.Conn, n *atomic.Int64) {
 // may be.
 func (r *relayed) count(n *atomic.Int64, k int64) bool {
 	if !r.recordAllowed() {
-		r.stop("the flow could not be recorded")
+		r.cut("the flow could not be recorded")
 		return false
 	}
 	n.Add(k)
+	if n == &r.out {
+		r.f.s.carried[out].Add(uint64(k))
+	} else {
+		r.f.s.carried[in].Add(uint64(k))
+	}
 	if r.sum.Add(k) > r.limit {
-		r.stop("the flow carried more bytes than its limit")
+		r.cut(fmt.Sprintf("the flow carried more bytes than it may (bytes_per_flow: %d)", r.limit))
 		return false
 	}
 	return true
@@ -194,10 +210,10 @@ func (r *relayed) sniff() bool {
 			}
 			if !timed { // once: bytes that drip in do not extend it
 				timed = true
-				_ = f.c.SetReadDeadline(time.Now().Add(sniffTimeout(held)))
+				_ = f.c.SetReadDeadline(time.Now().Add(f.sniffTimeout(held)))
 			}
 		}
-		if err := f.c.more(wire.MaxHello); err != nil {
+		if err := f.c.more(f.s.bounds().helloBytes); err != nil {
 			return r.sniffEnd(err)
 		}
 	}
@@ -208,9 +224,9 @@ const tlsHandshake = 22
 
 // sniffTimeout is how long to wait for the rest of first bytes that may become
 // a ClientHello. What may only become an SSLv2 one is not held for long.
-func sniffTimeout(held []byte) time.Duration {
+func (f *flow) sniffTimeout(held []byte) time.Duration {
 	if held[0] == tlsHandshake {
-		return helloTimeout
+		return f.s.bounds().helloTimeout
 	}
 	return time.Second
 }

@@ -1,24 +1,184 @@
 package proxy
 
-import "context"
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// What the events of connections that the gate closes say.
+const (
+	shuttingDown = "the gate is shutting down"
+	stopped      = "the gate was stopped"
+	drainedLate  = "the gate was shut down before the flow had ended"
+)
+
+// drainPatience is how long a client that has said nothing yet may still say
+// what it wants when the gate drains.
+const drainPatience = time.Second
+
+// life is which listeners a Server has and whether it takes connections.
+type life struct {
+	turn sync.Mutex // held while the first call begins and the last one ends
+
+	mu        sync.Mutex // guards what follows
+	users     int        // Serve and Run calls under way
+	listeners map[*listener]struct{}
+	draining  bool
+	drained   chan struct{} // closed when Drain is done; nil before it was asked for
+	files     int           // connections that the limit on open files leaves room for; 0: any number
+}
+
+func (l *life) isDraining() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.draining
+}
+
+func (l *life) filesFor() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.files
+}
+
+// begin brackets, with end, one Serve or Run call. ln is nil for Run. False:
+// the Server has been drained and serves no more.
+func (s *Server) begin(ln *listener) bool {
+	l := &s.life
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.draining {
+		return false
+	}
+	if l.users++; l.users == 1 {
+		l.files = connectionsForFiles()
+		s.judged.begin()
+	}
+	if ln != nil {
+		if l.listeners == nil {
+			l.listeners = make(map[*listener]struct{})
+		}
+		l.listeners[ln] = struct{}{}
+	}
+	return true
+}
+
+// end is the end of one Serve or Run call. The last one closes what is left of
+// the connections that s judges, and waits for them.
+func (s *Server) end(ln *listener) {
+	l := &s.life
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	l.mu.Lock()
+	delete(l.listeners, ln)
+	l.users--
+	last := l.users == 0
+	l.mu.Unlock()
+	s.reportDrops()
+	if !last {
+		return
+	}
+	s.judged.end(stopped)
+	<-s.judged.gone()
+	s.engine.pipes.drain()
+	s.closeUpstreams() // another Serve of s dials anew
+}
 
 // Run keeps a Server going that has no listener of its own and is reached by
 // another Server's Route alone. When ctx ends, the connections that it judges
-// are closed, and Run returns after they are gone. A Server that neither runs
-// nor serves takes no connection.
+// are closed, and Run returns after they are gone; it returns as well when
+// Drain has finished. A Server that neither runs nor serves takes no
+// connection.
 func (s *Server) Run(ctx context.Context) error {
-	s.engine.start()
-	defer s.engine.stop()
-	s.sweeper(ctx)
-	s.closeUpstreams()
+	if !s.begin(nil) {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	wg.Go(func() { s.sweeper(ctx) })
+	select {
+	case <-ctx.Done():
+	case <-s.life.whenDrained():
+	}
+	cancel()
+	wg.Wait()
+	s.end(nil)
 	return nil
 }
 
-// Drain stops accepting: every listener of s is closed. Kept-alive connections
-// without a request end at once; the rest may finish until ctx ends and are
-// closed then. It returns after they are gone, with ctx's error where some had
-// to be closed. The Serve calls return as well.
+// whenDrained reports a channel that is closed when Drain is done.
+func (l *life) whenDrained() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.drained == nil {
+		l.drained = make(chan struct{})
+	}
+	return l.drained
+}
+
+// startDraining reports the listeners there are; more do not come.
+func (l *life) startDraining() []*listener {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.draining = true
+	all := make([]*listener, 0, len(l.listeners))
+	for ln := range l.listeners {
+		all = append(all, ln)
+	}
+	return all
+}
+
+func (l *life) finishDraining() {
+	done := l.whenDrained()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-done:
+	default:
+		close(l.drained)
+	}
+}
+
+// Drain ends s in peace. Every listener of s is closed, so that the kernel
+// refuses new connections. Kept-alive connections without a request end at
+// once, responses under way say that their connection ends with them, and
+// tunnels may go on until ctx ends; what is left then is closed, and its events
+// say so. Drain returns after all of them are gone, with ctx's error where some
+// had to be closed. The Serve and Run calls return, too, and s serves no more.
 func (s *Server) Drain(ctx context.Context) error {
-	<-ctx.Done()
-	return ctx.Err()
+	listeners := s.life.startDraining()
+	defer s.life.finishDraining()
+	for _, l := range listeners {
+		_ = l.ln.Close() // ends accept, whatever it says
+	}
+	crowds := []*crowd{&s.judged}
+	for _, l := range listeners {
+		select {
+		case <-l.accepted:
+		case <-ctx.Done(): // a listener whose Accept outlives its Close
+		}
+		crowds = append(crowds, &l.crowd)
+	}
+	for _, c := range crowds {
+		for _, v := range c.all() {
+			v.drain()
+		}
+	}
+	var err error
+	for _, c := range crowds {
+		select {
+		case <-c.gone():
+			continue
+		case <-ctx.Done():
+		}
+		if c.size() > 0 {
+			err = ctx.Err()
+		}
+		c.end(drainedLate)
+		<-c.gone()
+	}
+	return err
 }

@@ -99,7 +99,7 @@ func (r *relayed) secondHello() bool {
 		case n > 0: // early data, change_cipher_spec, alert
 			rest = n
 		default:
-			if err := c.more(wire.MaxHello); err != nil {
+			if err := c.more(r.f.s.bounds().helloBytes); err != nil {
 				return r.ended(err)
 			}
 		}

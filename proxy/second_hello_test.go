@@ -139,7 +139,7 @@ func TestHelloThatDripsIn(t *testing.T) {
 		up, origin := net.Pipe()
 		g.dialFunc = func(context.Context, *net.Dialer, string, string) (net.Conn, error) { return up, nil }
 		ours, theirs := net.Pipe()
-		start := time.Now()
+		start, helloTimeout := time.Now(), g.bounds().helloTimeout
 		var client sync.WaitGroup
 		client.Go(func() {
 			_, err := io.WriteString(ours, "CONNECT a.example:8443 HTTP/1.1\r\n\r\n\x16\x03\x01\x10\x00\x01")

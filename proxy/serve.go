@@ -10,89 +10,127 @@ import (
 	"syscall"
 	"time"
 
+	"egressd/event"
 	"egressd/policy"
 )
 
-// Implementation constants: what a client may take its time for.
+// Implementation constants: what a client may take its time for. The times for
+// heads and hellos are limits of the policy.
 const (
-	headTimeout   = 15 * time.Second // to say what it wants, in full
-	helloTimeout  = 15 * time.Second // from our "yes" to the end of its ClientHello
 	writeTimeout  = 15 * time.Second // to take an answer of ours
 	lingerTimeout = time.Second      // to take a denial before the connection is gone
 	lingerBytes   = 64 << 10
 
 	acceptBackoffMin = 5 * time.Millisecond
 	acceptBackoffMax = time.Second
+	acceptPatience   = 50 * time.Millisecond // backoff from which on clients are refused rather than left waiting
 )
 
 // Serve runs the explicit doors (CONNECT, absolute-form HTTP, SOCKS4, 4a and 5)
-// on ln until ctx ends or ln fails. It closes ln, and returns only after every
-// goroutine it started has exited.
+// on ln until ctx ends, s drains or ln fails. It closes ln, and returns only
+// after every goroutine it started has exited.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
-	return s.serve(ctx, ln, s.explicit)
+	return s.serve(ctx, &listener{s: s, ln: ln, door: event.DoorHTTP, serve: s.explicit})
 }
 
 // ServeTransparent is Serve for captured TCP: the destination is the
 // connection's original one (SO_ORIGINAL_DST, else its local address).
 func (s *Server) ServeTransparent(ctx context.Context, ln net.Listener) error {
 	own := addrPort(ln.Addr())
-	return s.serve(ctx, ln, func(ctx context.Context, c *conn) { s.captured(ctx, c, own) })
+	return s.serve(ctx, &listener{s: s, ln: ln, door: event.DoorTransparent, serve: func(ctx context.Context, c *conn) {
+		s.captured(ctx, c, own)
+	}})
 }
 
 // ServeFixed is Serve for a listener that stands for one destination.
 func (s *Server) ServeFixed(ctx context.Context, ln net.Listener, h policy.Host, port uint16) error {
-	return s.serve(ctx, ln, func(ctx context.Context, c *conn) { s.fixed(ctx, c, h, port) })
+	return s.serve(ctx, &listener{s: s, ln: ln, door: event.DoorTransparent, serve: func(ctx context.Context, c *conn) {
+		s.fixed(ctx, c, h, port)
+	}})
 }
 
 // listener is one Serve call.
 type listener struct {
 	s     *Server
+	ln    net.Listener
+	door  event.Door // for what happens before a client has said what it wants
 	serve func(context.Context, *conn)
 
-	wg    sync.WaitGroup // one per connection, and the sweeper
-	mu    sync.Mutex
-	conns map[net.Conn]struct{} // nil once shutting down
+	wg       sync.WaitGroup // one per connection, and the sweeper
+	crowd    crowd
+	accepted chan struct{} // closed when nothing more is accepted
 }
 
-func (s *Server) serve(ctx context.Context, ln net.Listener, door func(context.Context, *conn)) error {
+func (s *Server) serve(ctx context.Context, l *listener) error {
 	ctx, cancel := context.WithCancel(ctx)
-	if own := addrPort(ln.Addr()); reachable(ln) {
+	defer cancel()
+	l.accepted = make(chan struct{})
+	if !s.begin(l) {
+		_ = l.ln.Close() // what drained s has closed the others
+		return nil
+	}
+	defer s.end(l)
+	if own := addrPort(l.ln.Addr()); reachable(l.ln) {
 		s.serving.add(own)
 		defer s.serving.remove(own)
 	}
-	s.engine.start()
-	defer s.engine.stop()
-	l := &listener{s: s, serve: door, conns: make(map[net.Conn]struct{})}
-	stop := context.AfterFunc(ctx, func() { _ = ln.Close() }) // ends accept
+	l.crowd.begin()
+	stop := context.AfterFunc(ctx, func() { _ = l.ln.Close() }) // ends accept
 	l.wg.Go(func() { s.sweeper(ctx) })
-	err := l.accept(ctx, ln)
+	err := l.accept(ctx)
+	close(l.accepted)
 	stop()
-	_ = ln.Close() // closed twice when ctx ended: no harm
+	_ = l.ln.Close() // closed twice when ctx ended: no harm
+	if err == nil && ctx.Err() == nil {
+		l.awaitDrain(ctx)
+	}
+	l.crowd.end(stopped)
 	cancel()
-	l.closeAll()
 	l.wg.Wait()
-	s.closeUpstreams() // another Serve of s dials anew
 	return err
 }
 
-// accept takes connections until ctx ends (nil) or ln fails for good.
-func (l *listener) accept(ctx context.Context, ln net.Listener) error {
+// awaitDrain waits until Drain has seen to all connections, or ctx ends.
+func (l *listener) awaitDrain(ctx context.Context) {
+	select {
+	case <-l.s.life.whenDrained():
+	case <-ctx.Done():
+	}
+}
+
+// accept takes connections until ctx ends or s drains (nil), or ln fails for
+// good.
+func (l *listener) accept(ctx context.Context) error {
+	var spare spareFile
+	spare.open()
+	defer spare.close()
 	backoff := acceptBackoffMin
 	for {
-		c, err := ln.Accept()
+		c, err := l.ln.Accept()
 		switch {
 		case ctx.Err() != nil:
 			if err == nil {
 				_ = c.Close()
 			}
 			return nil
+		case err == nil && !spare.open():
+			l.s.drops.add(l.door, dropFiles)
+			reset(c)
 		case err == nil:
 			backoff = acceptBackoffMin
 			l.start(ctx, c)
+		case l.s.life.isDraining():
+			return nil
 		case passing(err):
+			l.s.drops.acceptErrors.Add(1)
 			l.s.log().Warn("accept", "err", err, "retry_in", backoff)
+			if noFiles(err) {
+				l.s.freeFiles()
+			}
 			wait(ctx, backoff)
-			backoff = min(2*backoff, acceptBackoffMax)
+			if backoff = min(2*backoff, acceptBackoffMax); backoff > acceptPatience && noFiles(err) {
+				spare.close() // for the next one: it is told, by a reset
+			}
 		default:
 			return fmt.Errorf("accept: %w", err)
 		}
@@ -121,58 +159,47 @@ func wait(ctx context.Context, d time.Duration) {
 
 // start admits c and serves it in a goroutine of its own.
 func (l *listener) start(ctx context.Context, c net.Conn) {
-	s, client := l.s, peer(c)
-	full, ok := s.admitted.enter(client.Addr(), s.bounds(), s.now())
-	if !ok {
-		reset(c)
-		return
+	s := l.s
+	v := &visit{front: s, conn: c, client: peer(c), door: l.door}
+	refusing := false
+	if v.full = s.admitted.enter(&v.seats[0], v, s.bounds(), s.now()); v.full != "" {
+		if refusing = s.admitted.refuse(); !refusing {
+			s.drops.add(l.door, dropFull)
+			reset(c)
+			return
+		}
 	}
-	if !l.add(c) {
-		s.admitted.leave(client.Addr(), full)
+	ctx, v.cancel = context.WithCancel(ctx)
+	if !l.crowd.enter(v) {
 		_ = c.Close()
+		l.left(v, refusing)
 		return
 	}
-	l.wg.Go(func() { l.handle(ctx, c, client.Addr(), full) })
+	l.wg.Go(func() { l.handle(context.WithValue(ctx, visitKey{}, v), v, refusing) })
 }
 
-func (l *listener) handle(ctx context.Context, c net.Conn, client netip.Addr, full bool) {
-	defer l.s.admitted.leave(client, full)
-	defer l.remove(c)
-	ctx = withApprovals(ctx)
-	if full {
-		ctx = withOverLimit(ctx)
-	}
-	pc := &conn{Conn: c, pool: &l.s.heads}
+func (l *listener) handle(ctx context.Context, v *visit, refusing bool) {
+	s := l.s
+	defer l.left(v, refusing)
+	defer l.crowd.leave(v)
+	pc := &conn{Conn: v.conn, v: v, pool: &s.heads, budget: &s.held}
 	defer pc.release()
+	defer pc.Conn.Close() // doors close it; a second close does no harm
+	defer s.survive(ctx, nil)
+	if s.Route == nil {
+		if _, no := v.join(s); no != nil {
+			return // s has been stopped
+		}
+	}
 	l.serve(ctx, pc)
-	_ = c.Close() // doors close it; a second close does no harm
 }
 
-func (l *listener) add(c net.Conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.conns == nil {
-		return false
+// left gives back what start took.
+func (l *listener) left(v *visit, refusing bool) {
+	if refusing {
+		l.s.admitted.refused()
 	}
-	l.conns[c] = struct{}{}
-	return true
-}
-
-func (l *listener) remove(c net.Conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.conns, c)
-}
-
-// closeAll ends every connection: their goroutines see a read error.
-func (l *listener) closeAll() {
-	l.mu.Lock()
-	conns := l.conns
-	l.conns = nil
-	l.mu.Unlock()
-	for c := range conns {
-		_ = c.Close()
-	}
+	v.leave()
 }
 
 // addrPort reports a as a TCP address, zero when it is none.

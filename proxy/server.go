@@ -70,11 +70,16 @@ type Server struct {
 
 	pool upstreamPool // kept connections to HTTP origins
 
-	flows    atomic.Uint64 // the last flow number given out
+	flows    atomic.Uint64    // the last flow number given out
+	carried  [2]atomic.Uint64 // bytes to origins and from them
+	life     life
 	serving  listening
-	admitted admission
+	admitted admission // of the connections that came in here or are judged here
+	judged   crowd     // the connections that are judged here
 	open     registry
+	drops    drops
 	heads    buffers // for first bytes
+	held     budget  // of first bytes
 	bodies   buffers // for HTTP bodies on their way
 	engine   engine
 

@@ -349,7 +349,8 @@ func TestSlowClients(t *testing.T) {
 				go func() { _, _ = io.Copy(io.Discard, ours) }()
 				c := &conn{Conn: theirs, pool: &g.heads}
 				g.explicit(context.Background(), c)
-				if d := time.Since(start); d < headTimeout || d > headTimeout+helloTimeout+2*lingerTimeout {
+				b := g.bounds()
+				if d := time.Since(start); d < b.headTimeout || d > b.headTimeout+b.helloTimeout+2*lingerTimeout {
 					t.Errorf("took %v", d)
 				}
 				_ = theirs.Close()
@@ -377,7 +378,7 @@ func TestIdleAndDuration(t *testing.T) {
 		after time.Duration
 	}{
 		{"idle", policy.Limits{IdleTimeoutSeconds: 60}, 0, "idle", 60 * time.Second},
-		{"busy", policy.Limits{IdleTimeoutSeconds: 60, MaxDurationSeconds: 300}, 20 * time.Second, "too long", 300 * time.Second},
+		{"busy", policy.Limits{IdleTimeoutSeconds: 60, MaxDurationSeconds: 300}, 20 * time.Second, "open for longer", 300 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

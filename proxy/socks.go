@@ -45,8 +45,9 @@ func socksReply(r policy.Reason) byte {
 	return socksGeneral
 }
 
-// socks5 serves one SOCKS5 connection (RFC 1928). Any user name and password
-// is taken and ignored: the gate knows its clients by where they connect.
+// socks5 serves one SOCKS5 connection (RFC 1928). Where the gate serves several
+// policies, the user name of RFC 1929 is the token; elsewhere any user name and
+// password is taken and ignored.
 func (s *Server) socks5(ctx context.Context, c *conn) {
 	f := s.newSocksFlow(ctx, c, event.DoorSOCKS5)
 	method, ok := f.socks5Greeting()
@@ -59,24 +60,25 @@ func (s *Server) socks5(ctx context.Context, c *conn) {
 	f.socksRequest(wire.Socks5Request, "the SOCKS5 request cannot be read")
 }
 
-// socks5Greeting agrees on a method.
+// socks5Greeting agrees on a method. Who needs to know the client asks for its
+// password where it has one to offer.
 func (f *flow) socks5Greeting() (method byte, ok bool) {
 	for {
-		method, n, st := wire.Socks5Methods(f.c.held())
+		offered, n, st := wire.Socks5Methods(f.c.held())
 		switch st {
 		case wire.Done:
+			var no *refusal
+			method, no = f.socks5Method(offered)
 			f.c.skip(n)
 			if _, err := f.c.Conn.Write([]byte{wire.Socks5Version, method}); err != nil {
 				_ = f.c.Close()
 				return 0, false
 			}
-			if method == wire.MethodNoneFits {
-				f.deny = nil
-				f.report(because(policy.ReasonMalformed), "the SOCKS5 client offers no method that this gate has")
+			if no != nil {
+				f.report(no.d, no.detail)
 				linger(f.c)
-				return 0, false
 			}
-			return method, true
+			return method, no == nil
 		case wire.More:
 			if !f.socksMore() {
 				return 0, false
@@ -89,14 +91,40 @@ func (f *flow) socks5Greeting() (method byte, ok bool) {
 	}
 }
 
+// socks5Method picks one of the methods offered, or says why none fits.
+func (f *flow) socks5Method(offered wire.Methods) (byte, *refusal) {
+	v := visitOf(f.ctx)
+	routed := v != nil && v.front.Route != nil
+	switch {
+	case offered.Password && (routed || !offered.None):
+		return wire.MethodPassword, nil
+	case !offered.None:
+		return wire.MethodNoneFits, refuseFor(policy.ReasonMalformed, "the SOCKS5 client offers no method that this gate has")
+	}
+	if no := f.settle(credentials{}); no != nil {
+		return wire.MethodNoneFits, no
+	}
+	return wire.MethodNone, nil
+}
+
+// socks5Password reads the user name and password and answers them.
 func (f *flow) socks5Password() bool {
 	for {
-		n, st := wire.Socks5Password(f.c.held())
+		user, n, st := wire.Socks5Password(f.c.held())
 		switch st {
 		case wire.Done:
+			no := f.settle(userCredentials(user))
 			f.c.skip(n)
-			_, err := f.c.Conn.Write([]byte{1, 0})
-			return err == nil
+			answer := []byte{1, 0}
+			if no != nil {
+				answer[1] = 1 // RFC 1929 section 2: any other value is a failure
+			}
+			_, err := f.c.Conn.Write(answer)
+			if no != nil {
+				f.report(no.d, no.detail)
+				linger(f.c)
+			}
+			return no == nil && err == nil
 		case wire.More:
 			if !f.socksMore() {
 				return false
@@ -109,7 +137,8 @@ func (f *flow) socks5Password() bool {
 	}
 }
 
-// socks4 serves one SOCKS4 or 4a connection.
+// socks4 serves one SOCKS4 or 4a connection. The user id is the token where the
+// gate serves several policies.
 func (s *Server) socks4(ctx context.Context, c *conn) {
 	f := s.newSocksFlow(ctx, c, event.DoorSOCKS4)
 	f.socksRequest(wire.Socks4Request, "the SOCKS4 request cannot be read")
@@ -137,17 +166,31 @@ func (f *flow) socksRequest(parse func([]byte) (wire.Socks, int, wire.State), un
 
 // socksMore reads on; false: it has refused and closed.
 func (f *flow) socksMore() bool {
-	err := f.c.more(socksMessageMax)
+	err := f.c.more(min(socksMessageMax, f.s.bounds().headBytes))
 	if err == nil {
 		return true
 	}
-	f.report(because(readReason(err)), "the SOCKS request does not end")
+	reason, detail := f.readReason(err, policy.ReasonMalformed)
+	if detail == "" {
+		detail = "the SOCKS request does not end"
+	}
+	f.report(because(reason), detail)
 	_ = f.c.Close()
 	return false
 }
 
 // socks runs the flow that r asks for.
 func (f *flow) socks(r wire.Socks) {
+	if f.sc.door == event.DoorSOCKS4 {
+		cr := credentials{}
+		if r.User != "" {
+			cr = userCredentials(r.User)
+		}
+		if no := f.settle(cr); no != nil {
+			f.refuse(no.d, no.detail)
+			return
+		}
+	}
 	f.req.Port = r.Port
 	var err error
 	if r.Addr.IsValid() {
@@ -168,7 +211,7 @@ func (f *flow) socks(r wire.Socks) {
 }
 
 func (s *Server) newSocksFlow(ctx context.Context, c *conn, door event.Door) *flow {
-	f := &flow{s: s, ctx: ctx, c: c, sc: scope{door: door, flow: s.newFlow(), client: peer(c)}}
+	f := s.newFlow(ctx, c, door)
 	f.accept = func() error { return f.socksAnswer(0) }
 	f.deny = func(d policy.Decision, _ string) { _ = f.socksAnswer(socksReply(d.Reason)) }
 	return f

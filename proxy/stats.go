@@ -5,24 +5,24 @@ type Stats struct {
 	Connections int // client connections that are judged here, now
 	Flows       int // flows that were allowed and go on, now
 
-	BytesOut, BytesIn uint64 // client to origin and back, total
-	Dropped           uint64 // connections that could not even be told why not, total
+	BytesOut, BytesIn uint64 // to origins and from them, total
+	Dropped           uint64 // connections that ended without a word, for want of room; total
 	AcceptErrors      uint64 // total
 }
 
-// Stats reports how s stands. Safe for concurrent use.
+// Stats reports how s stands. What a listener cannot let in is counted where
+// the listener is, what a client is told and its flows where they are judged.
+// Safe for concurrent use.
 func (s *Server) Stats() Stats {
-	return Stats{Connections: s.admitted.connections(), Flows: s.open.size()}
+	return Stats{
+		Connections: s.judged.size(), Flows: s.open.size(),
+		BytesOut: s.carried[out].Load(), BytesIn: s.carried[in].Load(),
+		Dropped: s.drops.total.Load(), AcceptErrors: s.drops.acceptErrors.Load(),
+	}
 }
 
-func (a *admission) connections() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.total
-}
-
-func (g *registry) size() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.flows)
-}
+// The directions of Server.carried.
+const (
+	out = iota // client to origin
+	in
+)

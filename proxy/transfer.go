@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
 )
 
 // Implementation constants of the relay.
@@ -23,24 +22,6 @@ var errStopped = errors.New("stopped")
 type engine struct {
 	bufs  buffers
 	pipes pipes
-
-	mu    sync.Mutex
-	users int // Serve calls under way
-}
-
-// start and stop bracket a Serve call: the last stop closes the pipes.
-func (e *engine) start() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.users++
-}
-
-func (e *engine) stop() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.users--; e.users == 0 {
-		e.pipes.drain()
-	}
 }
 
 // transfer carries src to dst until src ends (nil) or either fails. count is

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"net"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -27,14 +28,18 @@ func (s *Server) captured(ctx context.Context, c *conn, own netip.AddrPort) {
 	}
 	f.sc.addr = dst
 	f.req = policy.Request{Host: policy.HostFromAddr(dst.Addr()), Port: dst.Port()}
+	if no := f.settle(credentials{}); no != nil {
+		f.refuseCaptured(no.d, no.detail)
+		return
+	}
 	if dst == own || own.Addr().IsUnspecified() && dst.Port() == own.Port() && dst.Addr().IsLoopback() {
 		f.refuse(because(policy.ReasonLoop), "")
 		return
 	}
-	if s.Names != nil {
-		switch name, known, synthetic := s.Names.NameOf(dst.Addr()); {
+	if f.s.Names != nil {
+		switch name, known, synthetic := f.s.Names.NameOf(dst.Addr()); {
 		case synthetic && !known:
-			f.refuseCaptured(because(policy.ReasonIPProhibited))
+			f.refuseCaptured(because(policy.ReasonIPProhibited), "")
 			return
 		case synthetic:
 			f.req.Host = name
@@ -49,11 +54,15 @@ func (s *Server) captured(ctx context.Context, c *conn, own netip.AddrPort) {
 func (s *Server) fixed(ctx context.Context, c *conn, h policy.Host, port uint16) {
 	f := s.newCapturedFlow(ctx, c)
 	f.req.Host, f.req.Port = h, port
+	if no := f.settle(credentials{}); no != nil {
+		f.refuseCaptured(no.d, no.detail)
+		return
+	}
 	f.named()
 }
 
 func (s *Server) newCapturedFlow(ctx context.Context, c *conn) *flow {
-	return &flow{s: s, ctx: ctx, c: c, sc: scope{door: event.DoorTransparent, flow: s.newFlow(), client: peer(c)}}
+	return s.newFlow(ctx, c, event.DoorTransparent)
 }
 
 // destination reports where the client meant to connect to.
@@ -69,7 +78,7 @@ func (s *Server) destination(c net.Conn) (netip.AddrPort, error) {
 // named serves a connection whose destination is settled before its first
 // byte.
 func (f *flow) named() {
-	if f.req.Port == portHTTP && !overLimit(f.ctx) {
+	if f.req.Port == portHTTP && visitOf(f.ctx).over() == "" {
 		// Denied or not, the requests are answered in HTTP, each with its own
 		// event (and question to the person); but where the rule carries any
 		// protocol it is not HTTP's.
@@ -85,7 +94,7 @@ func (f *flow) named() {
 	}
 	d := f.s.judge(f.ctx, f.req)
 	if !d.Allowed() {
-		f.refuseCaptured(d)
+		f.refuseCaptured(d, "")
 		return
 	}
 	f.allowed(d)
@@ -103,7 +112,7 @@ func (f *flow) literal() {
 	case byRule:
 		f.allowed(d)
 	case !d.Audit && !notListed(d) && d.Reason != policy.ReasonIPProhibited:
-		f.refuseCaptured(d) // a deny rule, overload, no policy: no name helps
+		f.refuseCaptured(d, "") // a deny rule, overload, no policy: no name helps
 	case f.req.Port == portHTTPS:
 		f.literalTLS(false)
 	case f.req.Port == portHTTP:
@@ -115,7 +124,7 @@ func (f *flow) literal() {
 			f.allowed(d)
 			return
 		}
-		f.refuseCaptured(d)
+		f.refuseCaptured(d, "")
 	}
 }
 
@@ -141,16 +150,27 @@ func (f *flow) literalTLS(addrAllowed bool) {
 
 // refuseCaptured denies a captured connection. A TLS client on port 443 gets
 // an alert, for which its hello must be read first; others a reset at once.
-func (f *flow) refuseCaptured(d policy.Decision) {
+func (f *flow) refuseCaptured(d policy.Decision, detail string) {
 	if f.req.Port == portHTTP {
-		f.deny = func(d policy.Decision, detail string) { f.s.denyHTTP(f.c.Conn, f.req, d, detail) }
-		f.refuse(d, "")
+		f.deny = f.denyCaptured
+		f.refuse(d, detail)
 		return
 	}
 	if f.req.Port == portHTTPS {
-		_ = f.c.SetDeadline(time.Now().Add(helloTimeout))
-		h, st, _ := readHello(f.c) // whatever came: the answer is no
+		b := f.s.bounds()
+		_ = f.c.SetDeadline(time.Now().Add(b.helloTimeout))
+		h, st, _ := readHello(f.c, b.helloBytes) // whatever came: the answer is no
 		f.hello(h, st)
 	}
-	f.refuse(d, "")
+	f.refuse(d, detail)
+}
+
+// denyCaptured answers a client that does not know that there is a proxy: it
+// cannot be asked for credentials.
+func (f *flow) denyCaptured(d policy.Decision, detail string) {
+	den := denial{req: f.req, dec: d, detail: detail, close: true}
+	if d.Reason == policy.ReasonNotAuthenticated {
+		den.status = http.StatusForbidden
+	}
+	den.send(f.c.Conn)
 }

@@ -58,6 +58,11 @@ type Conn struct {
 	// means no bound.
 	IdleTimeout time.Duration
 
+	// Grow is told by how many bytes the buffer for heads is about to grow over
+	// its first 4 KiB, negative when it shrinks again. False refuses the head
+	// with 503. Nil: HeadBytes is the only bound. Release gives back the rest.
+	Grow func(by int) bool
+
 	// EndGrace is how long a client that has ended its sending half is taken to
 	// wait for its response. Zero: not at all. NewConn sets DefaultEndGrace.
 	EndGrace time.Duration
@@ -72,6 +77,7 @@ type Conn struct {
 	scan   int    // where to go on looking for the end of the head
 	blank  bool   // the empty line before this request has been skipped
 	err    error  // of the last read from Conn, sticky
+	grown  int    // what Grow was told of base
 
 	stateMu sync.Mutex // guards what follows
 	queue   []Request  // delivered, not yet taken by Next
@@ -282,6 +288,10 @@ func (c *Conn) advanceHead() error {
 	c.startHeadClock()
 	err := c.fill()
 	c.restoreDeadline()
+	if err == errNoRoom { //nolint:errorlint // our own
+		c.refuse(&Error{Status: 503, Detail: "unfinished requests hold all the memory that is set aside for them"})
+		return nil
+	}
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && !c.aborted() {
 		c.refuse(&Error{Status: 408, Detail: "the request head did not arrive in time"})
 		return nil
@@ -322,12 +332,11 @@ func (c *Conn) fill() error {
 		return c.ended(c.err)
 	}
 	if len(c.buf) == 0 {
+		c.shrink()
 		c.buf = c.base[:0]
 	}
-	if cap(c.buf)-len(c.buf) < firstBuffer/4 {
-		grown := make([]byte, len(c.buf), max(firstBuffer, 2*len(c.buf)))
-		copy(grown, c.buf)
-		c.base, c.buf = grown, grown
+	if cap(c.buf)-len(c.buf) < firstBuffer/4 && !c.grow() {
+		return errNoRoom
 	}
 	n, err := c.Conn.Read(c.buf[len(c.buf):cap(c.buf)])
 	c.buf = c.buf[:len(c.buf)+n]
@@ -341,6 +350,46 @@ func (c *Conn) fill() error {
 		c.err = err
 	}
 	return c.ended(err)
+}
+
+// errNoRoom says that Grow said no.
+var errNoRoom = errors.New("no room for a longer head")
+
+// grow makes a larger buffer; false: it may not.
+func (c *Conn) grow() bool {
+	size := max(firstBuffer, 2*len(c.buf))
+	if by := size - firstBuffer - c.grown; by != 0 && c.Grow != nil {
+		if !c.Grow(by) {
+			return false
+		}
+		c.grown += by
+	}
+	base := make([]byte, size)
+	c.base, c.buf = base, base[:copy(base, c.buf)]
+	return true
+}
+
+// shrink drops a buffer that a long head has made large: a connection may stay
+// open for long after it. The buffer is empty.
+func (c *Conn) shrink() {
+	if len(c.base) > firstBuffer {
+		c.base = nil
+		c.giveBack()
+	}
+}
+
+func (c *Conn) giveBack() {
+	if c.grown > 0 {
+		c.Grow(-c.grown)
+		c.grown = 0
+	}
+}
+
+// Release tells Grow that the connection is done. Nobody may read any more.
+func (c *Conn) Release() {
+	c.readMu.Lock()
+	defer c.readMu.Unlock()
+	c.giveBack()
 }
 
 // ended is err as the server may know it now.

@@ -17,11 +17,13 @@ type fields struct {
 	upgrade              bool
 	expect               bool
 	expectationSupported bool
+	proxyAuth            string
+	proxyAuths           int
 }
 
 func (f *fields) add(name, value []byte) *Error {
 	switch len(name) {
-	case 4, 6, 7, 10, 14, 17: // the lengths of the names below
+	case 4, 6, 7, 10, 14, 17, 19: // the lengths of the names below
 	default:
 		return nil
 	}
@@ -48,6 +50,9 @@ func (f *fields) add(name, value []byte) *Error {
 		f.expectationSupported = strings.EqualFold(string(value), "100-continue")
 	case "trailer":
 		return checkTrailerNames(value)
+	case "proxy-authorization":
+		f.proxyAuths++
+		f.proxyAuth = string(value)
 	}
 	return nil
 }
@@ -56,7 +61,10 @@ func (f *fields) add(name, value []byte) *Error {
 // body (RFC 9112 section 6.3).
 func (r *Request) settle(f *fields) *Error {
 	r.Host, r.HasHost = f.host, f.hosts > 0
+	r.ProxyAuth, r.HasProxyAuth = f.proxyAuth, f.proxyAuths > 0
 	switch {
+	case f.proxyAuths > 1:
+		return malformed("there is more than one Proxy-Authorization")
 	case f.hosts > 1:
 		return malformed("there is more than one Host")
 	case f.hosts == 0 && r.Minor == 1 && r.Method != "CONNECT": // there it is left out by many, as the CONNECT door knows

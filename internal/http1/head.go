@@ -35,6 +35,9 @@ type Request struct {
 	Host    string // the Host field's value
 	HasHost bool
 
+	ProxyAuth    string // the Proxy-Authorization field's value
+	HasProxyAuth bool
+
 	Upgrade   bool   // Connection lists upgrade and there is an Upgrade field
 	HeadBytes int    // length of the head, the empty line included
 	Head      []byte // the head itself; kept for CONNECT alone
@@ -48,7 +51,7 @@ type Request struct {
 
 // Error is a request that cannot be read in one way only.
 type Error struct {
-	// Status is the HTTP status that fits best: 400, 408, 417 or 431.
+	// Status is the HTTP status that fits best: 400, 408, 417, 431 or 503.
 	Status int
 	Detail string // one line, no bytes of the client
 }

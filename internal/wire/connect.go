@@ -12,6 +12,9 @@ type Connect struct {
 	Host      string // the Host header as sent
 	HasHost   bool
 	Minor     int // HTTP/1.Minor
+
+	ProxyAuth    string // the Proxy-Authorization header as sent
+	HasProxyAuth bool
 }
 
 var (
@@ -127,6 +130,11 @@ func (c *Connect) header(line []byte) error {
 			return bad("two Host headers")
 		}
 		c.HasHost, c.Host = true, string(value)
+	case is(name, "proxy-authorization"):
+		if c.HasProxyAuth {
+			return bad("two Proxy-Authorization headers")
+		}
+		c.HasProxyAuth, c.ProxyAuth = true, string(value)
 	case is(name, "transfer-encoding"):
 		return bad("CONNECT has no content: Transfer-Encoding")
 	case is(name, "content-length"):

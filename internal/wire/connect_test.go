@@ -13,12 +13,17 @@ func TestParseConnect(t *testing.T) {
 		want Connect
 		ok   bool
 	}{
-		{"plain", "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n", Connect{"a.example:443", "a.example:443", true, 1}, true},
-		{"HTTP/1.0 without Host", "CONNECT a.example:443 HTTP/1.0\r\n\r\n", Connect{"a.example:443", "", false, 0}, true},
-		{"HTTP/1.1 without Host", "CONNECT a.example:443 HTTP/1.1\r\n\r\n", Connect{"a.example:443", "", false, 1}, true},
-		{"other headers", "CONNECT a:1 HTTP/1.1\r\nhOST:a:1\r\nProxy-Authorization: Basic Zm9vOmJhcg==\r\nUser-Agent: x y\t\r\nContent-Length: 0\r\n\r\n", Connect{"a:1", "a:1", true, 1}, true},
-		{"high bytes in a value", "CONNECT a:1 HTTP/1.1\r\nX: \xff\r\n\r\n", Connect{"a:1", "", false, 1}, true},
+		{"plain", "CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n", Connect{Authority: "a.example:443", Host: "a.example:443", HasHost: true, Minor: 1}, true},
+		{"HTTP/1.0 without Host", "CONNECT a.example:443 HTTP/1.0\r\n\r\n", Connect{Authority: "a.example:443", Host: "", HasHost: false, Minor: 0}, true},
+		{"HTTP/1.1 without Host", "CONNECT a.example:443 HTTP/1.1\r\n\r\n", Connect{Authority: "a.example:443", Host: "", HasHost: false, Minor: 1}, true},
+		{"other headers", "CONNECT a:1 HTTP/1.1\r\nhOST:a:1\r\nProxy-Authorization: Basic Zm9vOmJhcg==\r\nUser-Agent: x y\t\r\nContent-Length: 0\r\n\r\n", Connect{
+			Authority: "a:1", Host: "a:1", HasHost: true, Minor: 1, HasProxyAuth: true, ProxyAuth: "Basic Zm9vOmJhcg==",
+		}, true},
+		{"high bytes in a value", "CONNECT a:1 HTTP/1.1\r\nX: \xff\r\n\r\n", Connect{Authority: "a:1", Host: "", HasHost: false, Minor: 1}, true},
 
+		{"empty credentials", "CONNECT a:1 HTTP/1.1\r\nproxy-authorization:\r\n\r\n", Connect{Authority: "a:1", Minor: 1, HasProxyAuth: true}, true},
+
+		{"two credentials", "CONNECT a:1 HTTP/1.1\r\nProxy-Authorization: a\r\nProxy-Authorization: a\r\n\r\n", Connect{}, false},
 		{"two Hosts", "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\nHost: a:1\r\n\r\n", Connect{}, false},
 		{"Transfer-Encoding", "CONNECT a:1 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", Connect{}, false},
 		{"Content-Length", "CONNECT a:1 HTTP/1.1\r\nContent-Length: 5\r\n\r\n", Connect{}, false},

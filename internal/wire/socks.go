@@ -11,6 +11,7 @@ type Socks struct {
 	Name    string     // the destination's name as sent, "" when Addr is set
 	Addr    netip.Addr // the destination's address, zero when Name is set
 	Port    uint16
+	User    string // the user id of SOCKS4, "" in SOCKS5
 }
 
 // SOCKS protocol bytes (RFC 1928 sections 3 to 6, RFC 1929, SOCKS 4A memo).
@@ -30,50 +31,50 @@ const (
 	socks5HeaderSize = 4
 )
 
-// Socks5Methods reads the greeting that b starts with and picks a method:
-// none where the client offers it, else a password (which nothing checks).
-func Socks5Methods(b []byte) (method byte, n int, st State) {
+// Methods are the authentication methods of RFC 1928 section 3 that a client
+// offers and this gate has.
+type Methods struct{ None, Password bool }
+
+// Socks5Methods reads the greeting that b starts with.
+func Socks5Methods(b []byte) (m Methods, n int, st State) {
 	if len(b) > 0 && b[0] != Socks5Version {
-		return 0, 0, Other
+		return m, 0, Other
 	}
 	if len(b) < 2 {
-		return 0, 0, More
+		return m, 0, More
 	}
 	if b[1] == 0 {
-		return 0, 0, Bad
+		return m, 0, Bad
 	}
 	n = 2 + int(b[1])
 	if len(b) < n {
-		return 0, 0, More
+		return m, 0, More
 	}
-	methods := b[2:n]
-	switch {
-	case bytes.IndexByte(methods, MethodNone) >= 0:
-		return MethodNone, n, Done
-	case bytes.IndexByte(methods, MethodPassword) >= 0:
-		return MethodPassword, n, Done
-	}
-	return MethodNoneFits, n, Done
+	m.None = bytes.IndexByte(b[2:n], MethodNone) >= 0
+	m.Password = bytes.IndexByte(b[2:n], MethodPassword) >= 0
+	return m, n, Done
 }
 
-// Socks5Password finds the end of the user name and password that b starts
-// with (RFC 1929). They are not looked at.
-func Socks5Password(b []byte) (n int, st State) {
+// Socks5Password reads the user name and password that b starts with (RFC
+// 1929). The password is not looked at. user may be empty, which the RFC does
+// not allow.
+func Socks5Password(b []byte) (user string, n int, st State) {
 	if len(b) > 0 && b[0] != passwordVersion {
-		return 0, Bad
+		return "", 0, Bad
 	}
 	if len(b) < 2 {
-		return 0, More
+		return "", 0, More
 	}
 	n = 2 + int(b[1])
 	if len(b) < n+1 {
-		return 0, More
+		return "", 0, More
 	}
+	user = string(b[2:n])
 	n += 1 + int(b[n])
 	if len(b) < n {
-		return 0, More
+		return "", 0, More
 	}
-	return n, Done
+	return user, n, Done
 }
 
 // Socks5Request reads the request that b starts with.
@@ -122,8 +123,7 @@ func Socks5Request(b []byte) (r Socks, n int, st State) {
 	return r, n, Done
 }
 
-// Socks4Request reads the SOCKS4 or 4a request that b starts with. The user id
-// is not looked at.
+// Socks4Request reads the SOCKS4 or 4a request that b starts with.
 func Socks4Request(b []byte) (r Socks, n int, st State) {
 	if len(b) > 0 && b[0] != Socks4Version {
 		return r, 0, Other
@@ -134,10 +134,11 @@ func Socks4Request(b []byte) (r Socks, n int, st State) {
 	r.Command = b[1]
 	r.Port = uint16(b[2])<<8 | uint16(b[3])
 	addr := netip.AddrFrom4([4]byte(b[4:8]))
-	_, n, st = cString(b, 8, socks4UserMax)
+	user, n, st := cString(b, 8, socks4UserMax)
 	if st != Done {
 		return r, 0, st
 	}
+	r.User = string(user)
 	// 4a: 0.0.0.x with x not zero says that a name follows.
 	if !(b[4] == 0 && b[5] == 0 && b[6] == 0 && b[7] != 0) {
 		r.Addr = addr

@@ -13,11 +13,11 @@ func TestSocks5Request(t *testing.T) {
 		want Socks
 		st   State
 	}{
-		{"name", "\x05\x01\x00\x03\x09a.example\x01\xbb", Socks{SocksConnect, "a.example", netip.Addr{}, 443}, Done},
-		{"IPv4", "\x05\x01\x00\x01\x0a\x00\x00\x01\x00\x50", Socks{SocksConnect, "", netip.MustParseAddr("10.0.0.1"), 80}, Done},
-		{"IPv6", "\x05\x01\x00\x04" + strings.Repeat("\x00", 15) + "\x01\x00\x50", Socks{SocksConnect, "", netip.MustParseAddr("::1"), 80}, Done},
-		{"an address spelled in the name", "\x05\x01\x00\x03\x0810.0.0.1\x00\x50", Socks{SocksConnect, "10.0.0.1", netip.Addr{}, 80}, Done},
-		{"BIND", "\x05\x02\x00\x01\x0a\x00\x00\x01\x00\x50", Socks{2, "", netip.MustParseAddr("10.0.0.1"), 80}, Done},
+		{"name", "\x05\x01\x00\x03\x09a.example\x01\xbb", Socks{Command: SocksConnect, Name: "a.example", Port: 443}, Done},
+		{"IPv4", "\x05\x01\x00\x01\x0a\x00\x00\x01\x00\x50", Socks{Command: SocksConnect, Addr: netip.MustParseAddr("10.0.0.1"), Port: 80}, Done},
+		{"IPv6", "\x05\x01\x00\x04" + strings.Repeat("\x00", 15) + "\x01\x00\x50", Socks{Command: SocksConnect, Addr: netip.MustParseAddr("::1"), Port: 80}, Done},
+		{"an address spelled in the name", "\x05\x01\x00\x03\x0810.0.0.1\x00\x50", Socks{Command: SocksConnect, Name: "10.0.0.1", Port: 80}, Done},
+		{"BIND", "\x05\x02\x00\x01\x0a\x00\x00\x01\x00\x50", Socks{Command: 2, Addr: netip.MustParseAddr("10.0.0.1"), Port: 80}, Done},
 		{"NUL in the name", "\x05\x01\x00\x03\x06a\x00evil\x00\x50", Socks{}, Bad},
 		{"space in the name", "\x05\x01\x00\x03\x02a \x00\x50", Socks{}, Bad},
 		{"empty name", "\x05\x01\x00\x03\x00\x00\x50", Socks{}, Bad},
@@ -48,9 +48,9 @@ func TestSocks4Request(t *testing.T) {
 		want Socks
 		st   State
 	}{
-		{"IPv4", "\x04\x01\x01\xbb\x0a\x00\x00\x01user\x00", Socks{SocksConnect, "", netip.MustParseAddr("10.0.0.1"), 443}, Done},
-		{"4a", "\x04\x01\x01\xbb\x00\x00\x00\x01\x00a.example\x00", Socks{SocksConnect, "a.example", netip.Addr{}, 443}, Done},
-		{"0.0.0.0 is no 4a", "\x04\x01\x01\xbb\x00\x00\x00\x00\x00", Socks{SocksConnect, "", netip.MustParseAddr("0.0.0.0"), 443}, Done},
+		{"IPv4", "\x04\x01\x01\xbb\x0a\x00\x00\x01user\x00", Socks{Command: SocksConnect, Addr: netip.MustParseAddr("10.0.0.1"), Port: 443, User: "user"}, Done},
+		{"4a", "\x04\x01\x01\xbb\x00\x00\x00\x01\x00a.example\x00", Socks{Command: SocksConnect, Name: "a.example", Port: 443}, Done},
+		{"0.0.0.0 is no 4a", "\x04\x01\x01\xbb\x00\x00\x00\x00\x00", Socks{Command: SocksConnect, Addr: netip.MustParseAddr("0.0.0.0"), Port: 443}, Done},
 		{"4a without a name", "\x04\x01\x01\xbb\x00\x00\x00\x01\x00\x00", Socks{}, Bad},
 		{"4a, control byte", "\x04\x01\x01\xbb\x00\x00\x00\x01\x00a\n\x00", Socks{}, Bad},
 		{"no end of the user", "\x04\x01\x01\xbb\x0a\x00\x00\x01" + strings.Repeat("u", 300), Socks{}, Bad},
@@ -70,41 +70,43 @@ func TestSocks4Request(t *testing.T) {
 
 func TestSocks5Methods(t *testing.T) {
 	tests := []struct {
-		in     string
-		method byte
-		n      int
-		st     State
+		in   string
+		want Methods
+		n    int
+		st   State
 	}{
-		{"\x05\x01\x00", MethodNone, 3, Done},
-		{"\x05\x02\x02\x00", MethodNone, 4, Done},
-		{"\x05\x01\x02", MethodPassword, 3, Done},
-		{"\x05\x01\x01", MethodNoneFits, 3, Done},
-		{"\x05\x00", 0, 0, Bad},
-		{"\x05\x02\x02", 0, 0, More},
-		{"\x04\x01", 0, 0, Other},
+		{"\x05\x01\x00", Methods{None: true}, 3, Done},
+		{"\x05\x02\x02\x00", Methods{None: true, Password: true}, 4, Done},
+		{"\x05\x01\x02", Methods{Password: true}, 3, Done},
+		{"\x05\x01\x01", Methods{}, 3, Done},
+		{"\x05\x00", Methods{}, 0, Bad},
+		{"\x05\x02\x02", Methods{}, 0, More},
+		{"\x04\x01", Methods{}, 0, Other},
 	}
 	for _, tt := range tests {
-		if m, n, st := Socks5Methods([]byte(tt.in)); m != tt.method || n != tt.n || st != tt.st {
-			t.Errorf("%q: %d, %d, state %d", tt.in, m, n, st)
+		if m, n, st := Socks5Methods([]byte(tt.in)); m != tt.want || n != tt.n || st != tt.st {
+			t.Errorf("%q: %+v, %d, state %d", tt.in, m, n, st)
 		}
 	}
 }
 
 func TestSocks5Password(t *testing.T) {
 	tests := []struct {
-		in string
-		n  int
-		st State
+		in   string
+		user string
+		n    int
+		st   State
 	}{
-		{"\x01\x01u\x01p", 5, Done},
-		{"\x01\x00\x00", 3, Done},
-		{"\x01\x01u\x01", 0, More},
-		{"\x01\x01", 0, More},
-		{"\x02\x01u\x01p", 0, Bad},
+		{"\x01\x01u\x01p", "u", 5, Done},
+		{"\x01\x02u:\x00", "u:", 5, Done},
+		{"\x01\x00\x00", "", 3, Done},
+		{"\x01\x01u\x01", "", 0, More},
+		{"\x01\x01", "", 0, More},
+		{"\x02\x01u\x01p", "", 0, Bad},
 	}
 	for _, tt := range tests {
-		if n, st := Socks5Password([]byte(tt.in)); st != tt.st || st == Done && n != tt.n {
-			t.Errorf("%q: %d, state %d", tt.in, n, st)
+		if user, n, st := Socks5Password([]byte(tt.in)); st != tt.st || st == Done && (n != tt.n || user != tt.user) {
+			t.Errorf("%q: %q, %d, state %d", tt.in, user, n, st)
 		}
 	}
 }
@@ -133,7 +135,7 @@ func FuzzSocks(f *testing.F) {
 		if _, n, st := Socks5Methods(b); st == Done && n > len(b) {
 			t.Fatal(n)
 		}
-		if n, st := Socks5Password(b); st == Done && n > len(b) {
+		if _, n, st := Socks5Password(b); st == Done && n > len(b) {
 			t.Fatal(n)
 		}
 	})
