@@ -1,0 +1,424 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net/http/httptest"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"egressd/event"
+	"egressd/policy"
+)
+
+func compiled(t *testing.T, text string) *policy.Policy {
+	t.Helper()
+	doc, err := policy.ParseFile("p.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := policy.Compile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func emit(t *testing.T, s event.Sink, events ...event.Event) {
+	t.Helper()
+	for _, e := range events {
+		if err := s.Emit(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func decision(door event.Door, word string, reason policy.Reason) event.Event {
+	return event.Event{Type: event.NetworkConnected, Door: door, Decision: word, Reason: reason.String(), Host: "client.chose.example"}
+}
+
+// scrape reports what a scraper sees.
+func scrape(t *testing.T, m *Metrics) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if w.Code != 200 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+// has checks that each line is in text, once.
+func has(t *testing.T, text string, lines ...string) {
+	t.Helper()
+	all := strings.Split(text, "\n")
+	for _, want := range lines {
+		n := 0
+		for _, line := range all {
+			if line == want {
+				n++
+			}
+		}
+		if n != 1 {
+			name, _, _ := strings.Cut(want, "{")
+			var near []string
+			for _, line := range all {
+				if strings.HasPrefix(line, name) {
+					near = append(near, line)
+				}
+			}
+			t.Errorf("%d lines are %s; near it:\n%s", n, want, strings.Join(near, "\n"))
+		}
+	}
+}
+
+// full makes metrics in which every series of ours exists.
+func full(t *testing.T) *Metrics {
+	t.Helper()
+	m := New("v1.2.3")
+	s := m.Sink("default")
+	emit(t, s,
+		decision(event.DoorConnect, event.Allowed, policy.ReasonAllowed),
+		decision(event.DoorConnect, event.Allowed, policy.ReasonAllowed),
+		decision(event.DoorSOCKS5, event.Blocked, policy.ReasonHostNotListed),
+		event.Event{Type: event.DNSQuery, Door: event.DoorDNS, Decision: event.Blocked, Reason: policy.ReasonHostNotListed.String(), RCode: "NXDOMAIN"},
+		event.Event{Type: event.NetworkClosed, Door: event.DoorConnect, DurationMS: 1500, BytesIn: 10},
+		event.Event{Type: event.SessionOpened}, event.Event{Type: event.SessionRefused}, event.Event{Type: event.SessionClosed},
+		event.Event{Type: event.RunCompleted},
+	)
+	m.Gate("default", func() Stats {
+		return Stats{Connections: 3, Flows: 2, BytesOut: 100, BytesIn: 1 << 40, Dropped: 5, AcceptErrors: 6}
+	})
+	m.PolicyLoaded("default", compiled(t, "allow:\n  - a.example.com\n  - b.example.com\ndeny:\n  - c.example.com\nlimits:\n  connections: 10\n"), time.Unix(1700000000, 0))
+	m.TokensLoaded(4, nil)
+	audited := m.Audit(event.DiscardForTest{})
+	emit(t, audited, event.Event{})
+	m.Probe(Probes{Ready: func() error { return nil }, Sessions: func() int { return 7 }})
+	return m
+}
+
+func TestScrape(t *testing.T) {
+	text := scrape(t, full(t))
+	has(t, text,
+		`egressd_decisions_total{door="connect",policy="default",reason="allowed",verdict="allowed"} 2`,
+		`egressd_decisions_total{door="socks5",policy="default",reason="host_not_listed",verdict="blocked"} 1`,
+		`egressd_decisions_total{door="dns",policy="default",reason="host_not_listed",verdict="blocked"} 1`,
+		`egressd_dns_queries_total{policy="default",rcode="NXDOMAIN"} 1`,
+		`egressd_flow_duration_seconds_count{policy="default"} 1`,
+		`egressd_flow_duration_seconds_sum{policy="default"} 1.5`,
+		`egressd_flow_duration_seconds_bucket{policy="default",le="1"} 0`,
+		`egressd_flow_duration_seconds_bucket{policy="default",le="5"} 1`,
+		`egressd_sessions_total{policy="default",result="opened"} 1`,
+		`egressd_sessions_total{policy="default",result="refused"} 1`,
+		`egressd_sessions_total{policy="default",result="closed"} 1`,
+		`egressd_open_connections{policy="default"} 3`,
+		`egressd_open_flows{policy="default"} 2`,
+		`egressd_flow_bytes_total{direction="out",policy="default"} 100`,
+		`egressd_flow_bytes_total{direction="in",policy="default"} 1.099511627776e+12`,
+		`egressd_dropped_connections_total{policy="default"} 5`,
+		`egressd_accept_errors_total{policy="default"} 6`,
+		`egressd_policy_loads_total{policy="default",result="loaded"} 1`,
+		`egressd_policy_loads_total{policy="default",result="rejected"} 0`,
+		`egressd_policy_last_load_successful{policy="default"} 1`,
+		`egressd_policy_last_load_success_timestamp_seconds{policy="default"} 1.7e+09`,
+		`egressd_policy_rules{action="allow",policy="default"} 2`,
+		`egressd_policy_rules{action="deny",policy="default"} 1`,
+		`egressd_policy_limit{limit="connections",policy="default"} 10`,
+		`egressd_policy_limit{limit="connections_per_client",policy="default"} 10`,
+		`egressd_policy_limit{limit="idle_timeout_seconds",policy="default"} 3600`,
+		`egressd_tokens 4`,
+		`egressd_tokens_loads_total{result="loaded"} 1`,
+		`egressd_events_written_total 1`,
+		`egressd_events_failed_total 0`,
+		`egressd_ready 1`,
+		`egressd_open_sessions 7`,
+	)
+	for _, want := range []string{`egressd_build_info{goversion="go`, `version="v1.2.3"} 1`, "\ngo_goroutines ", "\nprocess_open_fds ", "\nprocess_max_fds ", `egressd_policy_info{digest="sha256:`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if strings.Contains(text, "client.chose") {
+		t.Error("what a client chose is in the metrics")
+	}
+}
+
+// Names, types and units follow Prometheus' conventions.
+func TestLint(t *testing.T) {
+	problems, err := testutil.GatherAndLint(full(t).reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+// A fresh daemon can be scraped, and is not ready.
+func TestEmpty(t *testing.T) {
+	text := scrape(t, New(""))
+	has(t, text, "egressd_ready 0", "egressd_open_sessions 0", "egressd_events_failed_total 0")
+	if !strings.Contains(text, `version="unknown"`) {
+		t.Error("no version")
+	}
+}
+
+// However odd the events of a client are, they make no series but "other".
+func TestCardinality(t *testing.T) {
+	m := New("v")
+	s := m.Sink("default")
+	for i := range 5000 {
+		x := strconv.Itoa(i)
+		emit(t, s,
+			event.Event{Type: event.NetworkConnected, Door: event.Door(x), Decision: x, Reason: x, Host: x, Path: x, Method: x, Server: x, Rule: x, Client: x, Policy: x, Session: x},
+			event.Event{Type: event.DNSQuery, Door: event.DoorDNS, Decision: event.Blocked, RCode: x, QType: x, Reason: "host_not_listed"},
+			event.Event{Type: event.NetworkClosed, Door: event.Door(x), Session: x, DurationMS: int64(i)},
+			event.Event{Type: event.Type(x)},
+		)
+	}
+	has(t, scrape(t, m),
+		`egressd_decisions_total{door="other",policy="default",reason="other",verdict="blocked"} 5000`,
+		`egressd_decisions_total{door="dns",policy="default",reason="host_not_listed",verdict="blocked"} 5000`,
+		`egressd_dns_queries_total{policy="default",rcode="other"} 5000`,
+	)
+	if n := series(t, m, "egressd_decisions_total") + series(t, m, "egressd_dns_queries_total") + series(t, m, "egressd_flow_duration_seconds"); n != 4 {
+		t.Errorf("%d series, want 4", n)
+	}
+}
+
+func series(t *testing.T, m *Metrics, name string) int {
+	t.Helper()
+	n, err := testutil.GatherAndCount(m.reg, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Every combination that exists fits into one scrape, and each is told apart.
+func TestEveryCombination(t *testing.T) {
+	m := New("v")
+	s := m.Sink("default")
+	want := 0
+	for _, door := range m.words.doors {
+		for _, word := range []string{event.Allowed, event.Blocked} {
+			for _, reason := range m.words.reasons {
+				emit(t, s, event.Event{Type: event.NetworkConnected, Door: event.Door(door), Decision: word, Reason: reason})
+				want++
+			}
+		}
+	}
+	if n := series(t, m, "egressd_decisions_total"); n != want {
+		t.Errorf("%d series for %d combinations", n, want)
+	}
+	for line := range strings.Lines(scrape(t, m)) {
+		if strings.HasPrefix(line, "egressd_decisions_total{") && !strings.HasSuffix(line, " 1\n") {
+			t.Errorf("two combinations share %s", line)
+		}
+	}
+}
+
+// Policies beyond what an operator can mean share one name.
+func TestPolicyNames(t *testing.T) {
+	m := New("v")
+	for i := range maxPolicies + 100 {
+		name := "p" + strconv.Itoa(i)
+		emit(t, m.Sink(name), decision(event.DoorHTTP, event.Blocked, policy.ReasonNotTLS))
+		m.Gate(name, func() Stats { return Stats{} })
+		m.PolicyRejected(name)
+	}
+	emit(t, m.Sink("a\xff"), decision(event.DoorHTTP, event.Blocked, policy.ReasonNotTLS))
+	emit(t, m.Sink(""), decision(event.DoorHTTP, event.Blocked, policy.ReasonNotAuthenticated))
+	for _, name := range []string{"egressd_decisions_total", "egressd_open_flows", "egressd_policy_last_load_successful"} {
+		if n := series(t, m, name); n > maxPolicies+2 {
+			t.Errorf("%s has %d series", name, n)
+		}
+	}
+	has(t, scrape(t, m),
+		`egressd_decisions_total{door="http",policy="other",reason="not_tls",verdict="blocked"} 101`,
+		`egressd_decisions_total{door="http",policy="none",reason="not_authenticated",verdict="blocked"} 1`,
+	)
+}
+
+// The list of doors is that of package event.
+func TestDoorsAreTotal(t *testing.T) {
+	w := newWords()
+	file, err := parser.ParseFile(token.NewFileSet(), "../../event/event.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return true
+		}
+		if id, ok := spec.Type.(*ast.Ident); !ok || id.Name != "Door" {
+			return true
+		}
+		word, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found++
+		if !slices.Contains(w.doors, word) {
+			t.Errorf("door %s is counted as other", word)
+		}
+		return true
+	})
+	if found < 8 {
+		t.Errorf("found only %d doors", found)
+	}
+}
+
+// The list of reasons is that of package policy, and has an end.
+func TestReasonsAreTotal(t *testing.T) {
+	w := newWords()
+	for r := policy.ReasonNoPolicy; r <= policy.ReasonInternal; r++ {
+		if !slices.Contains(w.reasons, r.String()) {
+			t.Errorf("reason %s is counted as other", r)
+		}
+	}
+	if slices.Contains(w.reasons, "unknown_reason") || len(w.reasons) > 64 || len(w.reason) != len(w.reasons) {
+		t.Errorf("%d reasons: %v", len(w.reasons), w.reasons)
+	}
+}
+
+// Every limit of a policy is shown, none with the zero that means a default.
+func TestLimitsAreTotal(t *testing.T) {
+	shown := limitsInForce(policy.Limits{})
+	if n := reflect.TypeFor[policy.Limits]().NumField(); len(shown) != n {
+		t.Errorf("%d limits are shown, a policy has %d", len(shown), n)
+	}
+	for name, n := range shown {
+		if n <= 0 {
+			t.Errorf("%s is %v: nothing is unlimited", name, n)
+		}
+		doc := fmt.Sprintf("limits:\n  %s: 3\n", name)
+		if got := limitsInForce(compiled(t, doc).Limits())[name]; got != 3 {
+			t.Errorf("%s is %v, the policy says 3", name, got)
+		}
+	}
+}
+
+func TestReloads(t *testing.T) {
+	m := New("v")
+	one, two := compiled(t, "allow:\n  - a.example.com\n"), compiled(t, "allow:\n  - b.example.com\n")
+	m.PolicyLoaded("a", one, time.Unix(1000, 0))
+	m.PolicyLoaded("b", one, time.Unix(1000, 0))
+	m.PolicyLoaded("a", two, time.Unix(2000, 5e8))
+	m.PolicyRejected("a")
+	m.TokensLoaded(2, nil)
+	m.TokensLoaded(0, errors.New("bad"))
+	has(t, scrape(t, m),
+		`egressd_policy_loads_total{policy="a",result="loaded"} 2`,
+		`egressd_policy_loads_total{policy="a",result="rejected"} 1`,
+		`egressd_policy_last_load_successful{policy="a"} 0`,
+		`egressd_policy_last_load_successful{policy="b"} 1`,
+		`egressd_policy_last_load_success_timestamp_seconds{policy="a"} 2000.5`,
+		fmt.Sprintf("egressd_policy_info{digest=%q,policy=\"a\"} 1", two.Digest()),
+		fmt.Sprintf("egressd_policy_info{digest=%q,policy=\"b\"} 1", one.Digest()),
+		`egressd_tokens 2`,
+		`egressd_tokens_loads_total{result="rejected"} 1`,
+	)
+	if n := series(t, m, "egressd_policy_info"); n != 2 {
+		t.Errorf("%d digests are in force", n)
+	}
+}
+
+// Totals never fall, though gates come and go under one name.
+func TestGatesComeAndGo(t *testing.T) {
+	m := New("v")
+	a, b := Stats{Connections: 1, Flows: 1, BytesOut: 10, BytesIn: 20, Dropped: 1, AcceptErrors: 2}, Stats{Connections: 2, Flows: 3, BytesOut: 5}
+	doneA := m.Gate("s", func() Stats { return a })
+	doneB := m.Gate("s", func() Stats { return b })
+	has(t, scrape(t, m), `egressd_open_connections{policy="s"} 3`, `egressd_flow_bytes_total{direction="out",policy="s"} 15`)
+	a.BytesOut = 11
+	doneA()
+	doneA()
+	a.BytesOut = 1000
+	has(t, scrape(t, m), `egressd_open_connections{policy="s"} 2`, `egressd_open_flows{policy="s"} 3`,
+		`egressd_flow_bytes_total{direction="out",policy="s"} 16`, `egressd_flow_bytes_total{direction="in",policy="s"} 20`,
+		`egressd_dropped_connections_total{policy="s"} 1`, `egressd_accept_errors_total{policy="s"} 2`)
+	doneB()
+	has(t, scrape(t, m), `egressd_open_connections{policy="s"} 0`, `egressd_flow_bytes_total{direction="out",policy="s"} 16`)
+	if n := len(m.gates["s"].live); n != 0 {
+		t.Errorf("%d gates are kept", n)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Emit(event.Event) error { return f.err }
+
+func TestAudit(t *testing.T) {
+	m := New("v")
+	full := errors.New("disk full")
+	if err := m.Audit(failing{full}).Emit(event.Event{}); !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+	has(t, scrape(t, m), "egressd_events_written_total 0", "egressd_events_failed_total 1")
+}
+
+// Everything at once, for the race detector; no count is lost.
+func TestConcurrent(t *testing.T) {
+	m := New("v")
+	p := compiled(t, "allow:\n  - a.example.com\n")
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			s := m.Sink("p" + strconv.Itoa(i%2))
+			for range 500 {
+				emit(t, s, decision(event.DoorHTTP, event.Allowed, policy.ReasonAllowed))
+			}
+		})
+		wg.Go(func() {
+			for range 20 {
+				m.Gate("p0", func() Stats { return Stats{BytesOut: 1} })()
+				m.PolicyLoaded("p0", p, time.Now())
+				m.Probe(Probes{Ready: func() error { return nil }})
+				scrape(t, m)
+			}
+		})
+	}
+	wg.Wait()
+	has(t, scrape(t, m),
+		`egressd_decisions_total{door="http",policy="p0",reason="allowed",verdict="allowed"} 1000`,
+		`egressd_decisions_total{door="http",policy="p1",reason="allowed",verdict="allowed"} 1000`,
+		`egressd_flow_bytes_total{direction="out",policy="p0"} 80`,
+	)
+}
+
+func TestEmitAllocatesNothing(t *testing.T) {
+	m := New("v")
+	s, audited := m.Sink("default"), m.Audit(event.DiscardForTest{})
+	for _, e := range []event.Event{
+		decision(event.DoorConnect, event.Allowed, policy.ReasonAllowed),
+		{Type: event.DNSQuery, Door: event.DoorDNS, Decision: event.Allowed, Reason: "allowed", RCode: "NOERROR"},
+		{Type: event.NetworkClosed, DurationMS: 12},
+		{Type: event.NetworkConnected, Door: "nonsense", Reason: "nonsense"},
+	} {
+		if n := testing.AllocsPerRun(100, func() { _ = s.Emit(e); _ = audited.Emit(e) }); n != 0 {
+			t.Errorf("%s: %v allocations", e.Type, n)
+		}
+	}
+}
+
+func BenchmarkEmit(b *testing.B) {
+	s := New("v").Sink("default")
+	e := decision(event.DoorConnect, event.Allowed, policy.ReasonAllowed)
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = s.Emit(e)
+	}
+}
