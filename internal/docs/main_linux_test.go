@@ -1,0 +1,106 @@
+package docs
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// programs are our binaries under test.
+var programs = []string{"launch", "egressd"}
+
+// env is what TestMain sets up; tests only read it.
+var env struct {
+	base  string // of this run, outside /tmp and /run, open to other users
+	bin   string // with our programs in it
+	given map[string]*string
+	build func() error
+}
+
+// TestMain is also the entry of the processes that the tests start: this binary
+// under another name.
+func TestMain(m *testing.M) {
+	if role := roles()[filepath.Base(os.Args[0])]; role != nil {
+		os.Exit(role(os.Args[1:]))
+	}
+	env.given = map[string]*string{}
+	for _, name := range programs {
+		env.given[name] = flag.String(name, "", name+" binary to use (default: build it)")
+	}
+	flag.Parse()
+	os.Exit(runTests(m))
+}
+
+// roles are what this binary is under the name that it was started by.
+func roles() map[string]func(args []string) int {
+	return map[string]func([]string) int{
+		worldRole: runWorld,
+		initRole:  runInit,
+		bareRole:  runBare,
+		awaitRole: runAwait,
+	}
+}
+
+func runTests(m *testing.M) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	base, err := makeBase()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "docs:", err)
+		return 1
+	}
+	defer os.RemoveAll(base)
+	env.base, env.bin = base, filepath.Join(base, "bin")
+	env.build = sync.OnceValue(func() error { return buildPrograms(ctx) })
+	return m.Run()
+}
+
+// makeBase makes this run's directory where launch does not hide it.
+func makeBase() (string, error) {
+	dir := "/var/lib" // root's home is closed to others
+	if os.Geteuid() != 0 {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		dir = home
+	}
+	base, err := os.MkdirTemp(dir, "egressd-docs-")
+	if err != nil {
+		return "", err
+	}
+	return base, os.Chmod(base, 0o755)
+}
+
+// buildPrograms puts our binaries into env.bin.
+func buildPrograms(ctx context.Context) error {
+	if err := os.MkdirAll(env.bin, 0o755); err != nil {
+		return err
+	}
+	for _, name := range programs {
+		out := filepath.Join(env.bin, name)
+		if given := *env.given[name]; given != "" {
+			data, err := os.ReadFile(given)
+			if err != nil {
+				return err
+			}
+			if err := os.WriteFile(out, data, 0o755); err != nil {
+				return err
+			}
+			continue
+		}
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", out, "egressd/cmd/"+name)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", name, err, text)
+		}
+	}
+	return nil
+}

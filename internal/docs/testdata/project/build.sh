@@ -1,0 +1,3 @@
+#!/bin/sh
+# Stands for a reader's build.
+curl -sSf https://registry.npmjs.org/left-pad && curl -sSf https://api.example.com/
