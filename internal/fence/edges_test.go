@@ -138,6 +138,12 @@ var rooms = []room{
 		reason: "joins the doors of one policy; both binaries use it, so it knows neither a sandbox nor a daemon",
 	},
 	{
+		path:   "internal/session",
+		ours:   []string{"policy", "event", "dnsfilter", "netns", "internal/gate", "internal/gateflags"},
+		std:    []string{"net/http", "os/exec"},
+		reason: "both halves of one conversation: it knows neither the sandbox whose doors are handed over nor the daemon that takes them",
+	},
+	{
 		path:    "internal/e2e/...",
 		outside: []string{"github.com/miekg/dns", "github.com/mdlayher/netlink", "golang.org/x/net"},
 		reason:  "black box: it drives the real binary and shares no code with it, not even a constant",

@@ -15,9 +15,11 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"egressd/dnsfilter"
 	"egressd/event"
+	handover "egressd/internal/session"
 	"egressd/policy"
 	"egressd/sandbox/process/spawn"
 )
@@ -68,6 +70,14 @@ type Backend struct {
 	// "anyip" are for tests.
 	CaptureMode string
 
+	// Keeper makes who serves the doors instead of this process, such as a
+	// session with a daemon. own are this process's listeners, which must not be
+	// dialled. The keeper judges by a policy of its own and records into Events;
+	// Policy and SecretValue still say which ports are captured and which
+	// placeholders the harness sees. Nil: Policy, Resolver, Ask, SecretValue and
+	// RootCAs are served here.
+	Keeper func(ctx context.Context, own []netip.AddrPort) (Keeper, error)
+
 	// RunAs is the user the harness runs as when the launcher is root (the
 	// user behind sudo). Nil: the launcher's own user.
 	RunAs *Cred
@@ -77,6 +87,16 @@ type Backend struct {
 	Early *spawn.Pending
 
 	hooks testHooks
+}
+
+// Keeper serves the doors of one run.
+type Keeper interface {
+	// Bundle reports in PEM whom programs inside must trust; nil: no TLS is opened.
+	Bundle() []byte
+	// Open serves the sockets, which it closes: no copy of them stays with the
+	// caller. It returns once they are served; they are until ctx ends. wg counts
+	// what it started.
+	Open(ctx context.Context, wg *sync.WaitGroup, s handover.Sockets) error
 }
 
 // Publish makes a server inside reachable from the host's loopback.

@@ -63,12 +63,13 @@ func newBind(path string, readOnly bool) (control.Bind, bool) {
 		return control.Bind{}, false
 	}
 	path = filepath.Clean(path)
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
+	// Most words name nothing, which one look tells.
+	fi, err := os.Stat(path)
+	if err != nil || !fi.IsDir() && !fi.Mode().IsRegular() {
 		return control.Bind{}, false
 	}
-	fi, err := os.Stat(real)
-	if err != nil || !fi.IsDir() && !fi.Mode().IsRegular() {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
 		return control.Bind{}, false
 	}
 	return control.Bind{Path: path, Source: real, Dir: fi.IsDir(), ReadOnly: readOnly}, true

@@ -7,7 +7,7 @@ import "net/netip"
 func (s *session) environment(proxyPort uint16) []string {
 	env := secretPlaceholders(s.spec.Env, s.b.Policy, s.b.SecretValue)
 	env = proxyEnv(env, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), proxyPort))
-	if s.gate.Bundle() != nil {
+	if s.keeper.Bundle() != nil {
 		env = caEnv(env, runtimeDir()+"/ca.pem")
 	}
 	return env

@@ -1,85 +1,68 @@
 package process
 
 import (
-	"fmt"
-	"net"
+	"context"
+	"net/netip"
 	"os"
+	"sync"
 
 	"egressd/internal/gate"
-	"egressd/policy"
+	handover "egressd/internal/session"
 	"egressd/sandbox/process/control"
 )
 
-// newGate prepares the engine of one run; nothing is served yet.
-func (b *Backend) newGate(ln []published) (*gate.Gate, error) {
-	c := gate.Config{
-		Policy: b.Policy, Resolver: b.Resolver, Events: b.Events, Log: b.log(), Session: b.Session, Isolation: isolationNetns,
-		Ask: b.Ask, SecretValue: b.SecretValue, RootCAs: b.RootCAs,
-	}
+// newKeeper prepares who serves the doors of one run; nothing is served yet.
+func (b *Backend) newKeeper(ctx context.Context, ln []published) (Keeper, error) {
+	var own []netip.AddrPort
 	for _, p := range ln {
-		c.Own = append(c.Own, p.addr)
+		own = append(own, p.addr)
 	}
-	return gate.New(c)
-}
-
-// passedDoors makes doors of the descriptors that the init passed, in the order
-// that control.DoorsReady tells. The descriptors stay the caller's.
-func passedDoors(ready *control.DoorsReady, fds []*os.File) (d gate.Doors, err error) {
-	rest := fds
-	take := func() *os.File {
-		if len(rest) == 0 {
-			return nil
-		}
-		f := rest[0]
-		rest = rest[1:]
-		return f
+	if b.Keeper != nil {
+		return b.Keeper(ctx, own)
 	}
-	defer func() {
-		if err != nil {
-			_ = d.Close() // they were never used
-		}
-	}()
-	explicit, err := listener(take())
+	g, err := gate.New(gate.Config{
+		Policy: b.Policy, Resolver: b.Resolver, Events: b.Events, Log: b.log(), Session: b.Session, Isolation: isolationNetns,
+		Ask: b.Ask, SecretValue: b.SecretValue, RootCAs: b.RootCAs, Own: own,
+	})
 	if err != nil {
-		return d, fmt.Errorf("proxy door: %w", err)
+		return nil, err
 	}
-	d.Explicit = []net.Listener{explicit}
-	if d.DNSTCP, err = listener(take()); err != nil {
-		return d, fmt.Errorf("dns door: %w", err)
-	}
-	if d.DNSUDP, err = packetConn(take()); err != nil {
-		return d, fmt.Errorf("dns door: %w", err)
-	}
-	if ready.Refusals {
-		if d.Refusals, err = dupFile(take()); err != nil {
-			return d, err
-		}
-	}
-	for range ready.Transparent {
-		ln, err := listener(take())
-		if err != nil {
-			return d, fmt.Errorf("transparent door: %w", err)
-		}
-		d.Transparent = append(d.Transparent, ln)
-	}
-	return d, fixedDoors(&d, ready.Localhost, take)
+	return keeperHere{g}, nil
 }
 
-// fixedDoors adds the host's ports that the inside sees as its own.
-func fixedDoors(d *gate.Doors, ports []uint16, take func() *os.File) error {
-	if len(ports) == 0 {
-		return nil
-	}
-	host, err := policy.ParseHost("host.internal")
+// keeperHere is a gate in this process.
+type keeperHere struct{ *gate.Gate }
+
+func (k keeperHere) Open(ctx context.Context, wg *sync.WaitGroup, s handover.Sockets) error {
+	defer s.Close() //nolint:errcheck // the doors are copies
+	doors, err := s.Doors()
 	if err != nil {
 		return err
 	}
-	for _, port := range ports {
-		ln, err := listener(take())
-		if err != nil {
-			return fmt.Errorf("localhost:%d inside: %w", port, err)
-		}
-		d.Fixed = append(d.Fixed, gate.Fixed{Listener: ln, Host: host, Port: port})
-	}
+	wg.Go(func() { _ = k.Serve(ctx, doors) }) // a door that closes early is logged, and refuses
 	return nil
+}
+
+// passedSockets names the descriptors that the init passed, in the order that
+// control.DoorsReady tells. Where it passed too few, some are nil.
+func passedSockets(ready *control.DoorsReady, fds []*os.File) handover.Sockets {
+	take := func() *os.File {
+		if len(fds) == 0 {
+			return nil
+		}
+		f := fds[0]
+		fds = fds[1:]
+		return f
+	}
+	s := handover.Sockets{Explicit: take(), DNSTCP: take(), DNSUDP: take()}
+	if ready.Refusals {
+		s.Refusals = take()
+	}
+	for range ready.Transparent {
+		s.Transparent = append(s.Transparent, take())
+	}
+	for _, port := range ready.Localhost {
+		s.Localhost = append(s.Localhost, handover.LocalPort{Port: port, File: take()})
+	}
+	return s
 }

@@ -35,7 +35,7 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 		Argv: argv, Dir: dir, Path: envValue(s.spec.Env, "PATH"),
 		TmpDir: absolute(envValue(s.spec.Env, "TMPDIR")), RuntimeDir: absolute(envValue(s.spec.Env, "XDG_RUNTIME_DIR")),
 		Capture: control.Capture{Mode: s.b.CaptureMode, Ports: s.policy().Ports()},
-		Protect: protect, CA: s.gate.Bundle(),
+		Protect: protect, CA: s.keeper.Bundle(),
 		Processes: s.b.hooks.processes, Nested: s.b.Nested, Skip: s.b.hooks.skipped(),
 	}
 	for _, p := range s.b.HostPorts {

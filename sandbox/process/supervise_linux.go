@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/internal/foreground"
-	"egressd/internal/gate"
 	"egressd/internal/kernelversion"
 	"egressd/sandbox"
 	"egressd/sandbox/process/control"
@@ -54,12 +53,12 @@ func (b *Backend) Run(ctx context.Context, spec sandbox.Spec) (sandbox.Result, e
 
 // session is one run.
 type session struct {
-	b     *Backend
-	spec  sandbox.Spec
-	child *child
-	gate  *gate.Gate
-	tty   *terminal
-	dials dialTable
+	b      *Backend
+	spec   sandbox.Spec
+	child  *child
+	keeper Keeper
+	tty    *terminal
+	dials  dialTable
 
 	messages chan initMessage
 	running  bool // the harness was told to start
@@ -91,25 +90,14 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	if err != nil {
 		return err
 	}
-	// After the fork, which it would hold up. A signal that ends the launcher
-	// before ends the init as well.
-	signals, stopSignals := catchSignals()
-	defer stopSignals()
-	if b.Forwards != nil {
-		b.Forwards()
-	}
-	if err := context.Cause(ctx); err != nil {
-		c.Discard()
-		return err
-	}
 	s := &session{b: b, spec: spec, child: c, tty: openTerminal(), messages: make(chan initMessage)}
 	defer func() { s.tty.takeBack(res.ExitCode > exitSignal || res.TimedOut || !s.running) }()
-	return s.supervise(ctx, stdio, ln, signals, res)
+	return s.supervise(ctx, stdio, ln, res)
 }
 
 // supervise talks to the init from its configuration to its end.
-func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []published, signals <-chan os.Signal, res *sandbox.Result) error {
-	cfg, err := s.prepare(stdio, ln)
+func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []published, res *sandbox.Result) error {
+	cfg, err := s.prepare(ctx, stdio, ln)
 	if err != nil {
 		return err
 	}
@@ -117,6 +105,7 @@ func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []publish
 	// end passes through it.
 	doors, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
+	stopSignals := func() {}
 	defer func() {
 		s.child.Kill() // it has ended by itself, mostly
 		closeDoors()
@@ -124,6 +113,7 @@ func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []publish
 		for im := range s.messages {
 			control.CloseAll(im.fds) // drained, so that the reader can end
 		}
+		stopSignals() // takes a while, as does the end of the namespaces
 		s.child.Wait()
 		wg.Wait()
 		s.child.ctl.Close()
@@ -133,12 +123,22 @@ func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []publish
 	if err := s.child.ctl.Send(control.Message{Config: &cfg.Config}); err != nil {
 		return s.diedEarly(err)
 	}
+	// The init is busy now, and would have been held up before. A signal that
+	// ended the launcher until here ended the init as well.
+	var signals <-chan os.Signal
+	signals, stopSignals = catchSignals()
+	if s.b.Forwards != nil {
+		s.b.Forwards()
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	return s.loop(doors, ctx, &wg, ln, signals, res)
 }
 
 // prepare finds out what the init is to do. After an error there is no init.
-func (s *session) prepare(stdio [3]*os.File, ln []published) (cfg *config, err error) {
-	if s.gate, err = s.b.newGate(ln); err == nil {
+func (s *session) prepare(ctx context.Context, stdio [3]*os.File, ln []published) (cfg *config, err error) {
+	if s.keeper, err = s.b.newKeeper(ctx, ln); err == nil {
 		cfg, err = s.config(stdio)
 	}
 	if err != nil {
@@ -307,11 +307,9 @@ func (s *session) open(ctx context.Context, wg *sync.WaitGroup, d *control.Doors
 	for _, n := range d.Notes {
 		log.Warn("capture", slog.String("note", n))
 	}
-	passed, err := passedDoors(d, fds)
-	if err != nil {
+	if err := s.keeper.Open(ctx, wg, passedSockets(d, fds)); err != nil {
 		return err
 	}
-	wg.Go(func() { _ = s.gate.Serve(ctx, passed) }) // a door that closes early is logged, and refuses
 	for _, p := range ln {
 		wg.Go(func() { s.servePublished(ctx, p) })
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"egressd/internal/mountinfo"
 	"egressd/netns/capture"
 )
 
@@ -14,7 +15,8 @@ type builder struct {
 	links *capture.Linked
 	doors *capture.Doors // nil until they are open
 
-	// What was cloned before the first mount hides it.
+	// What was picked up before the first mount hides it.
+	mounts  mountinfo.Table
 	devices []device
 	binds   []tree // one for each of the plan's; -1: it is gone
 	cgroup  tree   // -1: none
@@ -76,7 +78,7 @@ func (b *builder) finish(begun bool) error {
 // them is picked up first, and what more does.
 func (b *builder) hide(more ...step) error {
 	b.openTerminal()
-	err := b.steps(append([]step{{"alone", makePrivate}, {"pick", b.pickUp}}, more...))
+	err := b.steps(append([]step{{"alone", makePrivate}, {"list", b.listMounts}, {"pick", b.pickUp}}, more...))
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func (b *builder) hide(more ...step) error {
 		{"proc", b.mountProc},
 		{"sys", b.mountSys},
 		{"dev", b.mountDev},
-		{"elsewhere", coverElsewhere},
+		{"elsewhere", b.coverElsewhere},
 	})
 }
 

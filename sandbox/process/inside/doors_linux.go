@@ -3,13 +3,13 @@ package inside
 import (
 	"fmt"
 	"os"
-	"runtime"
 
 	"egressd/netns/capture"
 	"egressd/sandbox/process/control"
 )
 
-// openDoors captures the network namespace and opens the gate's sockets in it.
+// openDoors captures the network namespace, in which every thread of the init
+// is, and opens the gate's sockets in it.
 func (b *builder) openDoors(c capture.Config) (err error) {
 	if b.links == nil {
 		if b.links, err = capture.Link(); err != nil {
@@ -49,8 +49,6 @@ func (b *builder) sendDoors() error {
 }
 
 func listenLocalhost(port uint16) ([]*os.File, error) {
-	runtime.LockOSThread() // every thread of the init is in the namespace; this says so
-	defer runtime.UnlockOSThread()
 	ls, err := capture.ListenLoopback(port)
 	if err != nil {
 		return nil, fmt.Errorf("localhost:%d inside: %w", port, err)

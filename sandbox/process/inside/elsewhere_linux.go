@@ -28,6 +28,13 @@ func forbidDevices() error {
 	return unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &attr)
 }
 
+// listMounts reads where the host's file systems are mounted, before ours are
+// added to the list: each line takes the kernel a while to write.
+func (b *builder) listMounts() (err error) {
+	b.mounts, err = mountinfo.Read()
+	return err
+}
+
 // coverElsewhere hides what /proc, /sys and /dev are made of where it is
 // mounted a second time.
 //
@@ -36,12 +43,8 @@ func forbidDevices() error {
 // settings such as core_pattern from a uid 0 without capabilities -> each such
 // mount is covered by an empty file system. Left over: nothing that can be
 // reached by a path.
-func coverElsewhere() error {
-	mounts, err := mountinfo.Read()
-	if err != nil {
-		return err
-	}
-	for _, m := range mounts {
+func (b *builder) coverElsewhere() error {
+	for _, m := range b.mounts {
 		if mountinfo.Within(m.Point, "/proc") || mountinfo.Within(m.Point, "/sys") || mountinfo.Within(m.Point, "/dev") {
 			continue // ours by now
 		}

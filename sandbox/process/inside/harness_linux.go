@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -15,53 +16,54 @@ import (
 	"egressd/sandbox/process/control"
 )
 
-// childState is what wait4 reports about one process.
-type childState struct {
-	pid    int
-	status syscall.WaitStatus
+// harness is the process that this sandbox is for.
+type harness struct {
+	pid   int
+	group atomic.Int64 // that holds the terminal while the harness is stopped
 }
 
 // run starts the harness and serves it until it ends or the supervisor goes.
+// The end is on the way of whoever waits for this run, so this thread waits for
+// it itself.
 func (in *initProcess) run() int {
-	pid, err := in.startHarness()
+	h, err := in.startHarness()
 	if err != nil {
 		code := lookpath.ExitCode(err)
 		fmt.Fprintf(os.Stderr, "launch: %v\n", err)
 		in.ctl.Send(control.Message{Exited: &control.ExitReport{Code: code, NotRun: true}}) //nolint:errcheck // gone
 		return 0
 	}
-	states := make(chan childState)
-	orders := make(chan control.Message)
-	go in.reap(states)
-	go in.listen(orders)
-	return in.serve(pid, states, orders)
+	go in.listen(h)
+	return in.wait(h)
 }
 
-func (in *initProcess) serve(pid int, states <-chan childState, orders <-chan control.Message) int {
-	group := pid // that holds the terminal while the harness is stopped
+// wait waits for every process inside (orphans end up with pid 1) and reports
+// what happens to the harness, until it ends.
+func (in *initProcess) wait(h *harness) int {
 	for {
-		select {
-		case st := <-states:
-			switch {
-			case st.pid != pid:
-			case st.status.Stopped():
-				if g := in.foreground(); g > 0 {
-					group = g
-				}
-				if in.ctl.Send(control.Message{Stopped: &control.StopReport{Sig: st.status.StopSignal()}}) != nil {
-					return initCrashed
-				}
-			case st.status.Exited(), st.status.Signaled():
-				if in.ctl.Send(control.Message{Exited: exited(st.status)}) != nil {
-					return initCrashed
-				}
-				return 0
+		var st syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &st, syscall.WUNTRACED, nil)
+		var report control.Message
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case err != nil:
+			return initCrashed // no child is left, and so no harness
+		case pid != h.pid:
+			continue
+		case st.Stopped():
+			if g := in.foreground(); g > 0 {
+				h.group.Store(int64(g))
 			}
-		case m, ok := <-orders:
-			if !ok {
-				return initCrashed // the supervisor is gone: so is everything here
-			}
-			in.obey(m, pid, group)
+			report.Stopped = &control.StopReport{Sig: st.StopSignal()}
+		default:
+			report.Exited = exited(st)
+		}
+		if in.ctl.Send(report) != nil {
+			return initCrashed
+		}
+		if report.Exited != nil {
+			return 0
 		}
 	}
 }
@@ -73,32 +75,17 @@ func exited(st syscall.WaitStatus) *control.ExitReport {
 	return &control.ExitReport{Code: st.ExitStatus()}
 }
 
-// reap waits for every process inside; orphans end up with pid 1.
-func (in *initProcess) reap(states chan<- childState) {
-	for {
-		var st syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &st, syscall.WUNTRACED, nil)
-		switch {
-		case errors.Is(err, syscall.EINTR):
-		case err != nil:
-			return // no child is left, and so no harness
-		default:
-			states <- childState{pid, st}
-		}
-	}
-}
-
-// listen passes the supervisor's orders on; it closes the channel when the
-// supervisor is gone.
-func (in *initProcess) listen(orders chan<- control.Message) {
-	defer close(orders)
+// listen obeys the supervisor's orders. When the supervisor is gone, so is
+// everything here: the harness's end wakes wait, which finds nobody to tell.
+func (in *initProcess) listen(h *harness) {
 	for {
 		m, fds, err := in.ctl.Receive()
 		control.CloseAll(fds)
 		if err != nil {
+			syscall.Kill(-1, syscall.SIGKILL) //nolint:errcheck // nobody left is fine
 			return
 		}
-		orders <- m
+		in.obey(m, h)
 	}
 }
 
@@ -111,22 +98,23 @@ func (in *initProcess) foreground() int {
 	return foreground.Of(in.tty)
 }
 
-func (in *initProcess) obey(m control.Message, pid, group int) {
+func (in *initProcess) obey(m control.Message, h *harness) {
 	switch {
 	case m.Signal != nil && m.Signal.All:
 		syscall.Kill(-1, m.Signal.Sig)    //nolint:errcheck // nobody left is fine
 		syscall.Kill(-1, syscall.SIGCONT) //nolint:errcheck // the stopped must hear it too
 	case m.Signal != nil:
 		// The harness leads its process group, as a shell's job does.
-		if syscall.Kill(-pid, m.Signal.Sig) != nil {
-			syscall.Kill(pid, m.Signal.Sig) //nolint:errcheck // it has just ended
+		if syscall.Kill(-h.pid, m.Signal.Sig) != nil {
+			syscall.Kill(h.pid, m.Signal.Sig) //nolint:errcheck // it has just ended
 		}
 	case m.Resume != nil:
+		group := int(h.group.Load())
 		if m.Resume.Foreground && in.tty != nil {
 			foreground.Set(in.tty, group)
 		}
-		syscall.Kill(-pid, syscall.SIGCONT) //nolint:errcheck // it has just ended
-		if group != pid {
+		syscall.Kill(-h.pid, syscall.SIGCONT) //nolint:errcheck // it has just ended
+		if group != h.pid {
 			syscall.Kill(-group, syscall.SIGCONT) //nolint:errcheck // may be gone
 		}
 	case m.Dial != nil:
@@ -135,13 +123,13 @@ func (in *initProcess) obey(m control.Message, pid, group int) {
 }
 
 // startHarness executes the harness in a process group of its own.
-func (in *initProcess) startHarness() (int, error) {
+func (in *initProcess) startHarness() (*harness, error) {
 	if err := os.Chdir(in.cfg.Dir); err != nil {
-		return 0, fmt.Errorf("working directory: %w", err)
+		return nil, fmt.Errorf("working directory: %w", err)
 	}
 	path, err := lookpath.Find(in.cfg.Argv[0], in.cfg.Dir, in.cfg.Path)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	attr := &syscall.ProcAttr{Env: in.env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true}}
 	if in.cfg.Foreground && in.tty != nil {
@@ -154,9 +142,11 @@ func (in *initProcess) startHarness() (int, error) {
 		pid, err = syscall.ForkExec("/bin/sh", argv, attr)
 	}
 	if err != nil {
-		return 0, &fs.PathError{Op: "exec", Path: in.cfg.Argv[0], Err: err}
+		return nil, &fs.PathError{Op: "exec", Path: in.cfg.Argv[0], Err: err}
 	}
-	return pid, nil
+	h := &harness{pid: pid}
+	h.group.Store(int64(pid))
+	return h, nil
 }
 
 // dial connects to a server inside and passes the connection to the

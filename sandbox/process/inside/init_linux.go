@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"runtime"
 	"slices"
 	"syscall"
 	"unsafe"
@@ -37,8 +36,11 @@ type initProcess struct {
 
 // run is the init's main function. It returns when the harness has ended
 // or the supervisor is gone; the kernel then kills whatever is left inside.
+//
+// Credentials belong to threads, and this one forks the harness: it is called
+// by func init, which Go runs on the startup thread from beginning to end (see
+// runtime.LockOSThread, which would start another thread to make more from).
 func run(args []string) int {
-	runtime.LockOSThread() // credentials belong to threads; this one forks the harness
 	again := len(args) == 1 && args[0] == "again"
 	// Threat: a descriptor that the launcher inherited (a socket, a directory
 	// outside) reaches the harness -> everything but stdio and the control

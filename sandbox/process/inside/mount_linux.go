@@ -2,6 +2,7 @@ package inside
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -19,7 +20,7 @@ type tree int
 func cloneTree(path string, readOnly bool) (tree, error) {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 	if err != nil {
-		return -1, fmt.Errorf("open_tree %s: %w", path, err)
+		return -1, &fs.PathError{Op: "open_tree", Path: path, Err: err} // often one that is not there, which is no failure
 	}
 	t := tree(fd)
 	if readOnly {
@@ -102,9 +103,9 @@ func mountPoint(path string, dir bool) error {
 	if dir {
 		return nil
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY|unix.O_NOFOLLOW, 0o644)
+	fd, err := unix.Open(path, unix.O_CREAT|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
 	if err != nil {
-		return err
+		return &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return f.Close()
+	return unix.Close(fd)
 }

@@ -1,0 +1,96 @@
+//go:build unix
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// socketMode lets in the owner and the group.
+const socketMode = 0o660
+
+// Listen listens at path for launchers: mode 0660, in a directory that not
+// everybody may write. What a killed daemon left there is replaced; a socket
+// that somebody answers, and any other file, is an error. It is for start-up:
+// the umask of the process changes for a moment.
+func Listen(ctx context.Context, path string) (net.Listener, error) {
+	if err := checkDirectory(path); err != nil {
+		return nil, err
+	}
+	if err := removeStale(ctx, path); err != nil {
+		return nil, err
+	}
+	old := syscall.Umask(0o777 &^ socketMode) // nobody connects before the mode is right
+	ln, err := new(net.ListenConfig).Listen(ctx, "unix", path)
+	syscall.Umask(old)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	return ln, nil
+}
+
+// checkDirectory refuses a directory that everybody may write, sticky or not.
+//
+// Threat: somebody puts a socket of their own where launchers look for the
+// daemon's, before it starts or after it has ended -> who could is the
+// directory's owner and group alone. Left over: those.
+func checkDirectory(path string) error {
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("control socket %s: %w", path, err)
+	}
+	if info.Mode().Perm()&0o002 != 0 {
+		return fmt.Errorf("control socket %s: everybody may write in %s and could put a socket of their own there: use a directory of egressd's, such as /run/egressd", path, dir)
+	}
+	return nil
+}
+
+func removeStale(ctx context.Context, path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("control socket %s: that exists and is no socket: remove it, or name another path", path)
+	}
+	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err == nil {
+		_ = c.Close() // it was a question
+		return fmt.Errorf("control socket %s: another egressd answers there", path)
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("control socket %s: %w", path, err)
+	}
+	return os.Remove(path)
+}
+
+// checkPeer refuses a listener that is neither root, nor this user, nor the
+// owner of the socket.
+func checkPeer(path string, c *net.UnixConn) error {
+	p, err := peerOf(c)
+	if err != nil {
+		return fmt.Errorf("egressd at %s: %w", path, err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("egressd at %s: %w", path, err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if p.uid == 0 || int(p.uid) == os.Geteuid() || ok && p.uid == st.Uid {
+		return nil
+	}
+	return fmt.Errorf("egressd at %s: user %d listens there, who is neither root nor you nor the owner of the socket", path, p.uid)
+}

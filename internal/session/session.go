@@ -1,0 +1,341 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"egressd/event"
+	"egressd/internal/gate"
+	"egressd/internal/gateflags"
+	"egressd/policy"
+)
+
+// session is one launcher and what is served for it.
+type session struct {
+	server *Server
+	link   *link
+	peer   peer
+	hello  *hello
+	log    *slog.Logger
+	events *stream
+	opened time.Time
+
+	own     *policy.Policy // the launcher's, before it was narrowed
+	current policy.Current // what judges
+
+	mu    sync.Mutex // of what follows, and serialises narrowing
+	gate  *gate.Gate // nil until the session stands
+	doors gate.Doors
+}
+
+// serveLauncher is the life of one connection, until daemon ends. settled is
+// called once the session stands, or never will.
+func (s *Server) serveLauncher(daemon context.Context, c *net.UnixConn, settled func()) {
+	defer settled()
+	defer c.Close() //nolint:errcheck // everything was said
+	stop := context.AfterFunc(daemon, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	_ = c.SetDeadline(time.Now().Add(helloTimeout)) // a closed connection says so itself
+	one := &session{server: s, link: &link{c: c, in: c}, log: s.log(), events: newStream(AckTimeout), hello: new(hello), opened: time.Now()}
+	if err := one.listen(); err != nil {
+		one.refuse(err)
+		return
+	}
+	if err := s.enter(one); err != nil {
+		one.refuse(err)
+		return
+	}
+	defer s.leave(one)
+	if err := one.stand(); err != nil {
+		one.refuse(err)
+		return
+	}
+	doors, err := one.takeDoors()
+	settled()
+	if err == nil {
+		err = one.serve(daemon, doors)
+	}
+	one.ended(err)
+}
+
+// listen hears who the launcher is and what it wants.
+func (o *session) listen() (err error) {
+	if o.peer, err = peerOf(o.link.c); err != nil {
+		return err
+	}
+	k, body, err := o.link.receive(or(o.server.Limits.HelloBytes, defaultHelloBytes))
+	switch {
+	case errors.Is(err, errTooLong):
+		return fmt.Errorf("the policy and secrets of one session: %w; put long lists into the daemon's policy", err)
+	case err != nil:
+		return err
+	case k != kindHello:
+		return errForeign
+	}
+	h, err := parseHello(body, o.server.Version)
+	if err != nil {
+		return err
+	}
+	o.hello = h
+	o.log = o.log.With(slog.String("session", h.Session), slog.String("peer", o.peer.String()))
+	return nil
+}
+
+// stand compiles and narrows the policy, makes the gate and says so.
+func (o *session) stand() error {
+	own, err := policy.Compile(o.hello.Documents...)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	o.own = own
+	o.mu.Unlock()
+	o.renarrow()
+	if err := o.checkWishes(); err != nil {
+		return err
+	}
+	g, err := gate.New(o.gateConfig())
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	o.gate = g
+	o.mu.Unlock()
+	if err := o.emit(event.SessionOpened, nil); err != nil {
+		return fmt.Errorf("it could not be recorded: %w", err)
+	}
+	o.log.Info("session opened", slog.String("policy", o.current.Load().Digest()))
+	_ = o.link.c.SetDeadline(time.Now().Add(setUpTimeout))
+	if err := o.link.sendJSON(kindReady, ready{Version: o.server.Version, Digest: o.current.Load().Digest(), Bundle: g.Bundle()}); err != nil {
+		o.log.Warn("the launcher left", slog.Any("error", err)) // takeDoors sees it, too
+	}
+	return nil
+}
+
+// checkWishes refuses what was asked for by name and could only fail: a person
+// is told now, and not by a program inside that finds no way.
+func (o *session) checkWishes() error {
+	p, ceiling := o.current.Load(), o.server.ceiling()
+	switch {
+	case o.server.Events == nil:
+		return errors.New("it keeps no record")
+	case ceiling.Digest() == "":
+		return fmt.Errorf("its policy %q, the ceiling of this socket, is not in force", o.server.Name)
+	case o.own.Audit() && !ceiling.Audit():
+		return errors.New("--audit (audit: true) would allow what its policy denies: leave it out, or have its operator set audit in the ceiling")
+	}
+	if len(o.hello.HostPorts) == 0 {
+		return nil
+	}
+	host, err := policy.ParseHost(gateflags.HostInternal)
+	if err != nil {
+		return err // unreachable: it is ours
+	}
+	for _, port := range o.hello.HostPorts {
+		if d := p.DecideAddrs(policy.Request{Host: host, Port: port}, p.Static(host)); !d.Allowed() {
+			return fmt.Errorf("--host-port %d: its policy does not allow %s:%d (%s): its operator can add allow: [\"raw:%s:%d\"] and hosts: {%s: 127.0.0.1}",
+				port, host, port, d.Reason, host, port, host)
+		}
+	}
+	return nil
+}
+
+func (o *session) gateConfig() gate.Config {
+	c := gate.Config{
+		Policy: &o.current, Resolver: o.server.Resolver, Events: event.Fanout{o.events, o.server.Events},
+		Log: o.log, Session: o.hello.Session, Isolation: o.hello.Isolation,
+		SecretValue: o.secretValue, RootCAs: o.server.RootCAs,
+		Own: slices.Concat(o.server.Own, o.hello.Own),
+	}
+	if o.hello.Asks {
+		c.Ask = o.ask
+	}
+	return c
+}
+
+// secretValue knows the session's own secrets, and none of the daemon's.
+func (o *session) secretValue(env string) (placeholder, value string, ok bool) {
+	for _, s := range o.hello.Secrets {
+		if s.Env == env {
+			return s.Placeholder, s.Value, true
+		}
+	}
+	return "", "", false
+}
+
+// renarrow puts the ceiling of this moment in force.
+func (o *session) renarrow() (closed int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.current.Store(o.own.Under(o.server.ceiling()))
+	if o.gate == nil {
+		return 0
+	}
+	return o.gate.Rejudge()
+}
+
+func (o *session) engine() *gate.Gate {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.gate
+}
+
+// drain closes the doors and lets flows finish.
+func (o *session) drain(ctx context.Context) error {
+	o.mu.Lock()
+	g, doors := o.gate, o.doors
+	o.mu.Unlock()
+	if g == nil {
+		return nil
+	}
+	shutDoors(doors)
+	return g.Drain(ctx)
+}
+
+// takeDoors waits for the sockets and says that they are served.
+func (o *session) takeDoors() (gate.Doors, error) {
+	k, body, files, err := o.link.receiveFiles(maxFrame)
+	if err != nil {
+		return gate.Doors{}, fmt.Errorf("the launcher handed over no sockets: %w", err)
+	}
+	defer closeFiles(files) //nolint:errcheck // copies
+	var sh shape
+	if err := decodeFrame(kindDoors, k, body, &sh); err != nil {
+		return gate.Doors{}, err
+	}
+	sockets, err := arrange(sh, files)
+	if err != nil {
+		return gate.Doors{}, err
+	}
+	doors, err := sockets.Doors()
+	if err != nil {
+		return doors, err
+	}
+	o.mu.Lock()
+	o.doors = doors
+	o.mu.Unlock()
+	if err := o.link.send(kindServing, nil); err != nil {
+		return gate.Doors{}, errors.Join(err, doors.Close())
+	}
+	return doors, nil
+}
+
+// serve serves the doors until the launcher goes or daemon ends.
+func (o *session) serve(daemon context.Context, doors gate.Doors) error {
+	_ = o.link.c.SetDeadline(time.Time{}) // a launcher may stop for days: it only harms itself
+	ctx, cancel := context.WithCancel(daemon)
+	defer cancel()
+	var wg, sending sync.WaitGroup
+	wg.Go(func() {
+		defer cancel()
+		o.hear()
+	})
+	wg.Go(func() {
+		<-ctx.Done()
+		o.events.hangUp()
+		shutDoors(doors)
+	})
+	sending.Go(func() {
+		defer cancel()
+		o.tell()
+	})
+	err := o.engine().Serve(ctx, doors)
+	cancel() // where every door closed by itself
+	last := end{Lost: o.events.close()}
+	if daemon.Err() != nil {
+		last.Why = "egressd is being shut down"
+	}
+	_ = o.link.c.SetWriteDeadline(time.Now().Add(endTimeout))
+	sending.Wait()
+	_ = o.link.sendJSON(kindEnd, last) // a launcher that died does not hear it
+	_ = o.link.c.SetReadDeadline(time.Unix(1, 0))
+	wg.Wait()
+	return err
+}
+
+// hear takes the launcher's words until there are no more.
+func (o *session) hear() {
+	defer o.events.hangUp()
+	for {
+		k, body, err := o.link.receive(maxFrame)
+		if err != nil {
+			return
+		}
+		n, rest, ok := splitNumber(body)
+		if !ok || len(rest) != 1 || k != kindAck && k != kindAnswer {
+			o.log.Warn("the launcher said something that is no word of the protocol; its session ends")
+			return
+		}
+		o.events.answered(n, rest[0] == 1)
+	}
+}
+
+// tell sends events until the stream is closed and empty, or the launcher gone.
+func (o *session) tell() {
+	var spare []byte
+	for {
+		frames, more := o.events.take(spare)
+		if !more {
+			return
+		}
+		o.link.out.Lock()
+		_, err := o.link.c.Write(frames)
+		o.link.out.Unlock()
+		if err != nil {
+			o.events.close()
+			return
+		}
+		spare = frames
+		if cap(spare) > keepQueue {
+			spare = nil
+		}
+	}
+}
+
+// keepQueue bounds the buffer that a quiet session keeps.
+const keepQueue = 64 << 10
+
+// ask puts a flow that no rule covers to the launcher's person.
+func (o *session) ask(ctx context.Context, r policy.Request, d policy.Decision) bool {
+	return o.events.ask(ctx, question{Host: r.Host, Port: r.Port, OtherPort: d.Reason == policy.ReasonPortNotListed})
+}
+
+// refuse tells the launcher, the log and the record why there is no session.
+func (o *session) refuse(err error) {
+	_ = o.link.c.SetWriteDeadline(time.Now().Add(endTimeout))
+	_ = o.link.sendJSON(kindRefused, refused{Why: err.Error()}) // it may have left
+	o.log.Warn("session refused", slog.String("peer", o.peer.String()), slog.Any("error", err))
+	if o.server.Events != nil {
+		if rerr := o.emit(event.SessionRefused, err); rerr != nil {
+			o.log.Error("a refused session was not recorded", slog.Any("error", rerr))
+		}
+	}
+}
+
+// ended records the end of a session that stood.
+func (o *session) ended(err error) {
+	o.log.Info("session closed", slog.Duration("took", time.Since(o.opened)), slog.Any("error", err))
+	if rerr := o.emit(event.SessionClosed, err); rerr != nil {
+		o.log.Error("the end of a session was not recorded", slog.Any("error", rerr))
+	}
+}
+
+func (o *session) emit(t event.Type, err error) error {
+	e := event.Event{
+		Type: t, Session: o.hello.Session, Isolation: o.hello.Isolation, ArgvHash: o.hello.ArgvHash,
+		Name: o.server.Name, Client: o.peer.String(), Policy: o.current.Load().Digest(),
+	}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	if t != event.SessionOpened {
+		e.DurationMS = time.Since(o.opened).Milliseconds()
+	}
+	return o.server.Events.Emit(e)
+}
