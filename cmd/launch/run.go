@@ -62,12 +62,28 @@ func (l *launcher) runProgram(args []string) int {
 	return s.run()
 }
 
+// interrupts is what interrupt.Second reports.
+type interrupts struct {
+	ctx       context.Context
+	arm, stop func()
+}
+
+// catch begins to catch signals: a thread is started for that, and each signal
+// waits for it, so the policy is read meanwhile.
+func catch(c chan<- interrupts) {
+	var in interrupts
+	in.ctx, in.arm, in.stop = interrupt.Second(context.Background())
+	c <- in
+}
+
 // run prepares, runs the program, and ends the record whatever happened.
 func (s *session) run() int {
+	caught := make(chan interrupts, 1)
+	go catch(caught)
 	if err := s.prepare(); err != nil {
 		return s.fail(exitLauncher, err)
 	}
-	code, err := s.execute()
+	code, err := s.execute(caught)
 	if err != nil {
 		s.fail(code, err)
 	}
@@ -100,10 +116,10 @@ func (s *session) prepare() error {
 }
 
 // execute runs the program and records it.
-func (s *session) execute() (int, error) {
-	ctx, arm, stop := interrupt.Second(context.Background())
-	defer stop()
+func (s *session) execute(caught <-chan interrupts) (int, error) {
 	spec, backend, err := s.assemble()
+	in := <-caught
+	defer in.stop()
 	if err != nil {
 		return exitLauncher, err
 	}
@@ -113,12 +129,12 @@ func (s *session) execute() (int, error) {
 	res := sandbox.Result{ExitCode: exitLauncher}
 	if err = backend.Supports(spec); err == nil {
 		if b, ok := backend.(*process.Backend); ok {
-			b.Forwards = arm
+			b.Forwards = in.arm
 		} else {
-			arm()
+			in.arm()
 		}
-		if err = context.Cause(ctx); err == nil {
-			res, err = backend.Run(ctx, spec)
+		if err = context.Cause(in.ctx); err == nil {
+			res, err = backend.Run(in.ctx, spec)
 		}
 	}
 	if err != nil && res.ExitCode == exitOK {

@@ -91,7 +91,7 @@ func linkUp(index uint32) message {
 	b := ifinfomsg(index)
 	binary.NativeEndian.PutUint32(b[8:], unix.IFF_UP)
 	binary.NativeEndian.PutUint32(b[12:], unix.IFF_UP)
-	return message{unix.RTM_NEWLINK, unix.NLM_F_ACK, b}
+	return message{unix.RTM_NEWLINK, unix.NLM_F_ACK, string(b)}
 }
 
 func ifinfomsg(index uint32) []byte {
@@ -105,11 +105,11 @@ const newFlags = unix.NLM_F_ACK | unix.NLM_F_CREATE | unix.NLM_F_EXCL
 
 // newLink makes eth0.
 func newLink(kind string) message {
-	return message{unix.RTM_NEWLINK, newFlags, slices.Concat(
+	return message{unix.RTM_NEWLINK, newFlags, string(slices.Concat(
 		ifinfomsg(ethIndex),
 		attr(unix.IFLA_IFNAME, text("eth0")),
 		nested(unix.IFLA_LINKINFO, attr(unix.IFLA_INFO_KIND, text(kind))),
-	)}
+	))}
 }
 
 // withoutLinkLocal keeps the kernel from giving eth0 an IPv6 address of its
@@ -117,7 +117,7 @@ func newLink(kind string) message {
 // once it exists. Without IPv6 it fails, and is not needed.
 func withoutLinkLocal() message {
 	inet6 := nested(unix.AF_INET6, attr(unix.IFLA_INET6_ADDR_GEN_MODE, []byte{addrGenModeNone}))
-	return message{unix.RTM_NEWLINK, unix.NLM_F_ACK, append(ifinfomsg(ethIndex), nested(unix.IFLA_AF_SPEC, inet6)...)}
+	return message{unix.RTM_NEWLINK, unix.NLM_F_ACK, string(append(ifinfomsg(ethIndex), nested(unix.IFLA_AF_SPEC, inet6)...))}
 }
 
 // newAddr is RTM_NEWADDR of an IPv4 address with a host mask: struct ifaddrmsg.
@@ -125,7 +125,7 @@ func newAddr(index uint32, addr []byte) message {
 	b := make([]byte, unix.SizeofIfAddrmsg)
 	b[0], b[1], b[3] = unix.AF_INET, byte(8*len(addr)), unix.RT_SCOPE_UNIVERSE
 	binary.NativeEndian.PutUint32(b[4:], index)
-	return message{unix.RTM_NEWADDR, newFlags, slices.Concat(b, attr(unix.IFA_LOCAL, addr), attr(unix.IFA_ADDRESS, addr))}
+	return message{unix.RTM_NEWADDR, newFlags, string(slices.Concat(b, attr(unix.IFA_LOCAL, addr), attr(unix.IFA_ADDRESS, addr)))}
 }
 
 // localDefault is "ip route add local default dev lo [src ADDR]": struct rtmsg.
@@ -137,5 +137,5 @@ func localDefault(family byte, src []byte) message {
 	if src != nil {
 		b = append(b, attr(unix.RTA_PREFSRC, src)...)
 	}
-	return message{unix.RTM_NEWROUTE, newFlags, b}
+	return message{unix.RTM_NEWROUTE, newFlags, string(b)}
 }

@@ -14,7 +14,7 @@ import (
 // header of that kind with the attributes behind it.
 type message struct {
 	kind, flags uint16
-	body        []byte
+	body        string
 }
 
 // attr is a netlink attribute with its padding, see netlink(7).
@@ -36,7 +36,8 @@ func number(n uint32) []byte { return binary.NativeEndian.AppendUint32(nil, n) }
 // conn is a netlink socket of the calling thread's namespace. It sends many
 // messages with one system call: set-up is on the way of every start.
 type conn struct {
-	fd int
+	fd  int
+	buf []byte
 }
 
 func dial(proto int) (*conn, error) {
@@ -48,8 +49,11 @@ func dial(proto int) (*conn, error) {
 		unix.Close(fd)
 		return nil, os.NewSyscallError("bind", err)
 	}
-	return &conn{fd: fd}, nil
+	return &conn{fd, make([]byte, bufferSize)}, nil
 }
+
+// bufferSize holds every transaction here, and what the kernel says to it.
+const bufferSize = 8 << 10
 
 func (c *conn) close() { unix.Close(c.fd) }
 
@@ -63,7 +67,7 @@ var errNoAnswer = errors.New("no answer from the kernel")
 // acknowledgement. err is about the exchange as a whole. Rtnetlink and
 // nfnetlink work inside the call, so every answer is queued when it returns.
 func (c *conn) send(messages []message) (answers []error, err error) {
-	b := make([]byte, 0, 8<<10)
+	b := c.buf[:0]
 	answers = make([]error, len(messages))
 	for i, m := range messages {
 		if m.flags&unix.NLM_F_ACK != 0 {
@@ -80,20 +84,20 @@ func (c *conn) send(messages []message) (answers []error, err error) {
 	if err := unix.Sendto(c.fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return nil, os.NewSyscallError("sendto", err)
 	}
-	return answers, c.receive(answers, b[:cap(b)])
+	return answers, c.receive(answers)
 }
 
 // receive empties the queue into answers.
-func (c *conn) receive(answers []error, buf []byte) error {
+func (c *conn) receive(answers []error) error {
 	for {
-		n, _, err := unix.Recvfrom(c.fd, buf, unix.MSG_DONTWAIT)
+		n, _, err := unix.Recvfrom(c.fd, c.buf, unix.MSG_DONTWAIT)
 		if errors.Is(err, unix.EAGAIN) {
 			return nil
 		}
 		if err != nil {
 			return os.NewSyscallError("recvfrom", err)
 		}
-		messages, err := syscall.ParseNetlinkMessage(buf[:n])
+		messages, err := syscall.ParseNetlinkMessage(c.buf[:n])
 		if err != nil {
 			return fmt.Errorf("netlink: %w", err)
 		}

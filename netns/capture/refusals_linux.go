@@ -44,11 +44,11 @@ func OpenRefusals() (*os.File, error) {
 func bindGroup() message {
 	// struct nfulnl_msg_config_mode: range, mode, padding.
 	mode := append(binary.BigEndian.AppendUint32(nil, LogSnaplen), nfulCopyPacket, 0)
-	return message{nfulConfig, unix.NLM_F_ACK, slices.Concat(
+	return message{nfulConfig, unix.NLM_F_ACK, string(slices.Concat(
 		nfgenmsg(unix.AF_UNSPEC, LogGroup),
 		attr(nfulCfgCmd, []byte{nfulBind}),
 		attr(nfulCfgMode, mode),
-	)}
+	))}
 }
 
 // nfgenmsg is struct nfgenmsg: family, version, resource.

@@ -21,18 +21,18 @@ type encodedRule struct {
 // Only the last rule asks for an acknowledgement, which comes after the commit;
 // errors come unasked.
 func rules(transparent uint16, record bool) []message {
-	mark := nfgenmsg(unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES)
+	mark := string(nfgenmsg(unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES))
 	messages := []message{{kind: unix.NFNL_MSG_BATCH_BEGIN, body: mark}}
 	for _, r := range encodedRules() {
 		if r.record && !record {
 			continue
 		}
-		m := message{kind: unix.NFNL_SUBSYS_NFTABLES<<8 | r.kind, flags: unix.NLM_F_CREATE, body: []byte(r.body)}
+		m := message{kind: unix.NFNL_SUBSYS_NFTABLES<<8 | r.kind, flags: unix.NLM_F_CREATE, body: r.body}
 		if r.kind == unix.NFT_MSG_NEWRULE {
 			m.flags |= unix.NLM_F_APPEND
 		}
 		if r.port > 0 {
-			binary.BigEndian.PutUint16(m.body[r.port:], transparent)
+			m.body = r.body[:r.port] + string(binary.BigEndian.AppendUint16(nil, transparent)) + r.body[r.port+2:]
 		}
 		messages = append(messages, m)
 	}
