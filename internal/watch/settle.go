@@ -11,6 +11,7 @@ type settler struct {
 	pending  []state // what differs from it
 	since    time.Time
 	first    time.Time // when anything began to differ
+	doubted  bool      // the last look found a file that may be unfinished
 }
 
 // step takes what is seen now, and whether the kernel would have told of a
@@ -22,29 +23,28 @@ func (s *settler) step(now time.Time, seen []state, told bool) (report bool, wai
 		poll, settle = pollTold, settleTime
 	}
 	if s.reported != nil && slices.EqualFunc(seen, s.reported, state.same) {
-		s.pending, s.first = nil, time.Time{}
+		s.pending, s.first, s.doubted = nil, time.Time{}, false
 		return false, poll
 	}
 	if s.first.IsZero() {
 		s.first = now
 	}
-	if s.pending == nil || !slices.Equal(seen, s.pending) {
+	moved := s.pending == nil || !slices.Equal(seen, s.pending)
+	if moved {
 		s.pending, s.since = slices.Clone(seen), now
 	}
-	doubt := s.doubtful(seen)
-	if doubt {
+	doubtedBefore := s.doubted
+	if s.doubted = s.doubtful(seen); s.doubted {
 		settle = doubtTime
 	}
-	quiet, unrest := now.Sub(s.since), now.Sub(s.first)
-	if quiet >= settle || !doubt && unrest >= longestUnrest {
-		s.reported, s.pending, s.first = s.pending, nil, time.Time{}
-		return true, poll
+	// Files that change all the time never settle. They are reported on the way,
+	// but not right behind a look that found one half-written.
+	restless := moved && !s.doubted && !doubtedBefore && now.Sub(s.first) >= longestUnrest
+	if quiet := now.Sub(s.since); quiet < settle && !restless {
+		return false, min(settle-quiet, poll)
 	}
-	wait = settle - quiet
-	if !doubt {
-		wait = min(wait, longestUnrest-unrest)
-	}
-	return false, min(wait, poll)
+	s.reported, s.pending, s.first, s.doubted = s.pending, nil, time.Time{}, false
+	return true, poll
 }
 
 // doubtful reports whether a file that differs from what was reported looks as

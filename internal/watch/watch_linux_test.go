@@ -1,0 +1,125 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// mountEnv tells the test binary that it is the one in the mount namespace.
+const mountEnv = "EGRESSD_TEST_MOUNT"
+
+// TestBindMount watches a file that is mounted alone, as Docker does with -v
+// FILE:FILE, from inside a mount namespace of its own.
+func TestBindMount(t *testing.T) {
+	if os.Getenv(mountEnv) != "" {
+		bindMount(t)
+		return
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestBindMount$", "-test.v")
+	cmd.Env = append(os.Environ(), mountEnv+"=1")
+	cmd.SysProcAttr = mountNamespace()
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestBindMount")) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func bindMount(t *testing.T) {
+	dir := t.TempDir()
+	outside, inside := filepath.Join(dir, "outside.yaml"), filepath.Join(dir, "inside.yaml")
+	write(t, outside, oldText)
+	write(t, inside, "")
+	must(t, unix.Mount(outside, inside, "", unix.MS_BIND, ""))
+	defer func() { _ = unix.Unmount(inside, unix.MNT_DETACH) }()
+	var log bytes.Buffer
+	w := &watched{t: t, path: inside, calls: make(chan string, 100)}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		watcher := Watcher{Paths: []string{inside}, Changed: w.changed, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		done <- watcher.Run(ctx)
+	}()
+	w.until(oldText, 5*time.Second)
+	write(t, outside, newText)
+	w.until(newText, 5*time.Second)
+	// A rename outside leaves the mount with the old file. That cannot be read
+	// any more, but it can be said.
+	write(t, outside+".tmp", "other")
+	must(t, os.Rename(outside+".tmp", outside))
+	w.next(5 * time.Second)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(log.String(), "mount the directory"); n != 1 {
+		t.Errorf("told %d times: %s", n, &log)
+	}
+}
+
+// Whatever happens, no descriptor and no watch is left.
+func TestNoLeak(t *testing.T) {
+	before := descriptors(t)
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "policy.yaml")
+		write(t, path, oldText)
+		ctx, cancel := context.WithCancel(t.Context())
+		if err := Files(ctx, []string{path}, cancel); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := descriptors(t); after > before {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	n := 0
+	all, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	for _, e := range all {
+		if target, _ := os.Readlink("/proc/self/fd/" + e.Name()); strings.Contains(target, "inotify") {
+			n++
+		}
+	}
+	return n
+}
+
+// Watches of what is gone are taken away: a policy that is swapped for years
+// does not use the user's watches up.
+func TestWatchesAreBounded(t *testing.T) {
+	src, err := newEvents()
+	must(t, err)
+	defer src.close()
+	n := src.(*inotify)
+	c := configMap{t: t, dir: t.TempDir()}
+	l := looker{paths: []string{filepath.Join(c.dir, "a.yaml")}, src: src}
+	for range 10 {
+		c.publish(map[string]string{"a.yaml": oldText})
+		if _, told := l.look(); !told {
+			t.Error("not all watches stand")
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.byWD) > 4 {
+		t.Errorf("%d watches", len(n.byWD))
+	}
+}
+
+// What the kernel could not keep is taken for a change, and nobody for a writer.
+func TestOverflow(t *testing.T) {
+	n := &inotify{byWD: map[int]*mark{1: {open: true, creating: map[string]bool{"x": true}}}}
+	if !n.book(-1, unix.IN_Q_OVERFLOW, "") || n.byWD[1].open || len(n.byWD[1].creating) > 0 {
+		t.Error("an overflow changes nothing")
+	}
+}

@@ -1,0 +1,476 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	oldText = "allow:\n  - old.example.com\n"
+	newText = "allow:\n  - new.example.com\ndeny:\n  - evil.example.com\n"
+)
+
+// watched is a watcher at work; its reader reads what a daemon would.
+type watched struct {
+	t     *testing.T
+	path  string
+	calls chan string // what the file held at each report; "-" for none
+	mu    sync.Mutex
+	seen  []string
+}
+
+// start watches path, and returns once the watch stands.
+func start(t *testing.T, told bool, path string, more ...string) *watched {
+	t.Helper()
+	w := &watched{t: t, path: path, calls: make(chan string, 10000)}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	watcher := Watcher{Paths: append([]string{path}, more...), Changed: w.changed}
+	if !told {
+		watcher.newSource = func() (source, error) { return nil, errors.New("none today") }
+	}
+	go func() { done <- watcher.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	w.next(10 * time.Second) // the report of the start
+	return w
+}
+
+func (w *watched) changed() {
+	text := "-"
+	if data, err := ReadFile(w.path); err == nil {
+		text = string(data)
+	}
+	w.mu.Lock()
+	w.seen = append(w.seen, text)
+	w.mu.Unlock()
+	w.calls <- text
+}
+
+// next waits for a report.
+func (w *watched) next(within time.Duration) string {
+	w.t.Helper()
+	select {
+	case text := <-w.calls:
+		return text
+	case <-time.After(within):
+		w.t.Fatalf("no report within %v", within)
+		return ""
+	}
+}
+
+// until waits until a report finds want.
+func (w *watched) until(want string, within time.Duration) {
+	w.t.Helper()
+	end := time.After(within)
+	for {
+		select {
+		case text := <-w.calls:
+			if text == want {
+				return
+			}
+		case <-end:
+			w.t.Fatalf("nobody reported %q within %v; reports: %q", want, within, w.reports())
+		}
+	}
+}
+
+func (w *watched) reports() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.seen)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pause(d time.Duration) { <-time.After(d) }
+
+// slowly writes text in pieces, with pauses that a settling watch must not take
+// for the end.
+func slowly(t *testing.T, path, text string, flags int) {
+	t.Helper()
+	f, err := os.OpenFile(path, flags|os.O_WRONLY, 0o600)
+	must(t, err)
+	defer f.Close()
+	for _, piece := range strings.SplitAfter(text, "\n") {
+		_, err := f.WriteString(piece)
+		must(t, err)
+		pause(150 * time.Millisecond)
+	}
+}
+
+// edits are the ways in which a file comes to hold newText. Each leaves the
+// path readable at the end.
+var edits = []struct {
+	name string
+	edit func(t *testing.T, path string)
+}{
+	{"in place", func(t *testing.T, path string) { write(t, path, newText) }},
+	{"truncate, pause, write", func(t *testing.T, path string) {
+		must(t, os.Truncate(path, 0))
+		pause(400 * time.Millisecond)
+		write(t, path, newText)
+	}},
+	{"rename over", func(t *testing.T, path string) {
+		write(t, path+".tmp", newText)
+		must(t, os.Rename(path+".tmp", path))
+	}},
+	{"backup and rename, as vim", func(t *testing.T, path string) {
+		must(t, os.Rename(path, path+"~"))
+		pause(150 * time.Millisecond)
+		write(t, path, newText)
+		must(t, os.Remove(path+"~"))
+	}},
+	{"delete and make again", func(t *testing.T, path string) {
+		must(t, os.Remove(path))
+		pause(400 * time.Millisecond)
+		write(t, path, newText)
+	}},
+	{"a hard link put in its place", func(t *testing.T, path string) {
+		write(t, path+".new", newText)
+		must(t, os.Remove(path))
+		must(t, os.Link(path+".new", path))
+	}},
+	{"a symbolic link put in its place", func(t *testing.T, path string) {
+		write(t, path+".real", newText)
+		must(t, os.Symlink(path+".real", path+".link"))
+		must(t, os.Rename(path+".link", path))
+	}},
+	{"the directory swapped", func(t *testing.T, path string) {
+		dir := filepath.Dir(path)
+		must(t, os.Mkdir(dir+".new", 0o700))
+		write(t, filepath.Join(dir+".new", filepath.Base(path)), newText)
+		must(t, os.Rename(dir, dir+".old"))
+		must(t, os.Rename(dir+".new", dir))
+	}},
+	{"the same size", func(t *testing.T, path string) {
+		write(t, path, strings.Replace(oldText, "old", "odd", 1))
+		pause(20 * time.Millisecond)
+		write(t, path, newText)
+	}},
+}
+
+// styles are the same for a kernel that tells and for one that does not.
+func styles(t *testing.T, f func(t *testing.T, told bool)) {
+	for _, told := range []bool{true, false} {
+		name := "told"
+		if !told {
+			name = "untold"
+		}
+		t.Run(name, func(t *testing.T) { t.Parallel(); f(t, told) })
+	}
+}
+
+func TestEdits(t *testing.T) {
+	t.Parallel()
+	for _, tt := range edits {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			styles(t, func(t *testing.T, told bool) {
+				path := filepath.Join(t.TempDir(), "conf", "policy.yaml")
+				must(t, os.Mkdir(filepath.Dir(path), 0o700))
+				write(t, path, oldText)
+				w := start(t, told, path)
+				tt.edit(t, path)
+				changed := time.Now()
+				w.until(newText, 5*time.Second)
+				if took := time.Since(changed); took > 900*time.Millisecond { // a busy machine; see TestLatency
+					t.Errorf("reported %v later", took)
+				}
+				for _, text := range w.reports() {
+					if text != oldText && text != newText && text != strings.Replace(oldText, "old", "odd", 1) {
+						t.Errorf("a report found %q", text)
+					}
+				}
+				// And it still watches what is there now.
+				write(t, path, oldText)
+				w.until(oldText, 5*time.Second)
+			})
+		})
+	}
+}
+
+// A writer that takes its time is waited for: half a policy is another policy.
+func TestSlowWriters(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		edit func(t *testing.T, path string)
+	}{
+		{"over the old text", func(t *testing.T, path string) { slowly(t, path, newText, os.O_TRUNC) }},
+		{"a new file", func(t *testing.T, path string) {
+			must(t, os.Remove(path))
+			slowly(t, path, newText, os.O_CREATE|os.O_EXCL)
+		}},
+		{"another file first", func(t *testing.T, path string) {
+			slowly(t, path+".tmp", newText, os.O_CREATE)
+			must(t, os.Rename(path+".tmp", path))
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := newEvents(); err != nil {
+				t.Logf("nobody tells of writers here: %v", err)
+				return
+			}
+			path := filepath.Join(t.TempDir(), "policy.yaml")
+			write(t, path, oldText)
+			w := start(t, true, path)
+			tt.edit(t, path)
+			w.until(newText, 5*time.Second)
+			if got := w.reports(); !slices.Equal(got, []string{oldText, newText}) {
+				t.Errorf("reports found %q", got)
+			}
+		})
+	}
+}
+
+// configMap lays files out as the kubelet does, and swaps them as it does.
+type configMap struct {
+	t       *testing.T
+	dir     string
+	version int
+}
+
+func (c *configMap) publish(files map[string]string) {
+	c.t.Helper()
+	c.version++
+	data := filepath.Join(c.dir, "..2026_11_21_"+string(rune('a'+c.version)))
+	must(c.t, os.Mkdir(data, 0o755))
+	for name, text := range files {
+		write(c.t, filepath.Join(data, name), text)
+	}
+	old, _ := os.Readlink(filepath.Join(c.dir, "..data"))
+	must(c.t, os.Symlink(filepath.Base(data), filepath.Join(c.dir, "..data_tmp")))
+	must(c.t, os.Rename(filepath.Join(c.dir, "..data_tmp"), filepath.Join(c.dir, "..data")))
+	for name := range files {
+		if c.version == 1 {
+			must(c.t, os.Symlink(filepath.Join("..data", name), filepath.Join(c.dir, name)))
+		}
+	}
+	if old != "" {
+		must(c.t, os.RemoveAll(filepath.Join(c.dir, old)))
+	}
+}
+
+func TestConfigMap(t *testing.T) {
+	t.Parallel()
+	styles(t, func(t *testing.T, told bool) {
+		c := configMap{t: t, dir: t.TempDir()}
+		c.publish(map[string]string{"a.yaml": oldText, "b.yaml": oldText})
+		w := start(t, told, filepath.Join(c.dir, "a.yaml"), filepath.Join(c.dir, "b.yaml"))
+		for i, text := range []string{newText, oldText, newText} {
+			c.publish(map[string]string{"a.yaml": text, "b.yaml": text})
+			w.until(text, 5*time.Second)
+			if n := len(w.reports()); n != i+2 {
+				t.Errorf("%d swaps made %d reports", i+1, n-1)
+			}
+		}
+	})
+}
+
+func TestLinkChain(t *testing.T) {
+	t.Parallel()
+	styles(t, func(t *testing.T, told bool) {
+		dir := t.TempDir()
+		for _, d := range []string{"x", "y", "z"} {
+			must(t, os.Mkdir(filepath.Join(dir, d), 0o700))
+		}
+		write(t, filepath.Join(dir, "z", "real"), oldText)
+		must(t, os.Symlink("../z", filepath.Join(dir, "y", "dir")))                                 // a directory on the way is a link
+		must(t, os.Symlink(filepath.Join(dir, "y", "dir", "real"), filepath.Join(dir, "x", "abs"))) // absolute
+		must(t, os.Symlink("abs", filepath.Join(dir, "x", "policy.yaml")))
+		w := start(t, told, filepath.Join(dir, "x", "policy.yaml"))
+		// At the far end.
+		write(t, filepath.Join(dir, "z", "real"), newText)
+		w.until(newText, 5*time.Second)
+		// In the middle: the directory link is swapped.
+		must(t, os.Mkdir(filepath.Join(dir, "z2"), 0o700))
+		write(t, filepath.Join(dir, "z2", "real"), oldText)
+		must(t, os.Symlink("../z2", filepath.Join(dir, "y", "tmp")))
+		must(t, os.Rename(filepath.Join(dir, "y", "tmp"), filepath.Join(dir, "y", "dir")))
+		w.until(oldText, 5*time.Second)
+		// And what is there now is watched.
+		write(t, filepath.Join(dir, "z2", "real"), newText)
+		w.until(newText, 5*time.Second)
+	})
+}
+
+func TestDirectoryAppears(t *testing.T) {
+	t.Parallel()
+	styles(t, func(t *testing.T, told bool) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "a", "b", "policy.yaml")
+		w := start(t, told, path) // after a while the absence is reported
+		if got := w.reports(); !slices.Equal(got, []string{"-"}) {
+			t.Errorf("reports found %q", got)
+		}
+		must(t, os.Mkdir(filepath.Join(dir, "a"), 0o700))
+		pause(50 * time.Millisecond)
+		must(t, os.Mkdir(filepath.Join(dir, "a", "b"), 0o700))
+		pause(50 * time.Millisecond)
+		write(t, path, newText)
+		w.until(newText, 5*time.Second)
+		must(t, os.RemoveAll(filepath.Join(dir, "a")))
+		w.until("-", 5*time.Second)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		write(t, path, oldText)
+		w.until(oldText, 5*time.Second)
+	})
+}
+
+// Hundreds of changes a second become a few reports, each of a whole file, and
+// the last change is among them.
+func TestFlood(t *testing.T) {
+	t.Parallel()
+	styles(t, func(t *testing.T, told bool) {
+		path := filepath.Join(t.TempDir(), "policy.yaml")
+		write(t, path, oldText)
+		w := start(t, told, path)
+		for i := range 600 {
+			if i%2 == 0 {
+				write(t, path+".tmp", oldText)
+				must(t, os.Rename(path+".tmp", path))
+			} else {
+				write(t, path, newText)
+			}
+			pause(2 * time.Millisecond)
+		}
+		write(t, path, "last\n")
+		w.until("last\n", 5*time.Second)
+		n := len(w.reports())
+		if n < 3 || n > 20 {
+			t.Errorf("%d reports", n)
+		}
+		for _, text := range w.reports() {
+			if text != oldText && text != newText && text != "last\n" && text != "-" {
+				t.Errorf("a report found %q", text)
+			}
+		}
+	})
+}
+
+// A log in the same directory wakes nobody.
+func TestNeighbours(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "policy.yaml")
+	write(t, path, oldText)
+	w := start(t, true, path)
+	for range 100 {
+		write(t, filepath.Join(dir, "events.jsonl"), newText)
+		must(t, os.Remove(filepath.Join(dir, "events.jsonl")))
+	}
+	write(t, path, newText)
+	w.until(newText, 5*time.Second)
+	if got := w.reports(); !slices.Equal(got, []string{oldText, newText}) {
+		t.Errorf("reports found %q", got)
+	}
+}
+
+func TestPermissions(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, path, oldText)
+	w := start(t, true, path)
+	must(t, os.Chmod(path, 0o640)) // may be what was needed to read it
+	w.next(5 * time.Second)
+}
+
+// A pipe that somebody passed is no file that changes; it is reported once, with
+// the rest.
+func TestIrregular(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, path, oldText)
+	w := start(t, true, path, os.DevNull, t.TempDir())
+	write(t, path, newText)
+	w.until(newText, 5*time.Second)
+}
+
+func TestNothingToWatch(t *testing.T) {
+	if err := Files(t.Context(), nil, func() {}); err == nil {
+		t.Error("no files are no error")
+	}
+	if err := Files(t.Context(), []string{"x"}, nil); err == nil {
+		t.Error("nobody to tell is no error")
+	}
+}
+
+// A change is in a reader's hands well within a second, on a kernel that tells
+// and on one that does not.
+func TestLatency(t *testing.T) {
+	for _, tt := range []struct {
+		told bool
+		most time.Duration
+	}{{true, 400 * time.Millisecond}, {false, 600 * time.Millisecond}} {
+		path := filepath.Join(t.TempDir(), "policy.yaml")
+		write(t, path, oldText)
+		w := start(t, tt.told, path)
+		best := time.Hour
+		for i := range 4 { // the best of a few: others use this machine, too
+			text := []string{newText, oldText}[i%2]
+			write(t, path, text)
+			changed := time.Now()
+			w.until(text, 5*time.Second)
+			best = min(best, time.Since(changed))
+		}
+		if best > tt.most {
+			t.Errorf("told %v: %v", tt.told, best)
+		}
+		t.Logf("told %v: %v", tt.told, best)
+	}
+}
+
+func TestTrail(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	must(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700))
+	write(t, filepath.Join(dir, "a", "b", "f"), "x")
+	must(t, os.Symlink("b/../b/f", filepath.Join(dir, "a", "l")))
+	must(t, os.Symlink("loop", filepath.Join(dir, "loop")))
+	for _, tt := range []struct {
+		path string
+		want []entry
+	}{
+		{"a/b/f", []entry{{"a", "b"}, {"a/b", "f"}}},
+		{"a/l", []entry{{"", "a"}, {"a", "l"}, {"a", "b"}, {"a/b", "f"}}},
+		{"a/none", []entry{{"", "a"}, {"a", "none"}}},
+		{"none/f", []entry{{"", "none"}}},
+		{"a/b/f/under", []entry{{"a/b", "f"}, {"a/b/f", "under"}}},
+	} {
+		var want []entry
+		for _, e := range tt.want {
+			want = append(want, entry{filepath.Join(dir, e.dir), e.name})
+		}
+		if got := trail(filepath.Join(dir, tt.path)); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", tt.path, got, want)
+		}
+	}
+	if got := trail(filepath.Join(dir, "loop")); len(got) == 0 || len(got) > maxLinksInPath+2 {
+		t.Errorf("a loop has %d entries", len(got))
+	}
+}
