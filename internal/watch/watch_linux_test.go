@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,17 @@ func bindMount(t *testing.T) {
 	w.until(oldText, 5*time.Second)
 	write(t, outside, newText)
 	w.until(newText, 5*time.Second)
+	// The kernel says so: it is not found by looking.
+	src, err := newEvents()
+	must(t, err)
+	defer src.close()
+	(&looker{paths: []string{inside}, src: src}).look()
+	write(t, outside, newText)
+	select {
+	case <-src.changes():
+	case <-time.After(10 * time.Second):
+		t.Error("nobody tells of a file that is mounted alone")
+	}
 	// A rename outside leaves the mount with the old file. That cannot be read
 	// any more, but it can be said.
 	write(t, outside+".tmp", "other")
@@ -94,25 +106,56 @@ func descriptors(t *testing.T) int {
 	return n
 }
 
-// Watches of what is gone are taken away: a policy that is swapped for years
-// does not use the user's watches up.
+// Watches of what no longer matters are taken away: a policy that is swapped for
+// years does not use the user's watches up.
 func TestWatchesAreBounded(t *testing.T) {
 	src, err := newEvents()
 	must(t, err)
 	defer src.close()
 	n := src.(*inotify)
-	c := configMap{t: t, dir: t.TempDir()}
-	l := looker{paths: []string{filepath.Join(c.dir, "a.yaml")}, src: src}
-	for range 10 {
-		c.publish(map[string]string{"a.yaml": oldText})
+	dir := t.TempDir()
+	link := filepath.Join(dir, "policy.yaml")
+	l := looker{paths: []string{link}, src: src}
+	for i := range 10 {
+		version := filepath.Join(dir, strconv.Itoa(i))
+		must(t, os.Mkdir(version, 0o700))
+		write(t, filepath.Join(version, "f"), oldText)
+		must(t, os.Symlink(filepath.Join(version, "f"), link+".tmp"))
+		must(t, os.Rename(link+".tmp", link))
 		if _, told := l.look(); !told {
 			t.Error("not all watches stand")
 		}
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.byWD) > 4 {
-		t.Errorf("%d watches", len(n.byWD))
+	info, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(n.fd))
+	must(t, err)
+	if inKernel := strings.Count(string(info), "inotify wd:"); inKernel != 3 || len(n.byWD) != 3 { // dir, dir/9, the file
+		t.Errorf("%d watches in the kernel, %d here, want 3", inKernel, len(n.byWD))
+	}
+}
+
+// Names that do not matter wake nobody.
+func TestNamesThatMatter(t *testing.T) {
+	dir := &mark{dir: true, names: map[string]bool{"f": true}, creating: map[string]bool{}}
+	n := &inotify{byWD: map[int]*mark{1: dir}}
+	for _, tt := range []struct {
+		wd      int
+		mask    uint32
+		name    string
+		matters bool
+	}{
+		{1, unix.IN_CREATE, "f", true},
+		{1, unix.IN_CREATE, "log", false},
+		{1, unix.IN_CLOSE_WRITE, "log", false},
+		{1, unix.IN_MOVED_TO, "f", true},
+		{1, unix.IN_MOVE_SELF, "", true},
+		{2, unix.IN_MODIFY, "", false},
+	} {
+		if got := n.book(tt.wd, tt.mask, tt.name); got != tt.matters {
+			t.Errorf("%+v: matters is %v", tt, got)
+		}
+	}
+	if len(dir.creating) > 0 {
+		t.Errorf("still being made: %v", dir.creating)
 	}
 }
 
