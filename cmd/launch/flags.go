@@ -18,7 +18,7 @@ type options struct {
 	publish   []process.Publish
 	hostPorts []process.HostPort
 
-	events, isolation, tier, workdir, learn, user string
+	events, isolation, tier, workdir, learn, user, egressd string
 
 	timeout time.Duration
 
@@ -42,6 +42,7 @@ func (o *options) flags() *flag.FlagSet {
 	fs.StringVar(&o.learn, "learn", "", "write the smallest policy that would have allowed this run to this new `FILE`")
 	fs.BoolVar(&o.approve, "approve", false, "ask on the terminal about what no rule covers")
 	fs.BoolVar(&o.nested, "nested", false, "let the program make sandboxes of its own inside (bwrap, Chromium's); Codex gets it unasked")
+	fs.StringVar(&o.egressd, "egressd", "", "let the egressd that listens at `unix:PATH` serve the sandbox; its policy is a ceiling")
 	fs.StringVar(&o.user, "user", "", "as root: run the program as this user `NAME`")
 	fs.BoolVar(&o.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&o.noSummary, "no-summary", false, "print no summary at the end")
@@ -57,6 +58,12 @@ func (o *options) validate() error {
 		return fmt.Errorf("--tier %q: this build has the process tier only", o.tier)
 	case o.isolation == "env" && len(o.publish)+len(o.hostPorts) > 0:
 		return errors.New("--publish and --host-port are for --isolation netns: with env the program is on the host's loopback already")
+	case o.egressd != "" && o.isolation == "env":
+		return errors.New("--egressd is for --isolation netns: with env there are no doors to hand over")
+	case o.egressd != "" && len(o.gate.Upstreams) > 0:
+		return errors.New("--dns-upstream has no effect with --egressd, which resolves names itself: leave it out")
+	case o.egressd != "" && socketPath(o.egressd) == "":
+		return fmt.Errorf("--egressd %q: write unix:PATH, the daemon's control socket", o.egressd)
 	case len(o.argv) == 0:
 		return errors.New("no program given: launch [flags] -- PROGRAM [ARGUMENT...]")
 	case o.argv[0] == "":

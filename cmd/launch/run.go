@@ -8,6 +8,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"net/netip"
 	"os"
 
 	"egressd/cmd/launch/ahead"
@@ -27,9 +28,11 @@ import (
 type session struct {
 	*launcher
 	opts    options
+	docs    []*policy.Document
 	policy  *policy.Policy
 	secrets secrets.Set
 	trail   *trail.Trail
+	remote  remote
 }
 
 // dropStandardLog silences package log, which nothing of ours uses.
@@ -91,7 +94,7 @@ func (s *session) run() int {
 	if !s.opts.quiet && !s.opts.noSummary {
 		out = s.stderr
 	}
-	if err := s.trail.Close(out); err != nil {
+	if err := errors.Join(s.remote.close(), s.trail.Close(out)); err != nil {
 		s.fail(exitLauncher, err)
 		if code == exitOK {
 			code = exitLauncher // the program did its part, but the record of it is not whole
@@ -103,7 +106,10 @@ func (s *session) run() int {
 // prepare loads the policy and opens the record.
 func (s *session) prepare() error {
 	var err error
-	if s.policy, err = s.opts.gate.Load(os.ReadFile); err != nil {
+	if s.docs, err = s.opts.gate.Documents(os.ReadFile); err != nil {
+		return err
+	}
+	if s.policy, err = policy.Compile(s.docs...); err != nil {
 		return err
 	}
 	if s.secrets, err = secrets.Find(s.policy, s.getenv); err != nil {
@@ -183,6 +189,9 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	named = append(append(named, s.opts.env...), s.secrets.Env()...)
 	if spec.Env, err = sandbox.Env(s.environ, s.opts.argv, named); err != nil {
 		return spec, nil, fmt.Errorf("--env: %w", err)
+	}
+	if s.opts.egressd != "" {
+		b.Keeper = func(ctx context.Context, own []netip.AddrPort) (process.Keeper, error) { return s.handOver(ctx, own, b) }
 	}
 	if s.opts.isolation == "env" {
 		return spec, &process.Advisory{

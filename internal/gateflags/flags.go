@@ -77,6 +77,15 @@ func (f *Flags) Document() *policy.Document {
 // Load compiles the flags and the policy files they name. readFile is
 // os.ReadFile. Errors name the file or the flag.
 func (f *Flags) Load(readFile func(string) ([]byte, error)) (*policy.Policy, error) {
+	docs, err := f.Documents(readFile)
+	if err != nil {
+		return nil, err
+	}
+	return policy.Compile(docs...)
+}
+
+// Documents reads what Load compiles.
+func (f *Flags) Documents(readFile func(string) ([]byte, error)) ([]*policy.Document, error) {
 	docs := []*policy.Document{f.Document()}
 	for _, name := range f.Files {
 		data, err := readFile(name)
@@ -89,7 +98,7 @@ func (f *Flags) Load(readFile func(string) ([]byte, error)) (*policy.Policy, err
 		}
 		docs = append(docs, doc)
 	}
-	return policy.Compile(docs...)
+	return docs, nil
 }
 
 func entries(name string, values []string, split func(string) []string) []policy.Entry {

@@ -99,8 +99,13 @@ func (t *Trail) Protect() []string {
 // is kept: people put secrets there.
 func (t *Trail) Started(isolation string, argv []string) error {
 	t.isolation = isolation
+	return t.emit(event.Event{Type: event.CommandExecuted, ArgvHash: ArgvHash(argv)})
+}
+
+// ArgvHash is what a record says of a command line.
+func ArgvHash(argv []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(argv, "\x00")))
-	return t.emit(event.Event{Type: event.CommandExecuted, ArgvHash: hex.EncodeToString(sum[:])})
+	return hex.EncodeToString(sum[:])
 }
 
 // Ended records how the run ended: failed when runErr says so.
