@@ -101,6 +101,9 @@ type compiled struct {
 // is given.
 func (o *options) compileAll(name string) ([]compiled, error) {
 	c, err := o.config()
+	if err == nil {
+		err = c.Validate()
+	}
 	if err != nil {
 		return nil, err
 	}

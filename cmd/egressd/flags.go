@@ -72,7 +72,7 @@ func (o *options) flags() *flag.FlagSet {
 // policyName is what NAME may be.
 var policyName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
 
-// config is the daemon that o describes.
+// config is the daemon that o describes; daemon.Run validates it.
 func (o *options) config() (daemon.Config, error) {
 	c := daemon.Config{
 		Listen: o.listen.of, Transparent: o.transparent.of, DNS: o.dns.of, Netns: o.netns.of, Control: o.control.of,
@@ -109,7 +109,7 @@ func (o *options) config() (daemon.Config, error) {
 	}
 	slices.SortFunc(c.Policies, func(a, b daemon.Source) int { return strings.Compare(a.Name, b.Name) })
 	c.Upstreams = flags.Document().DNS.Upstreams
-	return c, c.Validate()
+	return c, nil
 }
 
 // namedFile reads [NAME=]FILE.

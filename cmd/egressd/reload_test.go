@@ -183,7 +183,7 @@ func TestBadPolicyStays(t *testing.T) {
 	path := write(t, "policy.yaml", good)
 	p := start(t, "--policy", path, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 	proxy, admin := p.addr("proxy"), p.addr("admin")
-	for _, bad := range []string{"allow: [", "allow:\n  - a..b\n", "alow:\n  - x.example\n", "secrets:\n  - env: NOT_SET_ANYWHERE\n    header: Authorization\n    hosts: [x.example]\n"} {
+	for _, bad := range []string{"allow: [", "allow:\n  - a..b\n", "alow:\n  - x.example\n", "allow: [x.example]\nsecrets:\n  - env: NOT_SET_ANYWHERE\n    header: Authorization\n    hosts: [x.example]\n"} {
 		ways["rename"](t, path, bad)
 		before := p.events.count(`"type":"policy.rejected"`)
 		p.signal(syscall.SIGHUP)

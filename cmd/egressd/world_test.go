@@ -105,6 +105,8 @@ func (p *process) exit(within time.Duration) int {
 	case <-p.ended:
 		return p.cmd.ProcessState.ExitCode()
 	case <-time.After(within):
+		_ = p.cmd.Process.Signal(syscall.SIGQUIT) // its goroutines go to the log
+		<-p.ended
 		p.t.Fatalf("egressd still runs after %v", within)
 		return 0
 	}
@@ -255,6 +257,11 @@ func connect(addr, target, token string) (*tunnel, error) {
 	if err != nil {
 		return nil, err
 	}
+	return connectOver(c, target, token)
+}
+
+// connectOver asks for a tunnel on c, which it closes when there is none.
+func connectOver(c net.Conn, target, token string) (*tunnel, error) {
 	auth := ""
 	if token != "" {
 		auth = "Proxy-Authorization: Basic " + basic(token) + "\r\n"
@@ -361,5 +368,3 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		}
 	}
 }
-
-var _ = syscall.SIGTERM

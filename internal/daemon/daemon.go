@@ -37,6 +37,7 @@ type Daemon struct {
 	policies []*named
 	nobody   *named
 	routes   *routes
+	controls []control
 
 	state    atomic.Int32 // starting, serving, draining
 	rejected rejections
@@ -149,7 +150,7 @@ func (d *Daemon) serveDoors(names context.Context) {
 }
 
 func (d *Daemon) serveAdmin(ctx context.Context, wg *sync.WaitGroup) {
-	d.metrics.Probe(metrics.Probes{Ready: d.Ready})
+	d.metrics.Probe(metrics.Probes{Ready: d.Ready, Sessions: d.sessions})
 	for _, s := range d.sockets {
 		if s.kind == kindAdmin {
 			server := &admin.Server{Ready: d.Ready, Metrics: d.metrics.Handler(), Log: d.log}

@@ -17,7 +17,7 @@ func (d *Daemon) drain() {
 	ctx, cancel := context.WithTimeout(d.serving, limit)
 	defer cancel()
 	var wg sync.WaitGroup
-	for _, g := range d.gates() {
+	for _, g := range d.drainers() {
 		wg.Go(func() {
 			_ = g.Drain(ctx) // what had to be closed is counted below
 		})
@@ -38,7 +38,7 @@ func (d *Daemon) drain() {
 	d.log.Info("drained", "took", time.Since(start).Round(time.Millisecond))
 }
 
-// gates lists every gate there is.
+// gates lists every gate of the daemon itself.
 func (d *Daemon) gates() []*gate.Gate {
 	all := []*gate.Gate{d.nobody.gate}
 	for _, n := range d.policies {
@@ -48,7 +48,7 @@ func (d *Daemon) gates() []*gate.Gate {
 }
 
 func (d *Daemon) flows() (n int) {
-	for _, g := range d.gates() {
+	for _, g := range d.allGates() {
 		n += g.Stats().Flows
 	}
 	return n

@@ -155,8 +155,11 @@ func (d *Daemon) prepare() (err error) {
 	}
 	d.nobody = &named{current: new(policy.Current), resolver: new(dnsfilter.Resolver)}
 	d.nobody.sink = event.Fanout{d.record.audit, d.metrics.Sink("")}
-	d.nobody.gate, err = d.newGate(d.nobody, "", d.routes.behind(nil))
-	return err
+	if d.nobody.gate, err = d.newGate(d.nobody, "", d.routes.behind(nil)); err != nil {
+		return err
+	}
+	d.prepareControl()
+	return nil
 }
 
 // find reports the policy of this name, nil when there is none.

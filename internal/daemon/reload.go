@@ -148,7 +148,10 @@ func (d *Daemon) files() []string {
 // reload loads the tokens and each policy again. What cannot be loaded stays as
 // it is, and says so.
 func (d *Daemon) reload() {
-	d.notify(d.c.Notifier.Reloading())
+	tell := d.state.Load() == serving // a manager that was told of the end hears of nothing else
+	if tell {
+		d.notify(d.c.Notifier.Reloading())
+	}
 	d.reloadTokens()
 	for _, n := range d.policies {
 		c, err := d.read(n.source)
@@ -159,7 +162,9 @@ func (d *Daemon) reload() {
 			d.reject(n, err)
 		}
 	}
-	d.notify(d.c.Notifier.Ready(d.status()))
+	if tell {
+		d.notify(d.c.Notifier.Ready(d.status()))
+	}
 }
 
 func (d *Daemon) reloadTokens() {
@@ -205,6 +210,7 @@ func (d *Daemon) enforce(n *named, c candidate) error {
 	for _, g := range d.routes.gates(n) {
 		closed += g.Rejudge()
 	}
+	closed += d.renarrow(n)
 	d.rejected.set("policy "+n.source.Name, nil)
 	d.metrics.PolicyLoaded(n.source.Name, c.policy, time.Now())
 	d.told(n.source.Name, old, c.policy, closed)

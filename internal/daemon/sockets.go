@@ -26,6 +26,8 @@ type socket struct {
 	inside bool   // in another network namespace: the daemon cannot reach it
 	ln     net.Listener
 	pc     net.PacketConn // DNS over UDP
+
+	control int // place in Daemon.controls, from 1
 }
 
 func (s *socket) addr() string {
@@ -74,6 +76,9 @@ func (s socket) serve(d *Daemon, names context.Context) {
 		doors.Transparent = []net.Listener{s.ln}
 	case kindDNS:
 		ctx, doors.DNSTCP, doors.DNSUDP = names, s.ln, s.pc
+	case kindControl:
+		d.serveControl(s)
+		return
 	default:
 		return
 	}

@@ -1,0 +1,93 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"egressd/internal/gate"
+	"egressd/internal/metrics"
+	"egressd/internal/session"
+)
+
+// control is one control socket, and the sessions that launchers opened there.
+type control struct {
+	*session.Server
+	of *named // the ceiling
+}
+
+// prepareControl makes the server of every control socket.
+func (d *Daemon) prepareControl() {
+	for i := range d.sockets {
+		s := &d.sockets[i]
+		if s.kind != kindControl {
+			continue
+		}
+		n := d.find(s.policyName())
+		d.controls = append(d.controls, control{of: n, Server: &session.Server{
+			Name: n.source.Name, Ceiling: n.current, Resolver: n.resolver, Events: n.sink, Own: d.own,
+			RootCAs: d.c.RootCAs, Log: d.log.With("policy", n.source.Name), Version: d.c.Version,
+		}})
+		s.control = len(d.controls)
+	}
+}
+
+// serveControl serves the launchers that connect to s.
+func (d *Daemon) serveControl(s socket) {
+	c := d.controls[s.control-1]
+	done := d.metrics.Gate(c.of.source.Name, func() (sum metrics.Stats) {
+		// Totals would fall when a session ends; its events have them.
+		for _, g := range c.Gates() {
+			now := g.Stats()
+			sum.Connections, sum.Flows = sum.Connections+now.Connections, sum.Flows+now.Flows
+		}
+		return sum
+	})
+	d.group.Go(func() error {
+		defer done()
+		if err := c.Serve(d.serving, s.ln); err != nil {
+			return fmt.Errorf("%s: %w", s.what, err)
+		}
+		return nil
+	})
+}
+
+// sessions counts the sandboxes that launchers have handed over.
+func (d *Daemon) sessions() (n int) {
+	for _, c := range d.controls {
+		n += len(c.Gates())
+	}
+	return n
+}
+
+// renarrow puts n, which has changed, in force for the sessions below it.
+func (d *Daemon) renarrow(n *named) (closed int) {
+	for _, c := range d.controls {
+		if c.of == n {
+			closed += c.Renarrow()
+		}
+	}
+	return closed
+}
+
+// drainer is what can be drained: a gate, or all the sessions of a socket.
+type drainer interface{ Drain(context.Context) error }
+
+func (d *Daemon) drainers() []drainer {
+	var all []drainer
+	for _, g := range d.gates() {
+		all = append(all, g)
+	}
+	for _, c := range d.controls {
+		all = append(all, c)
+	}
+	return all
+}
+
+// allGates lists the gates of the daemon and of every session.
+func (d *Daemon) allGates() []*gate.Gate {
+	all := d.gates()
+	for _, c := range d.controls {
+		all = append(all, c.Gates()...)
+	}
+	return all
+}
