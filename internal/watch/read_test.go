@@ -14,8 +14,14 @@ import (
 // Whatever writers in place do, nobody reads half a file.
 func TestReadFileIsWhole(t *testing.T) {
 	t.Parallel()
+	t.Run("now and then", func(t *testing.T) { t.Parallel(); whole(t, 4000, 50*time.Millisecond, 30) })
+	t.Run("all the time", func(t *testing.T) { t.Parallel(); whole(t, 4<<20, 0, 5) })
+}
+
+// whole reads while another writes, that often.
+func whole(t *testing.T, size int, rest time.Duration, reads int) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
-	texts := []string{strings.Repeat("a", 4000) + "\n", strings.Repeat("b", 9000) + "\n"}
+	texts := []string{strings.Repeat("a", size) + "\n", strings.Repeat("b", 2*size) + "\n"}
 	write(t, path, texts[0])
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -30,10 +36,10 @@ func TestReadFileIsWhole(t *testing.T) {
 			_, _ = f.WriteString(text[:len(text)/2])
 			_, _ = f.WriteString(text[len(text)/2:])
 			_ = f.Close()
-			pause(50 * time.Millisecond)
+			pause(rest)
 		}
 	})
-	for range 30 {
+	for range reads {
 		data, err := ReadFile(path)
 		if err != nil {
 			continue // it says so rather than guess
