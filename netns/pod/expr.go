@@ -20,7 +20,7 @@ const (
 	metaIIF       = 4  // NFT_META_IIF
 	metaOIF       = 5  // NFT_META_OIF
 	metaSKUID     = 10 // NFT_META_SKUID
-	metaRTClassID = 14 // NFT_META_RTCLASSID
+	metaRTClassID = 13 // NFT_META_RTCLASSID
 	metaNFProto   = 15 // NFT_META_NFPROTO
 	metaL4Proto   = 16 // NFT_META_L4PROTO
 

@@ -1,0 +1,72 @@
+package pod
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	insideEnv   = "POD_TEST_INSIDE"   // this is the suite, as root of a user namespace
+	attackerEnv = "POD_TEST_ATTACKER" // this is no suite, but an agent's program
+)
+
+// forbidden says why namespaces can't be made here; "" when they can.
+var forbidden string
+
+// TestMain runs the tests of an ordinary user again as root of a new user
+// namespace, where network namespaces may be made.
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(attackerEnv) != "":
+		os.Exit(attacker())
+	case os.Geteuid() == 0 || os.Getenv(insideEnv) != "":
+		os.Exit(m.Run())
+	}
+	code, err := reexec()
+	if err != nil {
+		forbidden = err.Error()
+		code = m.Run()
+	}
+	os.Exit(code)
+}
+
+func reexec() (int, error) {
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), insideEnv+"=1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err == nil || errors.As(err, &exit) {
+		return cmd.ProcessState.ExitCode(), nil
+	}
+	return 0, fmt.Errorf("user namespaces: %w", err)
+}
+
+// asRoot reports whether other users can be had: the suite runs as root, not
+// as root of a user namespace with a single user.
+func asRoot() bool { return os.Getenv(insideEnv) == "" }
+
+// freshNamespace moves the test's thread into an empty network namespace. The
+// thread dies with the test's goroutine, so nothing needs to be restored.
+func freshNamespace(t testing.TB) {
+	t.Helper()
+	if forbidden != "" {
+		t.Skip("this kernel does not let us make namespaces: " + forbidden)
+	}
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Fatal(err)
+	}
+}
