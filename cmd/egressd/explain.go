@@ -181,7 +181,7 @@ func (p *program) presets(args []string) int {
 	if fs.NArg() == 0 {
 		return p.print(explain.Presets(*names))
 	}
-	text, err := explain.Preset(fs.Args())
+	text, err := explain.Preset("egressd", fs.Args())
 	if err != nil {
 		return p.usage(err)
 	}

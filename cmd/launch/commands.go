@@ -98,7 +98,7 @@ func (l *launcher) completion(args []string) int {
 	if len(args) != 1 {
 		return l.usage(exitUsage, errors.New("completion takes one shell: bash, zsh or fish"))
 	}
-	spec := completion.Spec{Program: "launch", Flags: new(options).flags()}
+	spec := completion.Spec{Program: "launch", Flags: new(options).flags(), Runs: true}
 	for _, c := range commands() {
 		if strings.HasPrefix(c.name, "-") {
 			continue

@@ -78,7 +78,7 @@ func (l *launcher) presets(args []string) int {
 	if fs.NArg() == 0 {
 		return l.print(explain.Presets(*names))
 	}
-	text, err := explain.Preset(fs.Args())
+	text, err := explain.Preset("launch", fs.Args())
 	if err != nil {
 		return l.usage(exitUsage, err)
 	}

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Spec is a program: its own flags, which end at the program it runs, and its
-// subcommands.
+// Spec is a program: its own flags and its subcommands.
 type Spec struct {
 	Program  string
 	Flags    *flag.FlagSet
 	Commands []Command
+	Runs     bool // the flags end at another program, which this one runs
 }
 
 // Command is a subcommand; Flags may be nil.
@@ -55,8 +55,25 @@ func options(fs *flag.FlagSet) []option {
 	return out
 }
 
-// takesFile reports whether a flag's argument is a path.
-func (o option) takesFile() bool { return o.arg == "FILE" || o.arg == "DIR" }
+// takesFile reports whether a flag's argument is a path, or may be one: what
+// may stand in front of it is in brackets.
+func (o option) takesFile() bool {
+	arg := o.arg[strings.LastIndexByte(o.arg, ']')+1:]
+	return arg == "FILE" || arg == "FILE|-" || arg == "DIR" || arg == "PATH"
+}
+
+// choices are the values that a flag takes, "" when they are not a few words.
+func (o option) choices() string {
+	switch o.name {
+	case "isolation":
+		return "netns env"
+	case "log-level":
+		return "debug info warn error"
+	case "log-format":
+		return "text json"
+	}
+	return ""
+}
 
 func names(s Spec) string {
 	var out []string
@@ -89,6 +106,13 @@ func cases(opts []option, ok func(option) bool) string {
 	return strings.Join(out, "|")
 }
 
+// bashProgram completes as for the program that stands at word i.
+const bashProgram = `        [[ ${COMP_WORDS[i]} == -- ]] && ((i++))
+        if declare -F _command_offset >/dev/null; then _command_offset $i
+        elif ((i == COMP_CWORD)); then COMPREPLY=($(compgen -c -- "$cur"))
+        else COMPREPLY=($(compgen -f -- "$cur")); fi
+`
+
 // bash: after "--" (or the program's name) complete as for that program.
 func bash(s Spec) string {
 	opts := options(s.Flags)
@@ -98,7 +122,17 @@ func bash(s Spec) string {
 			fmt.Fprintf(&sub, "        %s) COMPREPLY=($(compgen -W %q -- \"$cur\")); [[ $cur == -* ]] || COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", c.Name, fl)
 		}
 	}
-	return strings.NewReplacer("@P", s.Program, "@COMMANDS", names(s), "@FLAGS", switches(opts), "@SUB", sub.String(),
+	var choices strings.Builder
+	for _, o := range opts {
+		if words := o.choices(); words != "" {
+			fmt.Fprintf(&choices, "    --%s) COMPREPLY=($(compgen -W %q -- \"$cur\")); return ;;\n", o.name, words)
+		}
+	}
+	rest := ""
+	if s.Runs {
+		rest = bashProgram
+	}
+	return strings.NewReplacer("@P", s.Program, "@CHOICES", choices.String(), "@REST", rest, "@COMMANDS", names(s), "@FLAGS", switches(opts), "@SUB", sub.String(),
 		"@FILES", cases(opts, option.takesFile),
 		"@WORDS", cases(opts, func(o option) bool { return o.arg != "" && !o.takesFile() })).Replace(
 		`# bash completion for @P. Load it with: source <(@P completion bash)
@@ -120,16 +154,11 @@ _@P() {
         completion) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
         check) COMPREPLY=($(compgen -f -- "$cur")); return ;;
         esac
-        [[ ${COMP_WORDS[i]} == -- ]] && ((i++))
-        if declare -F _command_offset >/dev/null; then _command_offset $i
-        elif ((i == COMP_CWORD)); then COMPREPLY=($(compgen -c -- "$cur"))
-        else COMPREPLY=($(compgen -f -- "$cur")); fi
-        return
+@REST        return
     fi
     case ${COMP_WORDS[COMP_CWORD-1]} in
     --preset) COMPREPLY=($(compgen -W "$(@P presets --names 2>/dev/null)" -- "$cur")); return ;;
-    --isolation) COMPREPLY=($(compgen -W "netns env" -- "$cur")); return ;;
-    @FILES) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+@CHOICES    @FILES) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     @WORDS) return ;;
     esac
     if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W "@FLAGS --" -- "$cur"))
@@ -162,7 +191,11 @@ func zsh(s Spec) string {
 			fmt.Fprintf(&b, "  %s) compadd -- %s; return ;;\n", c.Name, switches(options(c.Flags)))
 		}
 	}
-	b.WriteString("  esac\n  _arguments -S $flags '(-)1:program:_command_names -e' '*::argument:_normal'\n}\n")
+	b.WriteString("  esac\n  _arguments -S $flags")
+	if s.Runs {
+		b.WriteString(" '(-)1:program:_command_names -e' '*::argument:_normal'")
+	}
+	b.WriteString("\n}\n")
 	fmt.Fprintf(&b, "if [ \"$funcstack[1]\" = \"_%s\" ]; then _%s \"$@\"; else compdef _%s %s; fi\n", s.Program, s.Program, s.Program, s.Program)
 	return b.String()
 }
@@ -172,13 +205,13 @@ func zshArg(program string, o option) string {
 	case o.arg == "":
 		return ""
 	case o.arg == "DIR":
-		return ":" + o.arg + ":_files -/"
+		return ":DIR:_files -/"
 	case o.takesFile():
-		return ":" + o.arg + ":_files"
+		return ":" + zshText(o.arg) + ":_files"
 	case o.name == "preset":
 		return ":" + o.arg + ":($(" + program + " presets --names 2>/dev/null))"
-	case o.name == "isolation":
-		return ":" + o.arg + ":(netns env)"
+	case o.choices() != "":
+		return ":" + o.arg + ":(" + o.choices() + ")"
 	}
 	return ":" + zshText(o.arg) + ": "
 }
@@ -205,6 +238,9 @@ func fish(s Spec) string {
 	fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n", p)
 	fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from presets' -a '(%s presets --names 2>/dev/null)'\n", p, p)
 	fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from check' -F\n", p)
+	if !s.Runs {
+		return b.String()
+	}
 	fmt.Fprintf(&b, "complete -c %s -n 'contains -- -- (commandline -opc)' -xa '(__fish_complete_subcommand --fcs-skip=(contains -i -- -- (commandline -opc)))'\n", p)
 	return b.String()
 }
@@ -218,8 +254,8 @@ func fishFlag(program string, o option) string {
 		return text + " -r -F"
 	case o.name == "preset":
 		return text + " -x -a '(" + program + " presets --names 2>/dev/null)'"
-	case o.name == "isolation":
-		return text + " -x -a 'netns env'"
+	case o.choices() != "":
+		return text + " -x -a " + single(o.choices())
 	}
 	return text + " -x"
 }

@@ -26,10 +26,10 @@ func TestMeaningIsTotal(t *testing.T) {
 func TestPreset(t *testing.T) {
 	npm, _ := policy.PresetText("npm")
 	golang, _ := policy.PresetText("go")
-	if text, err := Preset([]string{"npm", "go"}); err != nil || text != npm+golang || !strings.HasPrefix(text, "# ") {
+	if text, err := Preset("egressd", []string{"npm", "go"}); err != nil || text != npm+golang || !strings.HasPrefix(text, "# ") {
 		t.Errorf("got %q, %v", text, err)
 	}
-	if text, err := Preset([]string{"npm", "nope"}); err == nil || text != "" {
+	if text, err := Preset("egressd", []string{"npm", "nope"}); err == nil || text != "" || !strings.Contains(err.Error(), "egressd presets lists them") {
 		t.Errorf("got %q, %v", text, err)
 	}
 }

@@ -58,13 +58,14 @@ func writeRules(b *strings.Builder, word string, rules []*policy.Rule, width int
 	}
 }
 
-// Preset reports the presets of these names as written.
-func Preset(names []string) (string, error) {
+// Preset reports the presets of these names as written. program is whose command
+// lists them, for the error.
+func Preset(program string, names []string) (string, error) {
 	var b strings.Builder
 	for _, name := range names {
 		text, ok := policy.PresetText(name)
 		if !ok {
-			return "", fmt.Errorf("no preset %q: launch presets lists them", name)
+			return "", fmt.Errorf("no preset %q: %s presets lists them", name, program)
 		}
 		b.WriteString(text)
 	}

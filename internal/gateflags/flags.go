@@ -43,7 +43,7 @@ func (l *List) Set(s string) error {
 func (f *Flags) Register(fs *flag.FlagSet) {
 	fs.Var(&f.Allow, "allow", "allow this `RULE`: a host, *.host, host:port, CIDR, or METHOD URL")
 	fs.Var(&f.Deny, "deny", "deny this `RULE`, whatever allows it")
-	fs.Var(&f.Presets, "preset", "allow what this preset `NAME` lists (see launch presets)")
+	fs.Var(&f.Presets, "preset", "allow what this preset `NAME` lists (the command presets shows them)")
 	fs.Var(&f.Files, "policy", "read rules from this policy `FILE` (YAML)")
 	fs.Var(&f.Hosts, "host", "give a name fixed addresses, as in /etc/hosts: `NAME=ADDR`")
 	fs.BoolVar(&f.Audit, "audit", false, "allow everything; record what would have been denied")
