@@ -27,6 +27,9 @@ type Server struct {
 	// Ready reports why the daemon takes no traffic; nil error: it does. Nil: it
 	// never is. It must answer at once.
 	Ready func() error
+	// Details are lines about what is in force and what was rejected, for
+	// /readyz?verbose. Nil: there are none. It must answer at once.
+	Details func() []string
 	// Metrics answers /metrics. Nil: 404.
 	Metrics http.Handler
 	// Names are the host names besides the machine-local ones under which TCP
@@ -113,11 +116,16 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	case "/healthz":
 		say(w, http.StatusOK, "ok")
 	case "/readyz":
+		code, text := http.StatusOK, "ready"
 		if err := s.ready(); err != nil {
-			say(w, http.StatusServiceUnavailable, "not ready: "+oneLine(err.Error()))
-			return
+			code, text = http.StatusServiceUnavailable, "not ready: "+oneLine(err.Error())
 		}
-		say(w, http.StatusOK, "ready")
+		if s.Details != nil && r.URL.Query().Has("verbose") {
+			for _, line := range s.Details() {
+				text += "\n" + oneLine(line)
+			}
+		}
+		say(w, code, text)
 	case "/metrics":
 		if s.Metrics == nil {
 			say(w, http.StatusNotFound, "no metrics here")

@@ -62,7 +62,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := d.defaults(); err != nil {
 		return err
 	}
-	if err := d.open(ctx); err != nil {
+	if err := d.open(context.WithoutCancel(ctx)); err != nil { // asked to end already: drain at once, in order
 		return errors.Join(err, d.close())
 	}
 	err := d.serve(ctx)
@@ -153,7 +153,7 @@ func (d *Daemon) serveAdmin(ctx context.Context, wg *sync.WaitGroup) {
 	d.metrics.Probe(metrics.Probes{Ready: d.Ready, Sessions: d.sessions})
 	for _, s := range d.sockets {
 		if s.kind == kindAdmin {
-			server := &admin.Server{Ready: d.Ready, Metrics: d.metrics.Handler(), Log: d.log}
+			server := &admin.Server{Ready: d.Ready, Details: d.details, Metrics: d.metrics.Handler(), Log: d.log}
 			wg.Go(func() {
 				if err := server.Serve(ctx, s.ln); err != nil {
 					d.log.Error("the admin address closed early", "err", err)

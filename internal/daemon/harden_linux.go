@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"log/slog"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +17,10 @@ import (
 func harden(log *slog.Logger) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		log.Warn("other processes of this user can look into egressd", "err", err)
+	}
+	// It starts no program; one that it was tricked into starting gets no rights.
+	if _, _, err := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); err != 0 && err != syscall.ENOTSUP {
+		log.Warn("no_new_privs could not be set", "err", err) // ENOTSUP: a build with cgo
 	}
 }
 

@@ -44,6 +44,15 @@ func (r *rejections) count() int {
 	return len(r.why)
 }
 
+// details says in one line each what is in force, and what was rejected.
+func (d *Daemon) details() []string {
+	var out []string
+	for _, n := range d.policies {
+		out = append(out, "policy "+n.source.Name+" "+n.current.Load().Digest())
+	}
+	return append(out, d.rejected.lines()...)
+}
+
 // lines says in one line each what was rejected.
 func (r *rejections) lines() []string {
 	r.mu.Lock()
@@ -69,6 +78,9 @@ func (d *Daemon) loadFirst() error {
 	set, err := d.readTokens()
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return &ConfigError{err}
+	}
+	if d.c.Tokens != "" {
+		d.metrics.TokensLoaded(len(set.Refs()), nil)
 	}
 	d.routes.set(set)
 	for i, n := range d.policies {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 
 	"egressd/internal/gate"
 )
@@ -159,10 +160,23 @@ func (s *socket) open(ctx context.Context, addr string) (err error) {
 	if s.ln, err = lc.Listen(ctx, "tcp", addr); err != nil || s.kind != kindDNS {
 		return err
 	}
-	// With port 0 both get the port that TCP was given.
+	// With port 0 both get the port that TCP was given, unless it is taken.
 	s.pc, err = lc.ListenPacket(ctx, "udp", s.ln.Addr().String())
+	for range portTries {
+		if err == nil || !strings.HasSuffix(addr, ":0") {
+			break
+		}
+		_ = s.ln.Close() // tried again
+		if s.ln, err = lc.Listen(ctx, "tcp", addr); err != nil {
+			break
+		}
+		s.pc, err = lc.ListenPacket(ctx, "udp", s.ln.Addr().String())
+	}
 	return err
 }
+
+// portTries is how often a port is looked for that both TCP and UDP have free.
+const portTries = 16
 
 // findOwn lists what the daemon could reach itself.
 //
