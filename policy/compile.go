@@ -181,6 +181,9 @@ func (c *compiler) settings(d *Document) {
 		p.dns.Upstreams = slices.Clone(d.DNS.Upstreams)
 	}
 	p.secrets = append(p.secrets, d.Secrets...)
+	for _, name := range d.Limits.outOfRange() {
+		c.errs.add(Pos{}, "write a number above 0, or leave it out for the default", "limits.%s is out of range", name)
+	}
 	p.limits.settle(d.Limits)
 }
 
@@ -193,6 +196,7 @@ func (c *compiler) checkSecrets() {
 	}
 	taken := make(map[binding]string)
 	for _, s := range c.p.secrets {
+		c.errs.merge(s.problems())
 		for _, h := range s.Hosts {
 			if f := c.p.lookup(h, 443); f.host == nil && f.path == nil && f.raw == nil {
 				c.errs.add(s.Pos, "add "+h.String()+" to allow", "secret %s: no rule allows %s on port 443", s.Env, h)

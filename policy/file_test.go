@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -203,4 +204,25 @@ func FuzzParseFile(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Documents that were not read from a file are held to the same rules.
+func TestCompileChecksWhatFilesCannotSay(t *testing.T) {
+	h := []Host{host(t, "h.test")}
+	for name, d := range map[string]*Document{
+		"a negative limit":        {Limits: Limits{Connections: -1}},
+		"a negative duration":     {Limits: Limits{IdleTimeoutSeconds: -1}},
+		"a limit out of range":    {Limits: Limits{HeadBytes: 2 << 20}},
+		"a rate that is none":     {Limits: Limits{RatePerSecond: math.NaN()}},
+		"a rate without end":      {Limits: Limits{RatePerClient: math.Inf(1)}},
+		"a header that frames":    {Allow: doc("h.test").Allow, Secrets: []Secret{{Env: "A", Header: "Transfer-Encoding", Hosts: h}}},
+		"a header that is two":    {Allow: doc("h.test").Allow, Secrets: []Secret{{Env: "A", Header: "X: y\r\nZ", Hosts: h}}},
+		"a variable that is none": {Allow: doc("h.test").Allow, Secrets: []Secret{{Env: "1", Header: "X", Hosts: h}}},
+		"a secret for nobody":     {Secrets: []Secret{{Env: "A", Header: "X"}}},
+		"a secret for no host":    {Secrets: []Secret{{Env: "A", Header: "X", Hosts: make([]Host, 1)}}},
+	} {
+		if _, err := Compile(d); err == nil {
+			t.Errorf("%s compiles", name)
+		}
+	}
 }

@@ -36,6 +36,7 @@ func DefaultLimits() Limits {
 const (
 	maxSeconds       = 10 * 365 * 24 * 3600
 	maxSpeechSeconds = 3600
+	maxRate          = 1e9
 )
 
 // limitKey is one field of Limits as policy text knows it.
@@ -112,6 +113,25 @@ func (l Limits) lines() []string {
 		}
 	}
 	return out
+}
+
+// outOfRange names the fields that no policy file could hold.
+func (l Limits) outOfRange() (names []string) {
+	for _, k := range limitKeys() {
+		ok := true
+		switch v := k.field(&l).(type) {
+		case *int:
+			ok = *v >= 0 && int64(*v) <= k.most
+		case *int64:
+			ok = *v >= 0 && *v <= k.most
+		case *float64:
+			ok = *v >= 0 && *v <= maxRate
+		}
+		if !ok {
+			names = append(names, k.name)
+		}
+	}
+	return names
 }
 
 func firstSet[N int | int64 | float64](have, set N) N {

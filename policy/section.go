@@ -158,16 +158,25 @@ func (f *fileParser) secret(n *yaml.Node) {
 	if len(f.errs.list) > before {
 		return
 	}
+	if wrong := s.problems(); len(wrong.list) > 0 {
+		f.errs.merge(wrong)
+		return
+	}
+	f.doc.Secrets = append(f.doc.Secrets, s)
+}
+
+// problems says what is wrong with s alone. Documents come from other places
+// than files, too.
+func (s Secret) problems() (errs problems) {
 	switch {
 	case !envName(s.Env):
-		f.errs.add(s.Pos, "add env: NAME, the environment variable that holds it", "secret names no environment variable (%q)", s.Env)
+		errs.add(s.Pos, "add env: NAME, the environment variable that holds it", "secret names no environment variable (%q)", s.Env)
 	case !headerName(s.Header):
-		f.errs.add(s.Pos, "add header: Authorization, or the header it belongs in", "secret %s names no HTTP header (%q)", s.Env, s.Header)
+		errs.add(s.Pos, "add header: Authorization, or the header it belongs in", "secret %s names no HTTP header (%q)", s.Env, s.Header)
 	case len(s.Hosts) == 0:
-		f.errs.add(s.Pos, "add hosts: [api.example.com]", "secret %s names no host it may go to", s.Env)
-	default:
-		f.doc.Secrets = append(f.doc.Secrets, s)
+		errs.add(s.Pos, "add hosts: [api.example.com]", "secret %s names no host it may go to", s.Env)
 	}
+	return errs
 }
 
 func envName(s string) bool {
@@ -229,7 +238,7 @@ func (f *fileParser) rate(n *yaml.Node, where string) float64 {
 		return 0
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(v > 0) || v > 1e9 {
+	if err != nil || !(v > 0) || v > maxRate {
 		f.errs.add(f.pos(n), "write a number above 0, or leave the key out for the default", "limits.%s is %q", where, text)
 		return 0
 	}

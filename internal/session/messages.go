@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"unicode"
 
 	"egressd/policy"
 )
@@ -108,6 +109,9 @@ func (h *hello) check() error {
 	for _, s := range h.Secrets {
 		if s.Placeholder == "" || s.Value == "" {
 			return fmt.Errorf("secret %s has no placeholder or no value", word(s.Env))
+		}
+		if strings.ContainsFunc(s.Value, unicode.IsControl) {
+			return fmt.Errorf("secret %s holds a control byte, which no header takes", word(s.Env))
 		}
 	}
 	return nil

@@ -26,12 +26,11 @@ type session struct {
 	events *stream
 	opened time.Time
 
-	own     *policy.Policy // the launcher's, before it was narrowed
 	current policy.Current // what judges
 
-	mu    sync.Mutex // of what follows, and serialises narrowing
-	gate  *gate.Gate // nil until the session stands
-	doors gate.Doors
+	mu   sync.Mutex     // of what follows, and serialises narrowing
+	own  *policy.Policy // the launcher's, before it was narrowed; set once
+	gate *gate.Gate     // nil until the session stands
 }
 
 // serveLauncher is the life of one connection, until daemon ends. settled is
@@ -188,14 +187,10 @@ func (o *session) engine() *gate.Gate {
 
 // drain closes the doors and lets flows finish.
 func (o *session) drain(ctx context.Context) error {
-	o.mu.Lock()
-	g, doors := o.gate, o.doors
-	o.mu.Unlock()
-	if g == nil {
-		return nil
+	if g := o.engine(); g != nil {
+		return g.Drain(ctx)
 	}
-	shutDoors(doors)
-	return g.Drain(ctx)
+	return nil
 }
 
 // takeDoors waits for the sockets and says that they are served.
@@ -217,9 +212,7 @@ func (o *session) takeDoors() (gate.Doors, error) {
 	if err != nil {
 		return doors, err
 	}
-	o.mu.Lock()
-	o.doors = doors
-	o.mu.Unlock()
+	doors = shutOnClose(doors)
 	if err := o.link.send(kindServing, nil); err != nil {
 		return gate.Doors{}, errors.Join(err, doors.Close())
 	}
@@ -239,7 +232,6 @@ func (o *session) serve(daemon context.Context, doors gate.Doors) error {
 	wg.Go(func() {
 		<-ctx.Done()
 		o.events.hangUp()
-		shutDoors(doors)
 	})
 	sending.Go(func() {
 		defer cancel()

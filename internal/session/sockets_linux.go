@@ -139,27 +139,51 @@ func netlink(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(dup), "refusals"), nil
 }
 
-// shutDoors ends the sockets themselves: copies of them, wherever they are, end
-// with them. Doors that are closed already are left alone.
-func shutDoors(d gate.Doors) {
-	var all []any
-	for _, ln := range append(append([]net.Listener{d.DNSTCP}, d.Explicit...), d.Transparent...) {
-		all = append(all, ln)
-	}
-	for _, f := range d.Fixed {
-		all = append(all, f.Listener)
-	}
-	for _, s := range append(all, d.DNSUDP) {
-		c, ok := s.(syscall.Conn)
-		if !ok {
-			continue
+// shutOnClose makes closing a door end the socket itself, so that copies of it,
+// wherever they are, end with it, and whoever sleeps on it wakes up.
+func shutOnClose(d gate.Doors) gate.Doors {
+	wrap := func(ln net.Listener) net.Listener {
+		if t, ok := ln.(*net.TCPListener); ok {
+			return shutListener{t}
 		}
-		raw, err := c.SyscallConn()
-		if err != nil {
-			continue
-		}
-		_ = raw.Control(func(fd uintptr) {
-			_ = unix.Shutdown(int(fd), unix.SHUT_RDWR) // ENOTCONN for UDP, which wakes its readers all the same
-		})
+		return ln
 	}
+	for _, list := range [][]net.Listener{d.Explicit, d.Transparent} {
+		for i := range list {
+			list[i] = wrap(list[i])
+		}
+	}
+	for i := range d.Fixed {
+		d.Fixed[i].Listener = wrap(d.Fixed[i].Listener)
+	}
+	d.DNSTCP, d.DNSUDP = wrap(d.DNSTCP), shutPacketConn{d.DNSUDP}
+	return d
+}
+
+type shutListener struct{ *net.TCPListener }
+
+func (l shutListener) Close() error {
+	shut(l.TCPListener)
+	return l.TCPListener.Close()
+}
+
+type shutPacketConn struct{ net.PacketConn }
+
+func (p shutPacketConn) Close() error {
+	shut(p.PacketConn)
+	return p.PacketConn.Close()
+}
+
+func shut(socket any) {
+	c, ok := socket.(syscall.Conn)
+	if !ok {
+		return
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { // fails where it is closed already
+		_ = unix.Shutdown(int(fd), unix.SHUT_RDWR) // ENOTCONN for UDP, whose readers wake all the same
+	})
 }

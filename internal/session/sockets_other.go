@@ -9,4 +9,4 @@ import (
 
 func (s Sockets) doors() (gate.Doors, error) { return gate.Doors{}, netns.ErrNotSupported }
 
-func shutDoors(gate.Doors) {}
+func shutOnClose(d gate.Doors) gate.Doors { return d }
