@@ -30,7 +30,7 @@ func tool(stdin []byte, name string, args ...string) ([]byte, error) {
 	cmd.Stdin = bytes.NewReader(stdin)
 	// Helm writes caches: into the test's directory, not into the user's.
 	home := os.TempDir()
-	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
