@@ -64,9 +64,18 @@ func start(t *testing.T, args ...string) *process {
 // launch starts a command that is, or becomes, egressd. The test ends it.
 func launch(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
+	return launchWith(t, cmd, nil)
+}
+
+// launchWith is launch with a standard output of the test's own; nil: events.
+func launchWith(t *testing.T, cmd *exec.Cmd, stdout *os.File) *process {
+	t.Helper()
 	p := &process{t: t, cmd: cmd, log: newLogBuffer(), events: newLogBuffer(), ended: make(chan struct{})}
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "EGRESSD_") }), cmd.Env...)
 	cmd.Stdout, cmd.Stderr = p.events, p.log
+	if stdout != nil {
+		cmd.Stdout = stdout
+	}
 	cmd.WaitDelay = patience
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -368,3 +377,5 @@ func eventually(t *testing.T, what string, ok func() bool) {
 		}
 	}
 }
+
+func newTunnel(c net.Conn) *tunnel { return &tunnel{c, bufio.NewReader(c)} }
