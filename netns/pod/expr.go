@@ -110,7 +110,7 @@ func cmp(op uint32, data []byte) expr {
 	return expr{"cmp", []attr{number(1, register1), number(2, op), value(3, data)}} // NFTA_CMP_SREG, _OP, _DATA
 }
 
-func load(data []byte) expr {
+func immediate(data []byte) expr {
 	return expr{"immediate", []attr{number(1, register1), value(2, data)}} // NFTA_IMMEDIATE_DREG, _DATA
 }
 

@@ -89,11 +89,15 @@ func defaultVia(gateway string) message {
 	}
 }
 
-// everythingLocal makes every address one of this namespace's.
-func everythingLocal(family byte) message {
-	m := localDefault(family)
-	m.kind, m.flags = unix.RTM_NEWROUTE, unix.NLM_F_CREATE
-	m.body[5] = unix.RTPROT_STATIC
+// localRoute makes every address of a prefix one of this namespace's.
+func localRoute(prefix string) message {
+	p := netip.MustParsePrefix(prefix)
+	m := localDefault(familyOf(p.Addr()))
+	m.kind, m.flags, m.about = unix.RTM_NEWROUTE, unix.NLM_F_CREATE, "add local "+prefix
+	m.body[1], m.body[5] = byte(p.Bits()), unix.RTPROT_STATIC
+	if p.Bits() > 0 {
+		m.body = attr{kind: unix.RTA_DST, data: p.Addr().AsSlice()}.encode(m.body)
+	}
 	return m
 }
 

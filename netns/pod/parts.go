@@ -92,18 +92,21 @@ func to6(prefix string) part { return to("ip6", protoFamilyIPv6, 24, prefix) }
 func to(keyword string, family byte, offset uint32, prefix string) part {
 	p := netip.MustParsePrefix(prefix)
 	addr := p.Masked().Addr().AsSlice()
-	text := prefix
-	exprs := []expr{meta(metaNFProto), cmp(equal, []byte{family}), network(offset, uint32(len(addr)))}
-	if p.IsSingleIP() {
-		text = p.Addr().String()
+	exprs := []expr{meta(metaNFProto), cmp(equal, []byte{family})}
+	if p.Bits()%8 == 0 { // as nft does, so that either recognises the other's rules
+		addr = addr[:p.Bits()/8]
+		exprs = append(exprs, network(offset, uint32(len(addr))))
 	} else {
 		mask := make([]byte, len(addr))
 		for i := range p.Bits() {
 			mask[i/8] |= 0x80 >> (i % 8)
 		}
-		exprs = append(exprs, masked(mask, make([]byte, len(addr))))
+		exprs = append(exprs, network(offset, uint32(len(addr))), masked(mask, make([]byte, len(addr))))
 	}
-	return part{keyword + " daddr " + text, append(exprs, cmp(equal, addr))}
+	if p.IsSingleIP() {
+		prefix = p.Addr().String()
+	}
+	return part{keyword + " daddr " + prefix, append(exprs, cmp(equal, addr))}
 }
 
 // icmp6 matches a type of ICMPv6 message by nft's name for it.
@@ -126,18 +129,15 @@ const maxRecords = 3
 // solicitedNodes matches a report (RFC 3810 section 5.2) with n records, each
 // without sources or extra data, about groups in ff02::1:ff00:0/104.
 func solicitedNodes(n int) part {
-	const header, record, prefix = 8, 20, 13
+	const header, record = 8, 20
 	texts := []string{fmt.Sprintf("@th,48,16 0x%x", n)}
 	exprs := []expr{transport(6, 2), cmp(equal, big16(uint16(n)))}
 	group := netip.MustParseAddr("ff02::1:ff00:0").As16()
+	want := append([]byte{0, 0, 0}, group[:13]...) // length of extra data, number of sources, group
 	for i := range n {
-		at := uint32(header + i*record)
-		texts = append(texts,
-			fmt.Sprintf("@th,%d,24 0x0", (at+1)*8),
-			fmt.Sprintf("@th,%d,%d 0x%x", (at+4)*8, prefix*8, group[:prefix]))
-		exprs = append(exprs,
-			transport(at+1, 3), cmp(equal, make([]byte, 3)),
-			transport(at+4, prefix), cmp(equal, group[:prefix]))
+		at := uint32(header + i*record + 1)
+		texts = append(texts, fmt.Sprintf("@th,%d,128 0x%x", at*8, group[:13]))
+		exprs = append(exprs, transport(at, 16), cmp(equal, want))
 	}
 	return part{strings.Join(texts, " "), exprs}
 }
@@ -214,7 +214,7 @@ func jump(chain string) part { return part{"jump " + chain, []expr{verdict(verdi
 
 // redirect sends the connection to port on 127.0.0.1 or ::1.
 func redirect(port uint16) part {
-	return part{fmt.Sprintf("redirect to :%d", port), []expr{load(big16(port)), redirectToRegister()}}
+	return part{fmt.Sprintf("redirect to :%d", port), []expr{immediate(big16(port)), redirectToRegister()}}
 }
 
 // reject answers with ICMP's or ICMPv6's port unreachable.

@@ -75,10 +75,11 @@ func newWorld(t testing.TB) *world {
 	w.outside(t, func() error {
 		// Nobody here has duplicate addresses to detect, and tests shouldn't wait.
 		sysctl(t, "ipv6/conf/out0/accept_dad", "0")
+		sysctl(t, "ipv6/ip_nonlocal_bind", "1")
 		index := deviceIndex(t, "out0")
 		rtnl(t, setUp(loIndex), setUp(index),
 			addAddr(index, outAddr4+"/24"), addAddr(index, outAddr6+"/64"), addAddr(index, "fe80::1/64"),
-			everythingLocal(unix.AF_INET), everythingLocal(unix.AF_INET6))
+			localRoute("0.0.0.0/0"), localRoute("2001:db8::/32"))
 		w.sniff, err = startSniffer(index)
 		return err
 	})

@@ -1,0 +1,466 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"egressd/netns"
+)
+
+// inbound dials the pod from outside.
+func (w *world) inbound(t testing.TB, network, addr string) (conn net.Conn, err error) {
+	t.Helper()
+	w.outside(t, func() error {
+		d := net.Dialer{Timeout: patience}
+		d.SetMultipathTCP(false)
+		conn, err = d.DialContext(context.Background(), network, addr)
+		return nil
+	})
+	return conn, err
+}
+
+// origin opens servers outside, for every address.
+func (w *world) origin(t testing.TB, ports ...int) {
+	t.Helper()
+	w.outside(t, func() error {
+		for _, port := range ports {
+			lc := net.ListenConfig{}
+			lc.SetMultipathTCP(false)
+			ln, err := lc.Listen(context.Background(), "tcp", fmt.Sprintf("[::]:%d", port))
+			if err != nil {
+				return err
+			}
+			greet(t, "origin", ln)
+			for _, network := range []string{"udp4", "udp6"} {
+				// Sockets of one family each: replies come from where the question went
+				// only when a socket is bound to it.
+				host := map[string]string{"udp4": far4, "udp6": "[" + far6 + "]"}[network]
+				pc, err := lc.ListenPacket(context.Background(), network, fmt.Sprintf("%s:%d", host, port))
+				if err != nil {
+					return err
+				}
+				answer(t, "origin", pc)
+			}
+		}
+		return nil
+	})
+}
+
+// local opens a server of the agent's in the pod.
+func local(t testing.TB, addr string) {
+	t.Helper()
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false)
+	ln, err := lc.Listen(context.Background(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	greet(t, "local", ln)
+	pc, err := lc.ListenPacket(context.Background(), "udp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer(t, "local", pc)
+}
+
+// What must work does, in a captured pod.
+func TestWorks(t *testing.T) {
+	w := newWorld(t)
+	install(t, testRules())
+	doors(t)
+	serve(t, "admin", fmt.Sprintf("[::]:%d", testAdmin))
+	w.origin(t, 443, 53)
+	local(t, "[::1]:8080")
+	local(t, "127.0.0.1:8080")
+	local(t, podAddr4+":8080")
+	local(t, "["+podAddr6+"]:8080")
+
+	type dial func(network, addr string) (string, error)
+	exempt := func(network, addr string) (string, error) {
+		c, err := dialExempt(t, network, addr)
+		if err != nil {
+			return "", err
+		}
+		return hear(c)
+	}
+	visitor := func(network, addr string) (string, error) {
+		c, err := w.inbound(t, network, addr)
+		if err != nil {
+			return "", err
+		}
+		return hear(c)
+	}
+	for _, c := range []struct {
+		name    string
+		dial    dial
+		network string
+		addr    string
+		want    string
+	}{
+		{"captured", ask, "tcp", far4 + ":443", "gate " + far4 + ":443"},
+		{"captured", ask, "tcp", "[" + far6 + "]:443", "gate [" + far6 + "]:443"},
+		{"captured, at its own address", ask, "tcp", podAddr4 + ":8080", "gate " + podAddr4 + ":8080"},
+		{"DNS", ask, "udp", far4 + ":53", "dns"},
+		{"DNS", ask, "udp", "[" + far6 + "]:53", "dns"},
+		{"DNS", ask, "udp", "127.0.0.53:53", "dns"},
+		{"DNS", ask, "udp", "127.0.0.11:53", "dns"},
+		{"DNS", ask, "udp", "[::1]:53", "dns"},
+		{"DNS", ask, "tcp", far4 + ":53", "dns " + far4 + ":53"},
+		{"DNS", ask, "tcp", "127.0.0.1:53", "dns 127.0.0.1:53"},
+		{"among programs", ask, "tcp", "127.0.0.1:8080", "local 127.0.0.1:8080"},
+		{"among programs", ask, "tcp", "[::1]:8080", "local [::1]:8080"},
+		{"among programs", ask, "udp", "127.0.0.1:8080", "local"},
+		{"among programs", ask, "udp", "[::1]:8080", "local"},
+		{"a door by its address", ask, "tcp", "127.0.0.1:3129", "gate 127.0.0.1:3129"},
+		{"egressd", exempt, "tcp", far4 + ":443", "origin " + far4 + ":443"},
+		{"egressd", exempt, "tcp", "[" + far6 + "]:443", "origin [" + far6 + "]:443"},
+		{"egressd", exempt, "udp", far4 + ":53", "origin"},
+		{"egressd", exempt, "udp", "[" + far6 + "]:53", "origin"},
+		{"egressd to a program", exempt, "tcp", "127.0.0.1:8080", "local 127.0.0.1:8080"},
+		{"egressd to a program", exempt, "tcp", podAddr4 + ":8080", "local " + podAddr4 + ":8080"},
+		{"egressd to itself", exempt, "tcp", "127.0.0.1:3131", "admin 127.0.0.1:3131"},
+		{"egressd to itself", exempt, "tcp", "[::1]:3131", "admin [::1]:3131"},
+		{"visitor", visitor, "tcp", podAddr4 + ":8080", "local " + podAddr4 + ":8080"},
+		{"visitor", visitor, "tcp", "[" + podAddr6 + "]:8080", "local [" + podAddr6 + "]:8080"},
+		{"visitor", visitor, "udp", podAddr4 + ":8080", "local"},
+		{"visitor", visitor, "udp", "[" + podAddr6 + "]:8080", "local"},
+		{"scraper", visitor, "tcp", podAddr4 + ":3131", "admin " + podAddr4 + ":3131"},
+	} {
+		said, err := c.dial(c.network, c.addr)
+		if err != nil || said != c.want {
+			t.Errorf("%s, %s %s: %q, %v; want %q", c.name, c.network, c.addr, said, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		dial dial
+		addr string
+	}{
+		{"admin", ask, "127.0.0.1:3131"},
+		{"admin", ask, "[::1]:3131"},
+		{"admin", ask, "127.7.7.7:3131"},
+		{"admin", ask, "[::ffff:127.0.0.1]:3131"},
+		{"admin", ask, "0.0.0.0:3131"},
+		{"admin", ask, podAddr4 + ":3131"},
+		{"admin", ask, "[" + podAddr6 + "]:3131"},
+	} {
+		if said, err := c.dial("tcp", c.addr); err == nil && strings.HasPrefix(said, "admin") {
+			t.Errorf("%s %s: %q", c.name, c.addr, said)
+		}
+	}
+	for _, addr := range []string{podAddr4 + ":3129", podAddr4 + ":3130"} {
+		if _, err := w.inbound(t, "udp", addr); err != nil {
+			t.Error(err)
+		}
+		if said, err := visitor("udp", addr); err == nil {
+			t.Errorf("a visitor at a door for captured traffic: %q", said)
+		}
+	}
+}
+
+// Pings within the pod and from outside are answered.
+func TestPings(t *testing.T) {
+	w := newWorld(t)
+	install(t, testRules())
+	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
+		sysctl(t, "ipv4/ping_group_range", "0 0")
+		if said, err := ping(addr)(); err != nil {
+			t.Errorf("%s: %q, %v", addr, said, err)
+		}
+	}
+	w.outside(t, func() error {
+		sysctl(t, "ipv4/ping_group_range", "0 0")
+		for _, addr := range []string{podAddr4 + ":0", "[" + podAddr6 + "]:0"} {
+			if said, err := ping(addr)(); err != nil {
+				t.Errorf("%s from outside: %q, %v", addr, said, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Without egressd nothing is let through: what is captured is refused at once.
+func TestWithoutEgressd(t *testing.T) {
+	w := newWorld(t)
+	install(t, testRules())
+	w.origin(t, 443, 53)
+	n := w.sniff.count()
+	for _, c := range [][2]string{
+		{"tcp", far4 + ":443"}, {"tcp", "[" + far6 + "]:443"}, {"tcp", far4 + ":53"},
+		{"udp", far4 + ":53"}, {"udp", far4 + ":443"}, {"udp", "[" + far6 + "]:443"}, {"udp", "127.0.0.1:53"},
+	} {
+		start := time.Now()
+		if said, err := ask(c[0], c[1]); !errors.Is(err, unix.ECONNREFUSED) {
+			t.Errorf("%v: %q, %v", c, said, err)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("%v: refused after %v", c, took)
+		}
+	}
+	for _, f := range w.settle(t, n) {
+		if !f.neighbours() && !probed(f) {
+			t.Errorf("got out: %v", f)
+		}
+	}
+}
+
+// With --dns-port none.
+func TestDNSRefused(t *testing.T) {
+	w := newWorld(t)
+	r := testRules()
+	r.DNSPort = 0
+	install(t, r)
+	doors(t)
+	local(t, "127.0.0.1:5353")
+	w.origin(t, 53)
+	n := w.sniff.count()
+	for _, addr := range []string{far4 + ":53", "127.0.0.1:53", "[::1]:53", "[" + far6 + "]:53"} {
+		for _, network := range []string{"tcp", "udp"} {
+			if said, err := ask(network, addr); err == nil {
+				t.Errorf("%s %s: %q", network, addr, said)
+			}
+		}
+	}
+	for _, f := range w.settle(t, n) {
+		if !f.neighbours() && !probed(f) {
+			t.Errorf("got out: %v", f)
+		}
+	}
+}
+
+// What egressd sent is delivered when it has closed its socket already: then
+// the kernel sends on behalf of nobody.
+func TestClosedSockets(t *testing.T) {
+	w := newWorld(t)
+	install(t, testRules())
+	const much = 1 << 20
+	got := make(chan int, 1)
+	w.outside(t, func() error {
+		ln, err := net.Listen("tcp", "[::]:9000")
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { ln.Close() })
+		go func() {
+			c, err := ln.Accept()
+			if err != nil {
+				got <- -1
+				return
+			}
+			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(2 * patience))
+			n, _ := io.Copy(io.Discard, c)
+			got <- int(n)
+		}()
+		return nil
+	})
+	c, err := dialExempt(t, "tcp", far4+":9000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write(make([]byte, much)); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if n := <-got; n != much {
+		t.Errorf("%d of %d bytes arrived", n, much)
+	}
+}
+
+// A raw socket can't speak within a connection of egressd's.
+func TestInjection(t *testing.T) {
+	for _, standing := range []string{allWalls, "capture"} {
+		t.Run("standing "+standing, func(t *testing.T) {
+			w := newWorld(t)
+			apply(t, opened(testRules(), standing)...)
+			w.origin(t, 53)
+			c, err := dialExempt(t, "udp4", far4+":53")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := c.Write([]byte("question")); err != nil {
+				t.Fatal(err)
+			}
+			packet := ip4(podAddr4, far4, 17, udpHead(53))
+			port := c.LocalAddr().(*net.UDPAddr).Port
+			packet[20], packet[21] = byte(port>>8), byte(port)
+			n := w.sniff.count()
+			said, err := rawSend(unix.IPPROTO_RAW, far4+":0", packet)()
+			out := attack{}.leaks(w.settle(t, n))
+			switch {
+			case standing == allWalls && (len(out) > 0 || err == nil):
+				t.Errorf("%q, %v; got out: %v", said, err, out)
+			case standing != allWalls && len(out) == 0:
+				t.Errorf("did not get out although nothing stops it: %q, %v", said, err)
+			}
+		})
+	}
+}
+
+// What another namespace sends through this one, as containers within the pod
+// would.
+func TestForwarding(t *testing.T) {
+	for _, standing := range []string{allWalls, "forward", "wall", "capture leave"} {
+		t.Run("standing "+standing, func(t *testing.T) {
+			w := newWorld(t)
+			for _, name := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} {
+				sysctl(t, name, "1")
+			}
+			inner := nestedPod(t)
+			apply(t, opened(testRules(), standing)...)
+			n := w.sniff.count()
+			if err := inner(func() error {
+				_ = sendOnly(far4 + ":443")
+				_ = sendOnly("[" + far6 + "]:443")
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			out := attack{}.leaks(w.settle(t, n))
+			stops := strings.Contains(standing, "forward") || strings.Contains(standing, "wall")
+			if stops != (len(out) == 0) {
+				t.Errorf("got out: %v", out)
+			}
+		})
+	}
+}
+
+func sendOnly(to string) error {
+	fd, err := prepare(unix.SOCK_DGRAM, 0, to, nil)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Sendto(fd, []byte("LEAK"), 0, sockaddr(to))
+}
+
+// Everything that was open before the capture ends with it, whether anything
+// tracked connections then or not, and whoever speaks first.
+func TestBeforeCapture(t *testing.T) {
+	for _, tracked := range []bool{false, true} {
+		for _, serverFirst := range []bool{false, true} {
+			t.Run(fmt.Sprintf("tracked %v server first %v", tracked, serverFirst), func(t *testing.T) {
+				w := newWorld(t)
+				if tracked {
+					apply(t, tracking())
+				}
+				spoken := make(chan string, 8)
+				peers := make(chan net.Conn, 1)
+				w.outside(t, func() error {
+					ln, err := net.Listen("tcp4", ":9443")
+					if err != nil {
+						return err
+					}
+					t.Cleanup(func() { ln.Close() })
+					go heard(ln, peers, spoken)
+					return nil
+				})
+				c, err := net.DialTimeout("tcp4", far4+":9443", patience)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				peer := <-peers
+				if _, err := c.Write([]byte("before")); err != nil {
+					t.Fatal(err)
+				}
+				if got := <-spoken; got != "before" {
+					t.Fatalf("got %q", got)
+				}
+				install(t, testRules())
+				if serverFirst {
+					if _, err := peer.Write([]byte("more")); err != nil {
+						t.Fatal(err)
+					}
+					_ = c.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+					_, _ = c.Read(make([]byte, 16))
+				}
+				n := w.sniff.count()
+				for range 3 {
+					_, _ = c.Write([]byte("LEAK"))
+				}
+				for _, f := range w.settle(t, n) {
+					if strings.Contains(string(f), "LEAK") {
+						t.Errorf("got out: %v", f)
+					}
+				}
+				_ = c.SetReadDeadline(time.Now().Add(patience))
+				if _, err := io.Copy(io.Discard, c); !errors.Is(err, unix.ECONNRESET) && !errors.Is(err, syscall.EPIPE) && err != nil {
+					t.Errorf("the program is not told: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// heard reports what the first connection says.
+func heard(ln net.Listener, peers chan<- net.Conn, spoken chan<- string) {
+	c, err := ln.Accept()
+	if err != nil {
+		return
+	}
+	peers <- c
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(3 * patience))
+	b := make([]byte, 64)
+	for {
+		n, err := c.Read(b)
+		if err != nil {
+			return
+		}
+		spoken <- string(b[:n])
+	}
+}
+
+// tracking is a table that does nothing but track connections.
+func tracking() table {
+	return table{family: familyInet, chains: []chain{{
+		name:  "track",
+		base:  &base{kind: "filter", hook: hookOutput, accept: true},
+		rules: []rule{line(state("invalid", stateInvalid), accept())},
+	}}}
+}
+
+// nestedPod makes a namespace that is connected to this one alone, and reports
+// how to run something in it.
+func nestedPod(t *testing.T) func(func() error) error {
+	t.Helper()
+	ns, err := netns.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ns.Close() })
+	var handle *os.File
+	if err := ns.Do(func() (err error) {
+		handle, err = os.Open("/proc/thread-self/ns/net")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	defer handle.Close()
+	rtnl(t, addVeth("veth1", "eth0", handle))
+	here := deviceIndex(t, "veth1")
+	sysctl(t, "ipv6/conf/veth1/accept_dad", "0")
+	rtnl(t, setUp(here), addAddr(here, "10.1.1.1/24"), addAddr(here, "fd00:11::1/64"))
+	if err := ns.Do(func() error {
+		sysctl(t, "ipv6/conf/eth0/accept_dad", "0")
+		there := deviceIndex(t, "eth0")
+		rtnl(t, setUp(loIndex), setUp(there), addAddr(there, "10.1.1.2/24"), addAddr(there, "fd00:11::2/64"),
+			defaultVia("10.1.1.1"), defaultVia("fd00:11::1"))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return ns.Do
+}
