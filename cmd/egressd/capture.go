@@ -18,6 +18,7 @@ type captureOptions struct {
 	transparent, dns     string
 	netns                string
 	print, remove, whole bool
+	hold                 bool
 }
 
 // DefaultUID is egressd's user in its image.
@@ -34,6 +35,7 @@ func (o *captureOptions) flags() *flag.FlagSet {
 	fs.StringVar(&o.netns, "netns", "", "in the network namespace `PATH`, not in this process's own")
 	fs.BoolVar(&o.print, "print", false, "print the rules for nft -f and install nothing")
 	fs.BoolVar(&o.remove, "remove", false, "remove the rules")
+	fs.BoolVar(&o.hold, "hold", false, "install the rules, then stay until a signal comes: for the container that owns the namespace")
 	fs.BoolVar(&o.whole, "machine", false, "capture even the machine's own network, with all its programs")
 	return fs
 }
@@ -120,8 +122,8 @@ func (p *program) capture(args []string) int {
 	if err != nil {
 		return p.usage(err)
 	}
-	if o.print && o.remove {
-		return p.usage(errors.New("give either --print or --remove"))
+	if o.print && o.remove || o.hold && (o.print || o.remove) {
+		return p.usage(errors.New("give one of --print, --remove and --hold"))
 	}
 	var told string
 	err = inNamespace(o.netns, func() (err error) {
@@ -138,7 +140,10 @@ func (p *program) capture(args []string) int {
 	if err != nil {
 		return p.fail(exitNo, captureHelp(err))
 	}
-	return p.print(told)
+	if code := p.print(told); code != exitOK || !o.hold {
+		return code
+	}
+	return p.hold()
 }
 
 // inNamespace runs fn in the namespace at path; "" is the process's own.

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os/signal"
+	"syscall"
+)
+
+// hold stays until a signal ends it. A container that owns a network namespace
+// which others share has to: the namespace would end with it. It stays without
+// the capabilities that installing the rules took.
+func (p *program) hold() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := dropCapabilities(); err != nil {
+		return p.fail(exitNo, errors.Join(errors.New("--hold would stay with its capabilities"), err))
+	}
+	<-ctx.Done()
+	return exitOK
+}
