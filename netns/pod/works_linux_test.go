@@ -295,6 +295,7 @@ func TestInjection(t *testing.T) {
 			packet := ip4(podAddr4, far4, 17, udpHead(53))
 			port := c.LocalAddr().(*net.UDPAddr).Port
 			packet[20], packet[21] = byte(port>>8), byte(port)
+			w.settle(t, 0)
 			n := w.sniff.count()
 			said, err := rawSend(unix.IPPROTO_RAW, far4+":0", packet)()
 			out := attack{}.leaks(w.settle(t, n))
