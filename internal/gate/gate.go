@@ -74,7 +74,7 @@ func New(c Config) (_ *Gate, err error) {
 	}
 	g := &Gate{log: c.Log}
 	if c.CA == nil {
-		if hosts := Intercepted(c.Policy.Load()); len(hosts) > 0 {
+		if hosts := c.Policy.Load().Intercepted(); len(hosts) > 0 {
 			if c.CA, err = ca.New(hosts); err != nil {
 				return nil, err
 			}
