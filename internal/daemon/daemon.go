@@ -178,7 +178,7 @@ func (d *Daemon) Ready() error {
 // ready says that every door is open and every policy loaded.
 func (d *Daemon) ready() {
 	for _, s := range d.sockets {
-		d.log.Info("listening", "door", s.kind, "addr", s.addr(), "policy", s.policyName())
+		d.log.Info("listening", "door", s.kind, "addr", s.addr(), "policy", s.judge(d))
 	}
 	d.emit(startedEvent(d.c.Version))
 	d.state.Store(serving)

@@ -49,6 +49,14 @@ func (s *socket) policyName() string {
 	return s.policy
 }
 
+// judge says for the log who judges those who come here, when nothing else does.
+func (s *socket) judge(d *Daemon) string {
+	if s.kind == kindAdmin || d.find(s.policyName()) == nil {
+		return "none"
+	}
+	return s.policyName()
+}
+
 func (s *socket) close() {
 	if s.ln != nil {
 		_ = s.ln.Close() // nothing was served, or it is closed
