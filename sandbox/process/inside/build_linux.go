@@ -24,23 +24,17 @@ type builder struct {
 
 // begin builds what every run needs. A kernel without nftables must know the
 // policy's ports to open its doors, and does that at the end. The network and
-// the file system have nothing in common, so the two are done side by side.
+// the file system have nothing in common, but another thread to do the two side
+// by side takes as long to start as it saves.
 func (b *builder) begin() error {
-	done := make(chan error, 1)
-	go b.beginDoors(done)
-	hidden := b.hide()
-	if err := <-done; err != nil && !errors.Is(err, capture.ErrNotSupported) {
-		return &stepError{"network", err}
-	}
-	return hidden
-}
-
-func (b *builder) beginDoors(done chan<- error) {
 	err := b.openDoors(capture.Config{Mode: capture.ModeNFT})
 	if err == nil {
 		err = b.sendDoors()
 	}
-	done <- err
+	if err != nil && !errors.Is(err, capture.ErrNotSupported) {
+		return &stepError{"network", err}
+	}
+	return b.hide()
 }
 
 // finish builds what depends on the configuration, and everything else unless

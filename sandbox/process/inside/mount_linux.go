@@ -70,8 +70,14 @@ func (t tree) readOnly() error {
 
 func (t tree) discard() { unix.Close(int(t)) }
 
-// bindOver mounts a copy of source on target.
+// bindOver mounts a copy of source on target. It looks for target first: to
+// throw a copy away that found no place, the kernel waits for every processor,
+// for half a millisecond or longer.
 func bindOver(source, target string, readOnly bool) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(target, &st); err != nil {
+		return &fs.PathError{Op: "lstat", Path: target, Err: err}
+	}
 	t, err := cloneTree(source, readOnly)
 	if err != nil {
 		return err
