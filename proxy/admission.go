@@ -108,14 +108,14 @@ func (a *admission) enter(st *seat, v *visit, b bounds, now time.Time) (over str
 // makeRoom checks each limit. Rates come behind the numbers, so that what is
 // refused takes no token, and nobody is evicted for what is refused.
 func (a *admission) makeRoom(c *clientCount, b bounds, now time.Time) (over string) {
-	if c.connections >= b.perClient && !evictable(&c.waiting, now) {
-		return fmt.Sprintf("this client has as many connections as it may have (connections_per_client: %d)", b.perClient)
-	}
 	if a.total >= b.connections && !evictable(&a.waiting, now) {
 		if b.fewFiles {
 			return fmt.Sprintf("there are as many connections as the limit on open files leaves room for (%d)", b.connections)
 		}
 		return fmt.Sprintf("there are as many connections as there may be (connections: %d)", b.connections)
+	}
+	if c.connections >= b.perClient && !evictable(&c.waiting, now) {
+		return fmt.Sprintf("this client has as many connections as it may have (connections_per_client: %d)", b.perClient)
 	}
 	if b.ratePerClient < b.rate && !c.bucket.take(b.ratePerClient, now) {
 		return fmt.Sprintf("this client connects more often than it may (rate_per_client: %g a second)", b.ratePerClient)

@@ -148,7 +148,7 @@ func (f *flow) tls(addrs []netip.Addr) {
 // false: they did not come, and the flow is over.
 func (f *flow) awaitHello() bool {
 	b := f.s.bounds()
-	visitOf(f.ctx).idle()
+	visitOf(f.ctx).idle() // until begin
 	_ = f.c.SetDeadline(time.Now().Add(b.helloTimeout))
 	h, st, err := readHello(f.c, b.helloBytes)
 	if err != nil && st == wire.More {

@@ -32,6 +32,7 @@ type exchange struct {
 	dec    policy.Decision
 	up     *upstreams
 
+	ctx    context.Context // of the exchange; ended by cancel
 	cancel context.CancelCauseFunc
 	mu     sync.Mutex // guards what follows, which the transport's hooks touch
 	// recorded is set once the allowed event is with the sink; not a byte of

@@ -74,7 +74,7 @@ func (x *exchange) forward() {
 	defer x.recordClosed()
 	ctx, cancel := context.WithCancelCause(context.WithValue(x.r.Context(), exchangeKey{}, x))
 	defer cancel(nil)
-	x.cancel = cancel
+	x.ctx, x.cancel = ctx, cancel
 	x.limit = x.h.s.bounds().bytesPerFlow
 	defer x.h.s.track(&tracked{ctx: ctx, req: x.judged, stop: x.stop, bytes: &x.moved}, x.up.policy)()
 	defer x.up.done()

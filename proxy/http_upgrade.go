@@ -77,7 +77,10 @@ func (x *exchange) switchProtocols(header http.Header, origin io.ReadWriteCloser
 		return
 	}
 	client := &replayConn{Conn: conn, r: rw.Reader}
-	stop := context.AfterFunc(x.h.ctx, func() { _ = origin.Close() })
+	stop := context.AfterFunc(x.ctx, func() {
+		_ = origin.Close()
+		_ = conn.Close()
+	})
 	defer stop()
 	x.relayUpgraded(client, origin)
 }

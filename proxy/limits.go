@@ -13,7 +13,7 @@ const (
 	refusers = 256
 	// heldBytes bounds what is held, over the first buffer of each connection,
 	// for clients that have not said what they want in full.
-	heldBytes = 32 << 20
+	heldBytes = 64 << 20
 )
 
 // bounds are policy.Limits with every default filled in.

@@ -12,7 +12,7 @@ import (
 // explicit serves one connection to the explicit listener: what it speaks is
 // recognised by its first bytes.
 func (s *Server) explicit(ctx context.Context, c *conn) {
-	_ = c.SetDeadline(time.Now().Add(s.bounds().headTimeout)) // fails only on a closed connection: the read says so
+	_ = c.SetDeadline(time.Now().Add(c.v.patience(s.bounds().headTimeout))) // fails only on a closed connection: the read says so
 	c.v.whenDraining(func() { _ = c.v.conn.SetReadDeadline(time.Now().Add(drainPatience)) })
 	err := c.more(pooledBytes)
 	c.v.whenDraining(nil)

@@ -32,6 +32,9 @@ func (s *Server) captured(ctx context.Context, c *conn, own netip.AddrPort) {
 		f.refuseCaptured(no.d, no.detail)
 		return
 	}
+	if !f.begin() {
+		return
+	}
 	if dst == own || own.Addr().IsUnspecified() && dst.Port() == own.Port() && dst.Addr().IsLoopback() {
 		f.refuse(because(policy.ReasonLoop), "")
 		return
@@ -58,7 +61,9 @@ func (s *Server) fixed(ctx context.Context, c *conn, h policy.Host, port uint16)
 		f.refuseCaptured(no.d, no.detail)
 		return
 	}
-	f.named()
+	if f.begin() {
+		f.named()
+	}
 }
 
 func (s *Server) newCapturedFlow(ctx context.Context, c *conn) *flow {
@@ -158,7 +163,9 @@ func (f *flow) refuseCaptured(d policy.Decision, detail string) {
 	}
 	if f.req.Port == portHTTPS {
 		b := f.s.bounds()
-		_ = f.c.SetDeadline(time.Now().Add(b.helloTimeout))
+		v := visitOf(f.ctx)
+		v.idle()
+		_ = f.c.SetDeadline(time.Now().Add(v.patience(b.helloTimeout)))
 		h, st, _ := readHello(f.c, b.helloBytes) // whatever came: the answer is no
 		f.hello(h, st)
 	}

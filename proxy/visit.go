@@ -145,6 +145,18 @@ func (v *visit) over() string {
 	return v.full
 }
 
+// refusedPatience is how long a connection over a limit may take to say what it
+// wants: others wait to be told, too.
+const refusedPatience = 2 * time.Second
+
+// patience reports how long to wait for a client that usually may take d.
+func (v *visit) patience(d time.Duration) time.Duration {
+	if v.over() != "" {
+		return min(d, refusedPatience)
+	}
+	return d
+}
+
 // drain asks the connection to end as soon as nothing is under way on it.
 func (v *visit) drain() {
 	v.mu.Lock()

@@ -173,7 +173,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 	for {
 		if c.pass > 0 {
 			n := copy(p, c.buf[:c.pass])
-			c.buf, c.pass = c.buf[n:], c.pass-n
+			if c.buf, c.pass = c.buf[n:], c.pass-n; len(c.buf) == 0 {
+				c.shrink()
+			}
 			return n, nil
 		}
 		switch {
@@ -332,7 +334,6 @@ func (c *Conn) fill() error {
 		return c.ended(c.err)
 	}
 	if len(c.buf) == 0 {
-		c.shrink()
 		c.buf = c.base[:0]
 	}
 	if cap(c.buf)-len(c.buf) < firstBuffer/4 && !c.grow() {
@@ -370,10 +371,10 @@ func (c *Conn) grow() bool {
 }
 
 // shrink drops a buffer that a long head has made large: a connection may stay
-// open for long after it. The buffer is empty.
+// open for long after it. Nothing is held.
 func (c *Conn) shrink() {
 	if len(c.base) > firstBuffer {
-		c.base = nil
+		c.base, c.buf = nil, nil
 		c.giveBack()
 	}
 }
