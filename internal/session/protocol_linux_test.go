@@ -137,7 +137,14 @@ func TestForeignSockets(t *testing.T) {
 		{"a UDP socket that should listen", func(s *Sockets) { s.Explicit = udpFile(t) }},
 		{"a listener for UDP", func(s *Sockets) { s.DNSUDP = tcpFile(t) }},
 		{"a socket that does not listen", func(s *Sockets) { s.DNSTCP = rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0) }},
-		{"a unix socket", func(s *Sockets) { s.DNSTCP = rawSocket(t, unix.AF_UNIX, unix.SOCK_STREAM, 0) }},
+		{"a unix listener", func(s *Sockets) {
+			ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: "@egressd-test-listener", Net: "unix"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ln.Close()
+			s.DNSTCP = file(ln.File())
+		}},
 		{"a pipe for the refusals", func(s *Sockets) {
 			r, w, err := os.Pipe()
 			_ = file(r, err)
@@ -201,6 +208,13 @@ func TestNoDescriptorStays(t *testing.T) {
 		s.DNSTCP, s.DNSUDP = s.DNSUDP, s.DNSTCP // refused
 		_ = r.Open(t.Context(), nil, s)
 		_ = r.Close()
+		d.settle(t)
+		if r, err = Dial(t.Context(), d.path, offer("three")); err != nil {
+			t.Fatal(err)
+		}
+		s = loopback(t)
+		_ = r.link.send(kindDoors, make([]byte, maxFrame+1), s.files()...) // too long
+		_ = errors.Join(s.Close(), r.Close())
 		d.settle(t)
 	}
 	if after := descriptors(t); after > before+2 {

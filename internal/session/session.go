@@ -68,6 +68,7 @@ func (o *session) listen() (err error) {
 	if o.peer, err = peerOf(o.link.c); err != nil {
 		return err
 	}
+	o.log = o.log.With(slog.String("peer", o.peer.String()))
 	k, body, err := o.link.receive(or(o.server.Limits.HelloBytes, defaultHelloBytes))
 	switch {
 	case errors.Is(err, errTooLong):
@@ -82,7 +83,7 @@ func (o *session) listen() (err error) {
 		return err
 	}
 	o.hello = h
-	o.log = o.log.With(slog.String("session", h.Session), slog.String("peer", o.peer.String()))
+	o.log = o.log.With(slog.String("session", h.Session))
 	return nil
 }
 
@@ -302,7 +303,7 @@ func (o *session) ask(ctx context.Context, r policy.Request, d policy.Decision) 
 func (o *session) refuse(err error) {
 	_ = o.link.c.SetWriteDeadline(time.Now().Add(endTimeout))
 	_ = o.link.sendJSON(kindRefused, refused{Why: err.Error()}) // it may have left
-	o.log.Warn("session refused", slog.String("peer", o.peer.String()), slog.Any("error", err))
+	o.log.Warn("session refused", slog.Any("error", err))
 	if o.server.Events != nil {
 		if rerr := o.emit(event.SessionRefused, err); rerr != nil {
 			o.log.Error("a refused session was not recorded", slog.Any("error", rerr))
