@@ -38,6 +38,7 @@ func commands() []command {
 		{"version", (*program).version, nil},
 		{"--version", (*program).version, nil},
 		{"capture", (*program).capture, func() *flag.FlagSet { return new(captureOptions).flags() }},
+		{"verify", (*program).verify, func() *flag.FlagSet { return new(verifyOptions).flags() }},
 		{"help", (*program).help, nil},
 		{"--help", (*program).help, nil},
 		{"-help", (*program).help, nil},
@@ -78,7 +79,7 @@ func (p *program) parse(fs *flag.FlagSet, args []string) (code int, done bool) {
 	case err != nil:
 		return p.usage(err), true
 	}
-	if err := fromEnvironment(fs, p.environ); err != nil {
+	if p.variables, err = fromEnvironment(fs, p.environ); err != nil {
 		return p.usage(err), true
 	}
 	return exitOK, false

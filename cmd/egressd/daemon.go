@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -52,6 +53,11 @@ func (p *program) serve(c daemon.Config) int {
 	defer drain()
 	go endings(term, drain, now)
 	err := daemon.Run(ctx, c)
+	if err != nil {
+		if note := mentioned(err.Error(), p.variables); note != "" {
+			err = fmt.Errorf("%w\n%s", err, note)
+		}
+	}
 	var config *daemon.ConfigError
 	switch {
 	case err == nil:

@@ -21,9 +21,9 @@ func variable(name string) string {
 type listed interface{ IsList() bool }
 
 // fromEnvironment sets from environ the flags of fs that the command line left
-// alone. Variables of other commands' flags are left aside; one that no command
+// alone, and reports the variables that it used. Variables of other commands' flags are left aside; one that no command
 // knows is an error, since a misspelt one would change nothing, silently.
-func fromEnvironment(fs *flag.FlagSet, environ []string) error {
+func fromEnvironment(fs *flag.FlagSet, environ []string) (used []string, err error) {
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	known := knownVariables(fs)
@@ -36,17 +36,35 @@ func fromEnvironment(fs *flag.FlagSet, environ []string) error {
 			if serviceLink(name, value) {
 				continue
 			}
-			return unknownVariable(name, known)
+			return nil, unknownVariable(name, known)
 		}
 		f := lookup(fs, name)
 		if f == nil || given[f.Name] || value == "" {
 			continue // another command's, or not set
 		}
 		if err := setFlag(f, value); err != nil {
-			return fmt.Errorf("%s=%q: %w", name, value, err)
+			return nil, fmt.Errorf("%s=%q: %w", name, value, err)
+		}
+		used = append(used, name)
+	}
+	return used, nil
+}
+
+// mentioned says which of the flags that text names came from variables: who
+// wrote no flag would look for it in vain.
+func mentioned(text string, variables []string) string {
+	var out []string
+	for _, v := range variables {
+		if name := flagOf(v); strings.Contains(text, name+" ") || strings.Contains(text, name+":") {
+			out = append(out, fmt.Sprintf("(%s was set by the variable %s)", name, v))
 		}
 	}
-	return nil
+	return strings.Join(out, "\n")
+}
+
+// flagOf reports the flag of a variable.
+func flagOf(variable string) string {
+	return "--" + strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, envPrefix), "_", "-"))
 }
 
 // lookup finds the flag whose variable is name.

@@ -23,6 +23,8 @@ const (
 type program struct {
 	stdin, stdout, stderr *os.File
 	environ               []string
+
+	variables []string // those that the flags of the command came from
 }
 
 // run finds the command that args name and reports its exit code. Flags

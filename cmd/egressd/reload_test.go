@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -243,5 +244,53 @@ func TestReloadNeverOpens(t *testing.T) {
 	wg.Wait()
 	if n := through.Load(); n > 0 {
 		t.Errorf("%d denied connections got through", n)
+	}
+}
+
+// A flow that is being judged or dialled in the moment of a reload does not slip
+// through: a second later nothing is open that the new policy denies.
+func TestReloadCatchesFlowsOnTheirWay(t *testing.T) {
+	port := echo(t)
+	allowed, denied := policyFor("app.test", port), "allow:\n  - other.test\n"
+	path := write(t, "policy.yaml", allowed)
+	p := start(t, "--policy", path, "--listen", "127.0.0.1:0")
+	proxy := p.addr("proxy")
+	for round := range 5 {
+		var mu sync.Mutex
+		var open []*tunnel
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					if c, err := connect(proxy, "app.test:"+port, ""); err == nil {
+						_, _ = c.Write([]byte("ping\n"))
+						mu.Lock()
+						open = append(open, c)
+						mu.Unlock()
+					}
+				}
+			})
+		}
+		eventually(t, "tunnels are open", func() bool { mu.Lock(); defer mu.Unlock(); return len(open) > 50 })
+		ways["rename"](t, path, fmt.Sprintf("%s  - round%d.test\n", denied, round))
+		p.wait("policy change", "added=", fmt.Sprintf("round%d.test", round))
+		begin := time.Now()
+		close(stop)
+		wg.Wait()
+		for _, c := range open {
+			_ = c.SetReadDeadline(begin.Add(time.Second))
+			if _, err := io.Copy(io.Discard, c.r); asTimeout(err) {
+				t.Errorf("round %d: a tunnel lives on", round)
+			}
+			c.Close()
+		}
+		ways["rename"](t, path, fmt.Sprintf("%s  - again%d.test\n", allowed, round))
+		p.wait("policy change", "added=", fmt.Sprintf("again%d.test", round))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -307,16 +308,12 @@ func (c *tunnel) closedWithin(limit time.Duration) (time.Duration, bool) {
 	begin := time.Now()
 	_ = c.SetReadDeadline(begin.Add(limit))
 	_, err := c.r.ReadByte()
-	var ne net.Error
-	return time.Since(begin), err != nil && !(asTimeout(err, &ne))
+	return time.Since(begin), err != nil && !asTimeout(err)
 }
 
-func asTimeout(err error, ne *net.Error) bool {
-	e, ok := err.(net.Error) //nolint:errorlint // reads report it bare
-	if ok {
-		*ne = e
-	}
-	return ok && e.Timeout()
+func asTimeout(err error) bool {
+	var e net.Error
+	return errors.As(err, &e) && e.Timeout()
 }
 
 func must[T any](v T, err error) func(t *testing.T) T {

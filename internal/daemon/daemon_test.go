@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"egressd/dnsfilter"
 	"egressd/internal/systemd"
@@ -243,5 +246,35 @@ func TestListenUnix(t *testing.T) {
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != socketMode {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// The gate of a token that nobody uses any more goes, and comes again.
+func TestTokenGatesAreCollected(t *testing.T) {
+	c := config(t)
+	c.Tokens = filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(c.Tokens, []byte("default aaaaaaaaaaaaaaaaaaaaaaaa\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := ready(t, c)
+	set, err := d.readTokens()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	d.group, d.serving = errgroup.WithContext(ctx)
+	defer func() { stop(); _ = d.group.Wait() }()
+	d.routes.set(set)
+	first := d.routes.byToken("aaaaaaaaaaaaaaaaaaaaaaaa")
+	if first == nil || d.routes.byToken("aaaaaaaaaaaaaaaaaaaaaaaa") != first || d.routes.byToken("bbbbbbbbbbbbbbbbbbbbbbbb") != nil {
+		t.Fatal("a token has one gate, and an unknown one none")
+	}
+	d.routes.collect(time.Now().Add(tokenIdle - time.Minute))
+	if d.routes.byToken("aaaaaaaaaaaaaaaaaaaaaaaa") != first {
+		t.Error("a gate in use was ended")
+	}
+	d.routes.collect(time.Now().Add(tokenIdle + time.Minute))
+	if again := d.routes.byToken("aaaaaaaaaaaaaaaaaaaaaaaa"); again == nil || again == first {
+		t.Error("an idle gate stays, or does not come again")
 	}
 }

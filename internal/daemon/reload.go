@@ -127,10 +127,14 @@ func (d *Daemon) reloads(ctx context.Context) error {
 			}
 		})
 	}
+	idle := time.NewTicker(tokenIdle / 10)
+	defer idle.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case now := <-idle.C:
+			d.routes.collect(now)
 		case <-changed:
 			d.log.Debug("looking whether a file changed")
 			d.reload()

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"egressd/internal/gate"
 	"egressd/internal/tokens"
@@ -44,7 +45,11 @@ type tokenGate struct {
 	of   *named
 	gate *gate.Gate
 	stop context.CancelFunc
+	used time.Time // when a client showed the token last
 }
+
+// tokenIdle is how long a token's gate without a connection is kept.
+const tokenIdle = 10 * time.Minute
 
 // needed reports whether clients are told apart by more than their listener.
 func (r *routes) needed() bool { return r.d.c.Tokens != "" || len(r.d.c.Sources) > 0 }
@@ -91,7 +96,9 @@ func (r *routes) byToken(token string) *gate.Gate {
 	digest := sha256.Sum256([]byte(token))
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	now := time.Now()
 	if t := r.open[digest]; t != nil {
+		t.used = now
 		return t.gate
 	}
 	name, ok := r.tokens.Lookup(token)
@@ -110,8 +117,22 @@ func (r *routes) byToken(token string) *gate.Gate {
 	if r.open == nil {
 		r.open = make(map[[sha256.Size]byte]*tokenGate)
 	}
+	t.used = now
 	r.open[digest] = t
 	return t.gate
+}
+
+// collect ends the gates of tokens that nobody has used for a while; whoever
+// shows one again gets another.
+func (r *routes) collect(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for digest, t := range r.open {
+		if now.Sub(t.used) >= tokenIdle && t.gate.Stats().Connections == 0 {
+			delete(r.open, digest)
+			t.stop()
+		}
+	}
 }
 
 // set puts tokens in force and closes the gates of those that stand for
