@@ -65,28 +65,12 @@ func (l *launcher) runProgram(args []string) int {
 	return s.run()
 }
 
-// interrupts is what interrupt.Second reports.
-type interrupts struct {
-	ctx       context.Context
-	arm, stop func()
-}
-
-// catch begins to catch signals: a thread is started for that, and each signal
-// waits for it, so the policy is read meanwhile.
-func catch(c chan<- interrupts) {
-	var in interrupts
-	in.ctx, in.arm, in.stop = interrupt.Second(context.Background())
-	c <- in
-}
-
 // run prepares, runs the program, and ends the record whatever happened.
 func (s *session) run() int {
-	caught := make(chan interrupts, 1)
-	go catch(caught)
 	if err := s.prepare(); err != nil {
 		return s.fail(exitLauncher, err)
 	}
-	code, err := s.execute(caught)
+	code, err := s.execute()
 	if err != nil {
 		s.fail(code, err)
 	}
@@ -122,10 +106,10 @@ func (s *session) prepare() error {
 }
 
 // execute runs the program and records it.
-func (s *session) execute(caught <-chan interrupts) (int, error) {
+func (s *session) execute() (int, error) {
+	ctx, arm, stop := interrupt.Second(context.Background())
+	defer stop()
 	spec, backend, err := s.assemble()
-	in := <-caught
-	defer in.stop()
 	if err != nil {
 		return exitLauncher, err
 	}
@@ -135,13 +119,11 @@ func (s *session) execute(caught <-chan interrupts) (int, error) {
 	res := sandbox.Result{ExitCode: exitLauncher}
 	if err = backend.Supports(spec); err == nil {
 		if b, ok := backend.(*process.Backend); ok {
-			b.Forwards = in.arm
+			b.Forwards = arm
 		} else {
-			in.arm()
+			arm()
 		}
-		if err = context.Cause(in.ctx); err == nil {
-			res, err = backend.Run(in.ctx, spec)
-		}
+		res, err = backend.Run(ctx, spec)
 	}
 	if err != nil && res.ExitCode == exitOK {
 		res.ExitCode = exitLauncher
@@ -191,7 +173,9 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 		return spec, nil, fmt.Errorf("--env: %w", err)
 	}
 	if s.opts.egressd != "" {
-		b.Keeper = func(ctx context.Context, own []netip.AddrPort) (process.Keeper, error) { return s.handOver(ctx, own, b) }
+		b.Keeper = func(ctx context.Context, own []netip.AddrPort) (process.Keeper, error) {
+			return s.handOver(ctx, own, b)
+		}
 	}
 	if s.opts.isolation == "env" {
 		return spec, &process.Advisory{

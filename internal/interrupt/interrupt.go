@@ -3,22 +3,19 @@ package interrupt
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
-	"sync/atomic"
+	"sync"
 	"syscall"
 )
 
-// ErrEarly is why a context of [Second] ended before it was armed.
-var ErrEarly = errors.New("ended by a signal before the program started")
-
 // Second reports a context that ends with the second signal that asks this
 // process to end (INT, TERM, HUP). The first one belongs to the program, to
-// which it is forwarded; the second ends everything. Until the caller calls
-// arm, right before somebody else forwards signals, there is no program yet,
-// and the first one ends the context, with the cause ErrEarly. The caller
-// calls stop.
+// which it is forwarded; the second ends everything. The caller calls arm right
+// before somebody forwards signals, and stop in the end.
+//
+// Until arm nothing is caught: a signal ends this process, which has run no
+// program yet. To catch one takes a thread, which there is time for only then.
 //
 // SIGPIPE is caught, so that a closed pipe is an error of the write and does
 // not end this process before its events are written. Caught, not ignored: an
@@ -27,39 +24,36 @@ var ErrEarly = errors.New("ended by a signal before the program started")
 // head) does not change how the run ended. What was ignored from the start
 // (nohup) stays ignored.
 func Second(parent context.Context) (ctx context.Context, arm, stop func()) {
-	ctx, cancel := context.WithCancelCause(parent)
+	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 4)
-	for _, sig := range []os.Signal{syscall.SIGPIPE, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		if !signal.Ignored(sig) {
-			signal.Notify(signals, sig)
+	var counting sync.WaitGroup
+	arm = func() {
+		for _, sig := range []os.Signal{syscall.SIGPIPE, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+			if !signal.Ignored(sig) {
+				signal.Notify(signals, sig)
+			}
 		}
+		counting.Go(func() { count(ctx, signals, cancel) })
 	}
-	done := make(chan struct{})
-	armed := new(atomic.Bool)
-	go count(ctx, signals, armed, cancel, done)
-	return ctx, func() { armed.Store(true) }, func() {
+	stop = func() {
 		signal.Ignore(syscall.SIGPIPE)
 		signal.Stop(signals)
-		cancel(nil)
-		<-done
+		cancel()
+		counting.Wait()
 	}
+	return ctx, arm, stop
 }
 
-func count(ctx context.Context, signals <-chan os.Signal, armed *atomic.Bool, cancel context.CancelCauseFunc, done chan<- struct{}) {
-	defer close(done)
+func count(ctx context.Context, signals <-chan os.Signal, second func()) {
 	for n := 0; n < 2; {
 		select {
 		case sig := <-signals:
-			if sig == syscall.SIGPIPE {
-				continue
-			}
-			if n++; !armed.Load() {
-				cancel(ErrEarly)
-				return
+			if sig != syscall.SIGPIPE {
+				n++
 			}
 		case <-ctx.Done():
 			return
 		}
 	}
-	cancel(nil)
+	second()
 }

@@ -130,9 +130,6 @@ func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []publish
 	if s.b.Forwards != nil {
 		s.b.Forwards()
 	}
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
 	return s.loop(doors, ctx, &wg, ln, signals, res)
 }
 
