@@ -1,0 +1,451 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"egressd/event"
+	"egressd/policy"
+)
+
+// pipeListener accepts pipes, so that a whole gate runs in fake time.
+type pipeListener struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{} }
+
+// fakeTime is a gate in a bubble of fake time, and its listener.
+type fakeTime struct {
+	*testGate
+	ln *pipeListener
+}
+
+// inFakeTime serves g in a bubble. Every origin answers "hello" and then takes
+// everything.
+func inFakeTime(t *testing.T, l policy.Limits, test func(t *testing.T, g *fakeTime)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		g := &fakeTime{newGate(t), &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}}
+		g.limit(l, "raw:a.example:22", "a.example", "web.example")
+		g.answer("a.example", public)
+		g.answer("web.example", public)
+		var origins sync.WaitGroup
+		g.dialFunc = func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error) {
+			if err := d.ControlContext(ctx, network, address, nil); err != nil {
+				return nil, err
+			}
+			gate, origin := net.Pipe()
+			origins.Go(func() {
+				if strings.HasSuffix(address, ":80") {
+					httpOK(origin)
+					return
+				}
+				_, _ = io.WriteString(origin, "hello")
+				_, _ = io.Copy(io.Discard, origin)
+				_ = origin.Close()
+			})
+			return &pipeUp{gate}, nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var serving sync.WaitGroup
+		serving.Go(func() {
+			if err := g.Serve(ctx, g.ln); err != nil {
+				t.Error(err)
+			}
+		})
+		test(t, g)
+		cancel()
+		serving.Wait()
+		origins.Wait()
+	})
+}
+
+// pipeUp has an address, as the HTTP door wants to tell it.
+type pipeUp struct{ net.Conn }
+
+func (pipeUp) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort("93.184.216.34:80")) }
+
+// client opens a connection, sends what it is given and collects the answer.
+func (g *fakeTime) client(sent string) *pipeClient {
+	ours, theirs := net.Pipe()
+	g.ln.conns <- theirs
+	c := &pipeClient{Conn: ours, over: make(chan struct{})}
+	go c.collect()
+	if sent != "" {
+		_ = ours.SetWriteDeadline(time.Now().Add(time.Second))
+		_, _ = io.WriteString(ours, sent)
+	}
+	g.t.Cleanup(func() { _ = ours.Close() })
+	synctest.Wait()
+	return c
+}
+
+type pipeClient struct {
+	net.Conn
+	mu   sync.Mutex
+	got  strings.Builder
+	over chan struct{}
+}
+
+func (c *pipeClient) collect() {
+	defer close(c.over)
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := c.Conn.Read(buf)
+		c.mu.Lock()
+		c.got.Write(buf[:n])
+		c.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// answer is what has come so far.
+func (c *pipeClient) answer() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.got.String()
+}
+
+func (c *pipeClient) isOver() bool {
+	select {
+	case <-c.over:
+		return true
+	default:
+		return false
+	}
+}
+
+const (
+	connectA = "CONNECT a.example:22 HTTP/1.1\r\n\r\n"
+	getWeb   = "GET http://web.example/ HTTP/1.1\r\nHost: web.example\r\n\r\n"
+)
+
+// TestSlowLoris fills a gate with clients that say half of what they want, in
+// each way, and lets a newcomer in.
+func TestSlowLoris(t *testing.T) {
+	for name, tt := range map[string]struct {
+		sent, told string
+		events     int // about the one that made room
+	}{
+		"half a CONNECT":       {"CONNECT a.exa", "HTTP/1.1 503 ", 1},
+		"half a request":       {"GET http://a.example/ HTTP/1.1\r\nX: ", "HTTP/1.1 503 ", 1},
+		"half a SOCKS5":        {"\x05\x01\x00", "\x05\x00", 1},
+		"half a SOCKS4":        {"\x04\x01\x00", "", 1},
+		"no ClientHello":       {"CONNECT a.example:443 HTTP/1.1\r\n\r\n", "HTTP/1.1 200 ", 1},
+		"no request behind it": {"CONNECT a.example:80 HTTP/1.1\r\n\r\n", "HTTP/1.1 200 ", 1},
+		"nothing":              {"", "", 0},
+		"idle after a request": {getWeb, "HTTP/1.1 200 ", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inFakeTime(t, policy.Limits{Connections: 3}, func(t *testing.T, g *fakeTime) {
+				tunnel := g.client(connectA)
+				oldest, younger := g.client(tt.sent), g.client(tt.sent)
+				before := len(g.sink.all(event.NetworkConnected))
+				// Nobody has waited for long: the newcomer is the one who is told.
+				if c := g.client(connectA); !strings.HasPrefix(c.answer(), "HTTP/1.1 503 ") {
+					t.Errorf("a newcomer at once: %q", c.answer())
+				}
+				time.Sleep(patienceFull)
+				synctest.Wait()
+				if c := g.client(connectA); !strings.HasPrefix(c.answer(), "HTTP/1.1 200 ") {
+					t.Errorf("a newcomer later: %q", c.answer())
+				}
+				time.Sleep(2 * lingerTimeout)
+				synctest.Wait()
+				if !oldest.isOver() || !strings.HasPrefix(oldest.answer(), tt.told) {
+					t.Errorf("the oldest goes on, or was told %q", oldest.answer())
+				}
+				if younger.isOver() || tunnel.isOver() {
+					t.Error("another connection than the oldest ended")
+				}
+				made := 0
+				for _, e := range g.sink.all(event.NetworkConnected)[before:] {
+					if e.Reason == "connection_limit_reached" && e.Error == evictedDetail {
+						made++
+					}
+				}
+				if made != tt.events {
+					t.Errorf("%d events about who made room, want %d: %+v", made, tt.events, g.sink.all(event.NetworkConnected))
+				}
+				quiet := 0
+				if name == "nothing" {
+					quiet = 1
+				}
+				if n := g.Stats().Dropped; n != uint64(quiet) {
+					t.Errorf("dropped %d", n)
+				}
+			})
+		})
+	}
+}
+
+// TestBusyIsNeverEvicted fills a gate with connections in use.
+func TestBusyIsNeverEvicted(t *testing.T) {
+	inFakeTime(t, policy.Limits{Connections: 2}, func(t *testing.T, g *fakeTime) {
+		a, b := g.client(connectA), g.client(connectA)
+		time.Sleep(10 * time.Minute)
+		if c := g.client(connectA); !strings.HasPrefix(c.answer(), "HTTP/1.1 503 ") {
+			t.Errorf("%q", c.answer())
+		}
+		if a.isOver() || b.isOver() {
+			t.Error("a tunnel was closed to make room")
+		}
+	})
+}
+
+// TestDropsAreSummedUp has more clients over the limit than can be told.
+func TestDropsAreSummedUp(t *testing.T) {
+	inFakeTime(t, policy.Limits{Connections: 1}, func(t *testing.T, g *fakeTime) {
+		g.client(connectA)
+		for range refusers {
+			g.client("") // says nothing, and so cannot be told yet
+		}
+		for range 7 {
+			if c := g.client(""); !c.isOver() {
+				t.Fatal("a connection that cannot be told is kept")
+			}
+		}
+		time.Sleep(sweepEvery)
+		synctest.Wait()
+		var summed []event.Event
+		for _, e := range g.sink.all(event.NetworkConnected) {
+			if e.Flow == 0 {
+				summed = append(summed, e)
+			}
+		}
+		if len(summed) != 1 || summed[0].Error != "7 connections "+dropFull || summed[0].Reason != "connection_limit_reached" || summed[0].Decision != event.Blocked {
+			t.Errorf("%+v", summed)
+		}
+		if n := g.Stats().Dropped; n != 7 {
+			t.Errorf("dropped %d", n)
+		}
+		// Those who are over the limit do not keep others from being told for long.
+		time.Sleep(refusedPatience)
+		synctest.Wait()
+		if c := g.client(connectA); !strings.HasPrefix(c.answer(), "HTTP/1.1 503 ") {
+			t.Errorf("%q", c.answer())
+		}
+	})
+}
+
+// TestHeldBytes has unfinished heads take all the memory there is for them.
+func TestHeldBytes(t *testing.T) {
+	inFakeTime(t, policy.Limits{}, func(t *testing.T, g *fakeTime) {
+		if !g.held.take(heldBytes) {
+			t.Fatal("the memory is taken before anybody came")
+		}
+		long := strings.Repeat("X-Long: 0123456789\r\n", 500)
+		for name, head := range map[string]string{
+			"CONNECT": "CONNECT a.example:22 HTTP/1.1\r\n" + long,
+			"HTTP":    "GET http://web.example/ HTTP/1.1\r\nHost: web.example\r\n" + long,
+		} {
+			c := g.client(head + "\r\n")
+			time.Sleep(2 * lingerTimeout)
+			synctest.Wait()
+			if !strings.HasPrefix(c.answer(), "HTTP/1.1 503 ") || !strings.Contains(c.answer(), "memory") {
+				t.Errorf("%s: %q", name, c.answer())
+			}
+		}
+		for i := 1; i <= 2; i++ {
+			if e := g.decision(i); e.Reason != "connection_limit_reached" || !strings.Contains(e.Error, "memory") {
+				t.Errorf("%+v", e)
+			}
+		}
+		// Short ones have room all the same.
+		if c := g.client(connectA); !strings.HasPrefix(c.answer(), "HTTP/1.1 200 ") {
+			t.Errorf("%q", c.answer())
+		}
+		g.held.giveBack(heldBytes)
+		for _, head := range []string{"CONNECT a.example:22 HTTP/1.1\r\n", "GET http://web.example/ HTTP/1.1\r\nHost: web.example\r\n"} {
+			if c := g.client(head + long + "\r\n"); !strings.HasPrefix(c.answer(), "HTTP/1.1 200 ") {
+				t.Errorf("%q", c.answer())
+			}
+		}
+		if used := g.held.used.Load(); used != 0 {
+			t.Errorf("%d bytes are held for heads that are done", used)
+		}
+	})
+}
+
+// TestTimesAndSizesOfPolicy sets each bound on what a client says.
+func TestTimesAndSizesOfPolicy(t *testing.T) {
+	limits := policy.Limits{HeadTimeoutSeconds: 3, HelloTimeoutSeconds: 2, HeadBytes: 300, HelloBytes: 200}
+	inFakeTime(t, limits, func(t *testing.T, g *fakeTime) {
+		for _, tt := range []struct {
+			name, sent, reason string
+			after              time.Duration
+		}{
+			{"half a CONNECT", "CONNECT a.exa", "http_request_timeout", 3 * time.Second},
+			{"half a request", "GET http://web.exa", "http_request_timeout", 3 * time.Second},
+			{"no request", "CONNECT web.example:80 HTTP/1.1\r\n\r\n", "http_request_timeout", 3 * time.Second},
+			{"half a SOCKS5", "\x05\x01\x00", "http_request_timeout", 3 * time.Second},
+			{"half a hello", "CONNECT a.example:443 HTTP/1.1\r\n\r\n\x16\x03\x01\x01\x00\x01", "http_request_timeout", 2 * time.Second},
+			{"long CONNECT", "CONNECT a.example:22 HTTP/1.1\r\nX: " + strings.Repeat("x", 300) + "\r\n\r\n", "http_request_error", 0},
+			{"long request", "GET http://web.example/ HTTP/1.1\r\nHost: web.example\r\nX: " + strings.Repeat("x", 300) + "\r\n\r\n", "http_request_error", 0},
+			{"long hello", "CONNECT a.example:443 HTTP/1.1\r\n\r\n\x16\x03\x01\x01\x00\x01\x00\x00\xfc\x03\x03" + strings.Repeat("x", 200), "http_request_error", 0},
+		} {
+			before := len(g.sink.all(event.NetworkConnected))
+			c := g.client(tt.sent)
+			if tt.after > 0 {
+				time.Sleep(tt.after - time.Millisecond)
+				synctest.Wait()
+				if evs := g.sink.all(event.NetworkConnected)[before:]; len(evs) > 0 {
+					t.Errorf("%s: refused before its time: %+v", tt.name, evs)
+				}
+			}
+			time.Sleep(2*lingerTimeout + time.Millisecond)
+			synctest.Wait()
+			evs := g.sink.all(event.NetworkConnected)[before:]
+			if len(evs) != 1 || evs[0].Reason != tt.reason || !c.isOver() {
+				t.Errorf("%s: over %v, %+v", tt.name, c.isOver(), evs)
+			}
+		}
+	})
+}
+
+// TestEndsSayWhy ends flows by each limit and reads their last event.
+func TestEndsSayWhy(t *testing.T) {
+	limits := policy.Limits{IdleTimeoutSeconds: 60, MaxDurationSeconds: 100, BytesPerFlow: 100}
+	inFakeTime(t, limits, func(t *testing.T, g *fakeTime) {
+		g.client(connectA)
+		time.Sleep(62 * time.Second)
+		synctest.Wait()
+		c := g.client(connectA)
+		_, _ = io.WriteString(c, strings.Repeat("x", 200))
+		synctest.Wait()
+		for i, want := range []string{"idle_timeout_seconds: 60", "bytes_per_flow: 100"} {
+			if e := g.event(event.NetworkClosed, i+1); !strings.Contains(e.Error, want) {
+				t.Errorf("%+v, want %s", e, want)
+			}
+		}
+	})
+}
+
+// TestRatePerClient holds one client to its rate and forgets it in time.
+func TestRatePerClient(t *testing.T) {
+	var a admission
+	b := bounds{connections: 1000, perClient: 1000, rate: 100, ratePerClient: 2}
+	now := time.Unix(1000, 0)
+	visitor := func(last byte) *visit {
+		return &visit{client: netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, last}), 1)}
+	}
+	var seats []*seat
+	enter := func(last byte, at time.Time) string {
+		st := new(seat)
+		over := a.enter(st, visitor(last), b, at)
+		if over == "" {
+			seats = append(seats, st)
+		}
+		return over
+	}
+	for i, want := range []string{"", "", "rate_per_client: 2"} {
+		if over := enter(1, now); want == "" && over != "" || !strings.Contains(over, want) {
+			t.Errorf("connection %d: %q", i, over)
+		}
+	}
+	if over := enter(2, now); over != "" {
+		t.Errorf("another client: %q", over)
+	}
+	// A clock that jumps back gives nothing, and takes nothing that is to come.
+	if over := enter(1, now.Add(-time.Hour)); over == "" {
+		t.Error("a clock that went back gave a token")
+	}
+	if over := enter(1, now.Add(-time.Hour+time.Second)); over != "" {
+		t.Errorf("a second later: %q", over)
+	}
+	for _, st := range seats {
+		st.leave()
+	}
+	a.tidy(b, now)
+	if len(a.clients) != 0 {
+		a.tidy(b, now.Add(2*time.Second))
+	}
+	if len(a.clients) != 0 || a.total != 0 || a.waiting.Len() != 0 {
+		t.Errorf("%d clients, %d connections, %d waiting are left", len(a.clients), a.total, a.waiting.Len())
+	}
+}
+
+// TestClientsAreBounded remembers no more clients than it may.
+func TestClientsAreBounded(t *testing.T) {
+	var a admission
+	b := bounds{connections: 1 << 20, perClient: 1, rate: 1e9, ratePerClient: 1e-6}
+	now := time.Unix(1000, 0)
+	for i := range clientsMax + 1000 {
+		st := new(seat)
+		addr := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+		if over := a.enter(st, &visit{client: netip.AddrPortFrom(addr, 1)}, b, now); over != "" {
+			t.Fatal(over)
+		}
+		st.leave()
+	}
+	if len(a.clients) > clientsMax {
+		t.Errorf("%d clients are remembered", len(a.clients))
+	}
+}
+
+// TestEvictedSeats takes places away in every order and counts what is left.
+func TestEvictedSeats(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	var a admission
+	b := bounds{connections: 2, perClient: 2, rate: 1e9, ratePerClient: 1e9}
+	now := time.Unix(1000, 0)
+	seats := make([]seat, 6)
+	for i := range seats {
+		v := &visit{conn: theirs, client: netip.MustParseAddrPort(fmt.Sprintf("192.0.2.%d:1", i%2))}
+		if over := a.enter(&seats[i], v, b, now); over != "" {
+			t.Fatal(over)
+		}
+		now = now.Add(patienceFull)
+	}
+	for i := range seats {
+		if got, want := seats[i].busy(), i >= 4; got != want {
+			t.Errorf("seat %d: kept %v", i, got)
+		}
+	}
+	if a.total != 2 || a.waiting.Len() != 0 {
+		t.Errorf("%d connections, %d waiting", a.total, a.waiting.Len())
+	}
+	for i := range seats {
+		seats[i].leave()
+		seats[i].leave()
+	}
+	if a.total != 0 || len(a.clients) != 0 {
+		t.Errorf("%d connections, %d clients are left", a.total, len(a.clients))
+	}
+}
+
+// TestClockIsMonotonic: what is measured, is measured with a clock that nobody
+// sets.
+func TestClockIsMonotonic(t *testing.T) {
+	if s := new(Server).now().String(); !strings.Contains(s, " m=") {
+		t.Errorf("%s has no monotonic reading", s)
+	}
+}
