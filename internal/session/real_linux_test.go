@@ -144,11 +144,11 @@ func TestRealSecrets(t *testing.T) {
 // Ports of the host are dialled by the daemon, published ports by launch.
 func TestRealPorts(t *testing.T) {
 	r := startReal(t, realCeiling)
-	free := webOrigin(t)
-	l := r.launch([]string{"--host-port", "localhost:ORIGIN", "--publish", fmt.Sprint(free + 1)},
-		"proxied:http://host.internal:ORIGIN/", "get:http://host.internal:ORIGIN/", "get:http://localhost:ORIGIN/", fmt.Sprintf("serve:%d", free+1), "until:stop")
+	free := freePort(t)
+	l := r.launch([]string{"--host-port", "localhost:ORIGIN", "--publish", fmt.Sprint(free)},
+		"proxied:http://host.internal:ORIGIN/", "get:http://host.internal:ORIGIN/", "get:http://localhost:ORIGIN/", fmt.Sprintf("serve:%d", free), "until:stop")
 	l.out.waitFor(t, "ready")
-	if got := fetch(&http.Client{Timeout: patience}, fmt.Sprintf("http://127.0.0.1:%d/", free+1)); got != "200 inside" {
+	if got := fetch(&http.Client{Timeout: patience}, fmt.Sprintf("http://127.0.0.1:%d/", free)); got != "200 inside" {
 		t.Errorf("published: %s", got)
 	}
 	l.tell("stop")
@@ -238,14 +238,8 @@ func TestRealDaemonKilled(t *testing.T) {
 
 // kill -9 of launch, and of the program inside: the daemon forgets the session.
 func TestRealLauncherKilled(t *testing.T) {
-	r := startReal(t, realCeiling)
-	count := func() int {
-		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", r.daemon.Process.Pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(entries)
-	}
+	r := startReal(t, realCeiling, "--admin", "127.0.0.1:0")
+	count := func() int { return r.openDescriptors() }
 	before := -1
 	for i := range 3 {
 		l := r.launch([]string{"--allow", "a.test:ORIGIN", "--host", "a.test=127.0.0.1"}, "get:http://a.test:ORIGIN/", "until:never")

@@ -264,6 +264,17 @@ func webOrigin(t *testing.T) uint16 {
 	return uint16(ln.Addr().(*net.TCPAddr).Port)
 }
 
+// freePort is one that nobody has, a moment ago.
+func freePort(t *testing.T) uint16 {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return uint16(ln.Addr().(*net.TCPAddr).Port)
+}
+
 // run is one launch under way.
 type run struct {
 	r        *real
@@ -363,4 +374,24 @@ func network(all []event.Event, session string) (out []string) {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// openDescriptors asks the daemon, whose /proc nobody may read.
+func (r *real) openDescriptors() int {
+	r.t.Helper()
+	_, rest, _ := strings.Cut(r.log.String(), "msg=listening door=admin addr=")
+	addr, _, _ := strings.Cut(rest, " ")
+	resp, err := (&http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + addr + "/metrics")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for sc := bufio.NewScanner(resp.Body); sc.Scan(); {
+		var n int
+		if _, err := fmt.Sscanf(sc.Text(), "process_open_fds %d", &n); err == nil {
+			return n
+		}
+	}
+	r.t.Fatal("the metrics say nothing about descriptors")
+	return 0
 }
