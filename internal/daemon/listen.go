@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"egressd/internal/admin"
+	"egressd/internal/session"
 	"egressd/netns"
 )
 
@@ -59,7 +60,7 @@ func (d *Daemon) openControl(ctx context.Context) error {
 	}
 	for _, c := range d.c.Control {
 		err := d.add(socket{kind: kindControl, what: "--control " + c.String(), policy: c.Policy}, func(s *socket) (err error) {
-			s.ln, err = listenUnix(ctx, strings.TrimPrefix(c.Addr, "unix:"))
+			s.ln, err = session.Listen(ctx, strings.TrimPrefix(c.Addr, "unix:"))
 			return err
 		})
 		if err != nil {

@@ -36,24 +36,32 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 	return ln, nil
 }
 
-// checkDirectory refuses a directory that everybody may write, sticky or not.
+// checkDirectory refuses a directory that everybody may write, sticky or not,
+// and one below a directory in which everybody may rename what others made.
 //
 // Threat: somebody puts a socket of their own where launchers look for the
 // daemon's, before it starts or after it has ended -> who could is the
 // directory's owner and group alone. Left over: those.
 func checkDirectory(path string) error {
 	dir, err := filepath.Abs(filepath.Dir(path))
-	if err != nil {
-		return err
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
 	}
-	info, err := os.Stat(dir)
 	if err != nil {
 		return fmt.Errorf("control socket %s: %w", path, err)
 	}
-	if info.Mode().Perm()&0o002 != 0 {
-		return fmt.Errorf("control socket %s: everybody may write in %s and could put a socket of their own there: use a directory of egressd's, such as /run/egressd", path, dir)
+	for at := dir; ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		if err != nil {
+			return fmt.Errorf("control socket %s: %w", path, err)
+		}
+		if info.Mode().Perm()&0o002 != 0 && (at == dir || info.Mode()&os.ModeSticky == 0) {
+			return fmt.Errorf("control socket %s: everybody may write in %s and could put a socket of their own there: use a directory of egressd's, such as /run/egressd", path, at)
+		}
+		if at == filepath.Dir(at) {
+			return nil
+		}
 	}
-	return nil
 }
 
 func removeStale(ctx context.Context, path string) error {

@@ -297,6 +297,21 @@ func TestListen(t *testing.T) {
 	if _, err := Listen(t.Context(), filepath.Join(dir, "d.sock")); err == nil || !strings.Contains(err.Error(), "everybody may write") {
 		t.Errorf("where everybody may write: %v", err)
 	}
+	below := filepath.Join(dir, "below")
+	if err := os.Mkdir(below, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if ln, err = Listen(t.Context(), filepath.Join(below, "d.sock")); err != nil {
+		t.Errorf("below a sticky directory: %v", err)
+	} else {
+		ln.Close()
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Listen(t.Context(), filepath.Join(below, "d.sock")); err == nil || !strings.Contains(err.Error(), "everybody may write in "+dir) {
+		t.Errorf("below a directory that everybody may write: %v", err)
+	}
 	if _, err := Dial(t.Context(), path, Offer{}); err == nil {
 		t.Error("a file was dialled")
 	}

@@ -50,15 +50,15 @@ type Server struct {
 
 // Limits bounds what launchers may take. Zero fields have defaults.
 type Limits struct {
-	Sessions        int // at once; 1024
-	SessionsPerUser int // at once of one user id; 256
+	Sessions        int // at once; 4096
+	SessionsPerUser int // at once of one user id; 1024
 	HelloBytes      int // of a session's policy and secrets; 4 MiB
 }
 
 // Implementation constants.
 const (
-	defaultSessions   = 1024
-	defaultPerUser    = 256
+	defaultSessions   = 4096
+	defaultPerUser    = 1024
 	defaultHelloBytes = 4 << 20
 	maxPending        = 32 // connections whose session does not stand yet; more wait in the backlog
 	acceptPause       = 100 * time.Millisecond
@@ -176,9 +176,9 @@ func (s *Server) enter(one *session) error {
 	case s.draining:
 		return errors.New("it is being shut down")
 	case len(s.sessions) >= or(s.Limits.Sessions, defaultSessions):
-		return fmt.Errorf("there are %d sessions already; its operator can raise the limit", len(s.sessions))
+		return fmt.Errorf("there are %d sessions already; wait until some have ended", len(s.sessions))
 	case s.perUser[uid] >= or(s.Limits.SessionsPerUser, defaultPerUser):
-		return fmt.Errorf("user %d has %d sessions already; end some of them, or ask its operator to raise the limit", uid, s.perUser[uid])
+		return fmt.Errorf("user %d has %d sessions already; end some of them", uid, s.perUser[uid])
 	}
 	for other := range s.sessions {
 		if other.hello.Session == one.hello.Session {
