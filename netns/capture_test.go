@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/rules"
 )
 
 func TestTCPIsCaptured(t *testing.T) {
@@ -226,7 +228,7 @@ func TestWithoutDNSRedirect(t *testing.T) {
 		t.Run("without "+removed, func(t *testing.T) {
 			freshNamespace(t)
 			link(t)
-			r := captureRules(elsewhere, testTransparent, false)
+			r := rules.Capture(elsewhere, testTransparent, false)
 			if removed != "" {
 				without(removed)(&r)
 			}

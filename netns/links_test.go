@@ -14,11 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/netns/capture"
+	"egressd/netns/rules"
 )
 
 // ethWorld is a captured namespace with an eth0: a dummy, or, where this
 // kernel has none, another device that leads nowhere.
-func ethWorld(t *testing.T, edit func(*ruleset)) *Doors {
+func ethWorld(t *testing.T, edit func(*rules.Set)) *Doors {
 	t.Helper()
 	for _, kind := range []string{"dummy", "ifb"} {
 		freshNamespace(t)
@@ -34,7 +35,7 @@ func ethWorld(t *testing.T, edit func(*ruleset)) *Doors {
 		if d.Refusals, err = capture.OpenRefusals(); err != nil {
 			t.Fatal(err)
 		}
-		r := captureRules(dnsPort, testTransparent, true)
+		r := rules.Capture(dnsPort, testTransparent, true)
 		if edit != nil {
 			edit(&r)
 		}
@@ -90,7 +91,7 @@ func TestDummyInterface(t *testing.T) {
 
 // A program that binds to the device gets past the local route, not further.
 func TestBindToDevice(t *testing.T) {
-	for name, edit := range map[string]func(*ruleset){"": nil, "without the rule": without(`oifname != "lo"`)} {
+	for name, edit := range map[string]func(*rules.Set){"": nil, "without the rule": without(`oifname != "lo"`)} {
 		t.Run(name, func(t *testing.T) {
 			ethWorld(t, edit)
 			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)

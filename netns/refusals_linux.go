@@ -2,13 +2,13 @@ package netns
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"syscall"
 	"time"
 
-	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -83,18 +83,25 @@ func parseLog(b []byte) []Refusal {
 		if m.Header.Type != nfulPacket || len(m.Data) < 4 {
 			continue
 		}
-		attrs, err := netlink.UnmarshalAttributes(m.Data[4:])
-		if err != nil {
-			continue
-		}
-		for _, a := range attrs {
-			if a.Type != nfulPayload {
-				continue
-			}
-			if r, err := ParsePacket(a.Data); err == nil {
-				refusals = append(refusals, r)
-			}
+		if r, err := ParsePacket(attribute(m.Data[4:], nfulPayload)); err == nil {
+			refusals = append(refusals, r)
 		}
 	}
 	return refusals
+}
+
+// attribute reports the data of the first netlink attribute of that kind in b,
+// nil when there is none or b is cut short before it (netlink(7)).
+func attribute(b []byte, kind uint16) []byte {
+	for len(b) >= unix.SizeofNlAttr {
+		size := int(binary.NativeEndian.Uint16(b))
+		if size < unix.SizeofNlAttr || size > len(b) {
+			return nil
+		}
+		if binary.NativeEndian.Uint16(b[2:]) == kind {
+			return b[unix.SizeofNlAttr:size]
+		}
+		b = b[min((size+unix.NLA_ALIGNTO-1)&^(unix.NLA_ALIGNTO-1), len(b)):]
+	}
+	return nil
 }

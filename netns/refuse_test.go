@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/rules"
 )
 
 // sendUDP sends to addr and reports how the kernel answers.
@@ -86,10 +88,10 @@ func TestUDPDoesNotArrive(t *testing.T) {
 			}
 		})
 		t.Run(dst+" without the rule", func(t *testing.T) {
-			newWorld(t, func(r *ruleset) {
+			newWorld(t, func(r *rules.Set) {
 				without("goto refuse")(r)
-				r.chains[len(r.chains)-1].base.accept = true
-				r.chains[len(r.chains)-1].base.text = "unused"
+				r.Chains[len(r.Chains)-1].Base.Accept = true
+				r.Chains[len(r.Chains)-1].Base.Text = "unused"
 			})
 			pc := listenInner(t, "[::]:443")
 			_ = sendUDPOnly(dst)
@@ -154,7 +156,7 @@ func TestMulticastIsRefused(t *testing.T) {
 }
 
 func TestMulticastWithoutItsRule(t *testing.T) {
-	newWorld(t, func(r *ruleset) {
+	newWorld(t, func(r *rules.Set) {
 		without("224.0.0.0/4")(r)
 		without("255.255.255.255")(r)
 		without("ff00::/8")(r)
@@ -240,9 +242,9 @@ func TestPingIsNotAnswered(t *testing.T) {
 			}
 		})
 		t.Run(dst+" without the rule", func(t *testing.T) {
-			newWorld(t, func(r *ruleset) {
+			newWorld(t, func(r *rules.Set) {
 				without("goto refuse")(r)
-				r.chains[len(r.chains)-1].base.accept = true
+				r.Chains[len(r.Chains)-1].Base.Accept = true
 			})
 			if !ping(t, dst) {
 				t.Error("not answered: another rule stops it, so the test above proves nothing")

@@ -3,7 +3,6 @@
 package netns
 
 import (
-	"encoding/binary"
 	"flag"
 	"os"
 	"os/exec"
@@ -12,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/rules"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata")
@@ -37,10 +38,10 @@ func golden(t *testing.T, name, got string) {
 
 var rulesets = []struct {
 	file  string
-	rules ruleset
+	rules rules.Set
 }{
-	{"capture.nft", captureRules(dnsPort, testTransparent, true)},
-	{"capture-unrecorded.nft", captureRules(dnsPort, testTransparent, false)},
+	{"capture.nft", rules.Capture(dnsPort, testTransparent, true)},
+	{"capture-unrecorded.nft", rules.Capture(dnsPort, testTransparent, false)},
 }
 
 func TestRulesetText(t *testing.T) {
@@ -76,14 +77,9 @@ func nft(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-func apply(t *testing.T, r ruleset) {
+func apply(t *testing.T, r rules.Set) {
 	t.Helper()
-	c, err := dial(unix.NETLINK_NETFILTER)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.close()
-	if err := r.apply(c); err != nil {
+	if err := r.Apply(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -91,15 +87,10 @@ func apply(t *testing.T, r ruleset) {
 // One rule that the kernel can't take: nothing of the transaction stays.
 func TestRulesetAllOrNothing(t *testing.T) {
 	freshNamespace(t)
-	r := captureRules(dnsPort, testTransparent, true)
-	last := &r.chains[len(r.chains)-1]
-	last.rules = append(slices.Clone(last.rules), jump("", nil, "no such chain"))
-	c, err := dial(unix.NETLINK_NETFILTER)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.close()
-	if err := r.apply(c); err == nil {
+	r := rules.Capture(dnsPort, testTransparent, true)
+	last := &r.Chains[len(r.Chains)-1]
+	last.Rules = append(slices.Clone(last.Rules), rules.Goto("no such chain"))
+	if err := r.Apply(); err == nil {
 		t.Fatal("a rule that goes nowhere was accepted")
 	}
 	if _, err := exec.LookPath("nft"); err == nil {
@@ -110,11 +101,11 @@ func TestRulesetAllOrNothing(t *testing.T) {
 }
 
 func TestEncodingIsDeterministic(t *testing.T) {
-	first, err := captureRules(dnsPort, testTransparent, true).encode()
+	first, err := rules.Capture(dnsPort, testTransparent, true).Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := captureRules(dnsPort, testTransparent, true).encode()
+	second, err := rules.Capture(dnsPort, testTransparent, true).Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,22 +123,5 @@ func TestEncodingIsDeterministic(t *testing.T) {
 	}
 	if acks != 1 {
 		t.Errorf("%d messages ask for an acknowledgement, want the last rule alone", acks)
-	}
-}
-
-func TestMask(t *testing.T) {
-	for prefix, want := range map[string]string{
-		"127.0.0.0/8": "\xff\x00\x00\x00", "224.0.0.0/4": "\xf0\x00\x00\x00",
-	} {
-		exprs := daddr4(prefix)
-		if got := string(mask(mustPrefix(t, prefix))); got != want {
-			t.Errorf("%s: mask %x, want %x", prefix, got, want)
-		}
-		if len(exprs) != 5 {
-			t.Errorf("%s: %d expressions", prefix, len(exprs))
-		}
-	}
-	if got := bigEndian(0x1234); binary.BigEndian.Uint16(got) != 0x1234 {
-		t.Errorf("port bytes %x", got)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/netns/capture"
+	"egressd/netns/rules"
 )
 
 // patience bounds what should be immediate.
@@ -30,11 +31,11 @@ type world struct {
 }
 
 // newWorld sets up like Setup, with the rules as edit leaves them.
-func newWorld(t *testing.T, edit func(*ruleset)) world {
+func newWorld(t *testing.T, edit func(*rules.Set)) world {
 	t.Helper()
 	freshNamespace(t)
 	l := link(t)
-	r := captureRules(dnsPort, testTransparent, true)
+	r := rules.Capture(dnsPort, testTransparent, true)
 	if edit != nil {
 		edit(&r)
 	}
@@ -156,13 +157,13 @@ func inner(t *testing.T, addr string) {
 }
 
 // without removes the rules whose text contains s from every chain.
-func without(s string) func(*ruleset) {
-	return func(r *ruleset) {
+func without(s string) func(*rules.Set) {
+	return func(r *rules.Set) {
 		found := false
-		for i := range r.chains {
-			c := &r.chains[i]
-			c.rules = slices.DeleteFunc(slices.Clone(c.rules), func(l rule) bool {
-				hit := strings.Contains(l.text, s)
+		for i := range r.Chains {
+			c := &r.Chains[i]
+			c.Rules = slices.DeleteFunc(slices.Clone(c.Rules), func(l rules.Rule) bool {
+				hit := strings.Contains(l.Text, s)
 				found = found || hit
 				return hit
 			})

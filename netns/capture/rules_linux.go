@@ -8,7 +8,7 @@ import (
 )
 
 // encodedRule is one nf_tables message of the capture rules, as
-// netns/ruleset_linux.go describes them and its encoder writes them. It is
+// netns/rules describes them and its encoder writes them. It is
 // written at build time because no start should wait for the writing.
 type encodedRule struct {
 	kind   uint16 // NFT_MSG_…

@@ -1,4 +1,4 @@
-package netns
+package rules
 
 import (
 	"encoding/binary"
@@ -8,30 +8,43 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apply installs the ruleset in one transaction: all of it or nothing.
-func (r ruleset) apply(c *conn) error {
-	messages, err := r.encode()
+// Apply installs the rules in the calling thread's namespace in one
+// transaction: all of it or nothing.
+func (r Set) Apply() error {
+	messages, err := r.Encode()
 	if err != nil {
 		return err
 	}
-	return first(c.send(messages))
+	c, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for i := range messages {
+		messages[i].Header.Flags |= netlink.Request
+	}
+	if _, err := c.SendMessages(messages); err != nil {
+		return err
+	}
+	_, err = c.Receive()
+	return err
 }
 
-// encode is the transaction as nfnetlink messages. Only the last rule asks for
+// Encode is the transaction as nfnetlink messages. Only the last rule asks for
 // an acknowledgement, which comes after the commit; errors come unasked.
-func (r ruleset) encode() ([]netlink.Message, error) {
+func (r Set) Encode() ([]netlink.Message, error) {
 	messages := []netlink.Message{
 		batchMark(unix.NFNL_MSG_BATCH_BEGIN),
 		nftMessage(unix.NFT_MSG_NEWTABLE, netlink.Create, attributes(
 			text(unix.NFTA_TABLE_NAME, tableName),
 		)),
 	}
-	for _, c := range r.chains { // all chains first: rules refer to them
+	for _, c := range r.Chains { // all chains first: rules refer to them
 		messages = append(messages, nftMessage(unix.NFT_MSG_NEWCHAIN, netlink.Create, c.encode()))
 	}
-	for _, c := range r.chains {
-		for _, l := range c.rules {
-			b, err := l.encode(c.name)
+	for _, c := range r.Chains {
+		for _, l := range c.Rules {
+			b, err := l.encode(c.Name)
 			if err != nil {
 				return nil, err
 			}
@@ -42,25 +55,25 @@ func (r ruleset) encode() ([]netlink.Message, error) {
 	return append(messages, batchMark(unix.NFNL_MSG_BATCH_END)), nil
 }
 
-func (c chain) encode() []byte {
+func (c Chain) encode() []byte {
 	attrs := []netlink.Attribute{
 		text(unix.NFTA_CHAIN_TABLE, tableName),
-		text(unix.NFTA_CHAIN_NAME, c.name),
+		text(unix.NFTA_CHAIN_NAME, c.Name),
 	}
-	if c.base == nil {
+	if c.Base == nil {
 		return attributes(attrs...)
 	}
 	policy := uint32(nfDrop)
-	if c.base.accept {
+	if c.Base.Accept {
 		policy = nfAccept
 	}
 	return attributes(append(attrs,
 		nested(unix.NFTA_CHAIN_HOOK,
-			number(unix.NFTA_HOOK_HOOKNUM, c.base.hook),
-			number(unix.NFTA_HOOK_PRIORITY, uint32(c.base.priority)), // two's complement
+			number(unix.NFTA_HOOK_HOOKNUM, c.Base.hook),
+			number(unix.NFTA_HOOK_PRIORITY, uint32(c.Base.priority)), // two's complement
 		),
 		number(unix.NFTA_CHAIN_POLICY, policy),
-		text(unix.NFTA_CHAIN_TYPE, c.base.kind),
+		text(unix.NFTA_CHAIN_TYPE, c.Base.kind),
 	)...)
 }
 
@@ -70,7 +83,7 @@ const (
 	nfAccept = 1
 )
 
-func (l rule) encode(chain string) ([]byte, error) {
+func (l Rule) encode(chain string) ([]byte, error) {
 	elems := make([]netlink.Attribute, len(l.exprs))
 	for i, e := range l.exprs {
 		b, err := expr.Marshal(unix.NFPROTO_INET, e)

@@ -1,4 +1,4 @@
-package netns
+package rules
 
 import (
 	"encoding/binary"
@@ -81,15 +81,15 @@ func notLoopback() []expr.Any {
 	}
 }
 
-func accept(text string, match ...[]expr.Any) rule {
-	return rule{
-		text:  text + " accept",
+func accept(text string, match ...[]expr.Any) Rule {
+	return Rule{
+		Text:  text + " accept",
 		exprs: append(slices.Concat(match...), &expr.Verdict{Kind: expr.VerdictAccept}),
 	}
 }
 
 // established lets replies, and errors about what was let through, pass.
-func established() rule {
+func established() Rule {
 	states := make([]byte, 4)
 	binary.NativeEndian.PutUint32(states, expr.CtStateBitESTABLISHED|expr.CtStateBitRELATED)
 	return accept("ct state established,related", []expr.Any{
@@ -100,20 +100,23 @@ func established() rule {
 }
 
 // jump goes to chain for good: that chain ends every packet.
-func jump(text string, match []expr.Any, chain string) rule {
+func jump(text string, match []expr.Any, chain string) Rule {
 	if text != "" {
 		text += " "
 	}
-	return rule{
-		text:  text + "goto " + chain,
+	return Rule{
+		Text:  text + "goto " + chain,
 		exprs: append(match, &expr.Verdict{Kind: expr.VerdictGoto, Chain: chain}),
 	}
 }
 
+// Goto goes to chain with every packet.
+func Goto(chain string) Rule { return jump("", nil, chain) }
+
 // redirect sends the connection to port on 127.0.0.1 or ::1.
-func redirect(text string, match []expr.Any, port uint16) rule {
-	return rule{
-		text: fmt.Sprintf("%s redirect to :%d", text, port),
+func redirect(text string, match []expr.Any, port uint16) Rule {
+	return Rule{
+		Text: fmt.Sprintf("%s redirect to :%d", text, port),
 		exprs: append(match,
 			&expr.Immediate{Register: register, Data: bigEndian(port)},
 			&expr.Redir{RegisterProtoMin: register, RegisterProtoMax: register, Flags: unix.NF_NAT_RANGE_PROTO_SPECIFIED},
@@ -121,21 +124,21 @@ func redirect(text string, match []expr.Any, port uint16) rule {
 	}
 }
 
-func reject() rule {
-	return rule{
-		text:  "reject",
+func reject() Rule {
+	return Rule{
+		Text:  "reject",
 		exprs: []expr.Any{&expr.Reject{Type: unix.NFT_REJECT_ICMPX_UNREACH, Code: unix.NFT_REJECT_ICMPX_PORT_UNREACH}},
 	}
 }
 
-func drop() rule {
-	return rule{text: "drop", exprs: []expr.Any{&expr.Verdict{Kind: expr.VerdictDrop}}}
+func drop() Rule {
+	return Rule{Text: "drop", exprs: []expr.Any{&expr.Verdict{Kind: expr.VerdictDrop}}}
 }
 
 // logRefusal records the packet while refusals are not too many, and goes on.
-func logRefusal() rule {
-	return rule{
-		text: fmt.Sprintf("limit rate %d/second burst %d packets log group %d snaplen %d queue-threshold 1",
+func logRefusal() Rule {
+	return Rule{
+		Text: fmt.Sprintf("limit rate %d/second burst %d packets log group %d snaplen %d queue-threshold 1",
 			logPerSecond, logBurst, logGroup, logSnaplen),
 		exprs: []expr.Any{
 			&expr.Limit{Type: expr.LimitTypePkts, Rate: logPerSecond, Unit: expr.LimitTimeSecond, Burst: logBurst},

@@ -1,4 +1,4 @@
-package netns
+package rules
 
 import (
 	"fmt"
@@ -21,55 +21,57 @@ const (
 	logBurst     = 500
 )
 
-// ruleset is the blueprint of the capture rules: pure and deterministic. What
-// the kernel can do appears only when it is applied.
-type ruleset struct {
-	chains []chain
+// Set is a blueprint of rules: pure and deterministic. What the kernel can do
+// appears only when it is applied.
+type Set struct {
+	Chains []Chain
 }
 
-type chain struct {
-	name  string
-	base  *hook // nil: reached by goto only
-	rules []rule
+// Chain is a list of rules that the kernel runs in order.
+type Chain struct {
+	Name  string
+	Base  *Hook // nil: reached by goto only
+	Rules []Rule
 }
 
-type hook struct {
+// Hook is where in the kernel a chain begins.
+type Hook struct {
 	kind     string
 	hook     uint32
 	priority int32
-	accept   bool // policy; false drops
+	Accept   bool // policy; false drops
 
-	text string // as nft lists it
+	Text string // as nft lists it
 }
 
-// rule is one line: as nft lists it, and as the kernel takes it.
-type rule struct {
-	text  string
+// Rule is one line: as nft lists it, and as the kernel takes it.
+type Rule struct {
+	Text  string
 	exprs []expr.Any
 }
 
-// captureRules is what a captured namespace obeys. dns and transparent are
-// the ports of the gate's listeners; record adds the log of refusals.
+// Capture is what a captured namespace obeys. dns and transparent are the ports
+// of the gate's listeners; record adds the log of refusals.
 //
 // The kernel runs chain capture first (NAT), then leave, then, as every packet
 // that is left goes through lo, arrive.
-func captureRules(dns, transparent uint16, record bool) ruleset {
-	refuse := []rule{reject()}
-	discard := []rule{drop()}
+func Capture(dns, transparent uint16, record bool) Set {
+	refuse := []Rule{reject()}
+	discard := []Rule{drop()}
 	if record {
-		refuse = append([]rule{logRefusal()}, refuse...)
-		discard = append([]rule{logRefusal()}, discard...)
+		refuse = append([]Rule{logRefusal()}, refuse...)
+		discard = append([]Rule{logRefusal()}, discard...)
 	}
-	return ruleset{chains: []chain{
-		{name: "refuse", rules: refuse},
-		{name: "discard", rules: discard},
+	return Set{Chains: []Chain{
+		{Name: "refuse", Rules: refuse},
+		{Name: "discard", Rules: discard},
 		{
-			name: "capture",
-			base: &hook{
-				kind: "nat", hook: unix.NF_INET_LOCAL_OUT, priority: -100, accept: true,
-				text: "type nat hook output priority -100; policy accept;",
+			Name: "capture",
+			Base: &Hook{
+				kind: "nat", hook: unix.NF_INET_LOCAL_OUT, priority: -100, Accept: true,
+				Text: "type nat hook output priority -100; policy accept;",
 			},
-			rules: []rule{
+			Rules: []Rule{
 				// DNS first, also to 127/8: whatever resolv.conf says is captured.
 				redirect("udp dport 53", dport(udp, 53), dns),
 				redirect("tcp dport 53", dport(tcp, 53), dns),
@@ -81,12 +83,12 @@ func captureRules(dns, transparent uint16, record bool) ruleset {
 		},
 		{
 			// What no reply can be sent for: the sender sees EPERM.
-			name: "leave",
-			base: &hook{
-				kind: "filter", hook: unix.NF_INET_LOCAL_OUT, priority: 0, accept: true,
-				text: "type filter hook output priority filter; policy accept;",
+			Name: "leave",
+			Base: &Hook{
+				kind: "filter", hook: unix.NF_INET_LOCAL_OUT, priority: 0, Accept: true,
+				Text: "type filter hook output priority filter; policy accept;",
 			},
-			rules: []rule{
+			Rules: []Rule{
 				jump(`oifname != "lo"`, notLoopback(), "discard"),
 				jump("ip daddr 224.0.0.0/4", daddr4("224.0.0.0/4"), "discard"),
 				jump("ip daddr 255.255.255.255", daddr4("255.255.255.255/32"), "discard"),
@@ -97,12 +99,12 @@ func captureRules(dns, transparent uint16, record bool) ruleset {
 			// Refusing on arrival rather than on departure: a reject on the
 			// way out makes sendto fail with EPERM, which event loops take
 			// for a fatal error; here the sender gets ECONNREFUSED.
-			name: "arrive",
-			base: &hook{
-				kind: "filter", hook: unix.NF_INET_LOCAL_IN, priority: 0, accept: false,
-				text: "type filter hook input priority filter; policy drop;",
+			Name: "arrive",
+			Base: &Hook{
+				kind: "filter", hook: unix.NF_INET_LOCAL_IN, priority: 0, Accept: false,
+				Text: "type filter hook input priority filter; policy drop;",
 			},
-			rules: []rule{
+			Rules: []Rule{
 				established(),
 				// Our own rejects of what connection tracking can't follow.
 				accept("icmp type destination-unreachable", icmpType(unix.IPPROTO_ICMP, 3)),
@@ -111,26 +113,26 @@ func captureRules(dns, transparent uint16, record bool) ruleset {
 				accept("meta l4proto udp ip daddr 127.0.0.0/8", l4proto(udp), daddr4("127.0.0.0/8")),
 				accept("meta l4proto tcp ip6 daddr ::1", l4proto(tcp), daddr6("::1/128")),
 				accept("meta l4proto udp ip6 daddr ::1", l4proto(udp), daddr6("::1/128")),
-				jump("", nil, "refuse"),
+				Goto("refuse"),
 			},
 		},
 	}}
 }
 
-// String is the ruleset as "nft list ruleset" prints it.
-func (r ruleset) String() string {
+// String is the Set as "nft list Set" prints it.
+func (r Set) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "table inet %s {\n", tableName)
-	for i, c := range r.chains {
+	for i, c := range r.Chains {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "\tchain %s {\n", c.name)
-		if c.base != nil {
-			fmt.Fprintf(&b, "\t\t%s\n", c.base.text)
+		fmt.Fprintf(&b, "\tchain %s {\n", c.Name)
+		if c.Base != nil {
+			fmt.Fprintf(&b, "\t\t%s\n", c.Base.Text)
 		}
-		for _, l := range c.rules {
-			fmt.Fprintf(&b, "\t\t%s\n", l.text)
+		for _, l := range c.Rules {
+			fmt.Fprintf(&b, "\t\t%s\n", l.Text)
 		}
 		b.WriteString("\t}\n")
 	}
