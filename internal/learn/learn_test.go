@@ -78,6 +78,7 @@ func TestRules(t *testing.T) {
 			connected("a.test", 443, "denied_by_rule"), connected("b.test", 443, "sni_mismatch"), connected("10.0.0.1", 80, "destination_ip_prohibited"),
 			connected("127.0.0.1", 80, "host_not_listed"), connected("c.test", 443, "http_request_error"), connected("d.test", 443, "connection_limit_reached"),
 			connected("203.0.113.1", 53, "protocol_not_carried"), connected("bad host", 443, "host_not_listed"),
+			connected("e.test", 443, "outside_ceiling"),
 		}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -133,6 +133,8 @@ func denied(f fact, e event.Event) (fact, bool) {
 		return requested(f, e), e.Method != ""
 	case policy.ReasonNotTLS.String(), policy.ReasonNotHTTP.String():
 		f.raw = true
+	case policy.ReasonCeiling.String():
+		f.doubt = "outside what the daemon allows its sessions"
 	case policy.ReasonDeniedByRule.String():
 		f.doubt = "denied by rule " + e.Rule
 	case policy.ReasonSNIMismatch.String(), policy.ReasonHostMismatch.String():

@@ -58,6 +58,7 @@ func TestGolden(t *testing.T) {
 	audited.Decision, audited.Audit = event.Allowed, true
 	for name, events := range map[string][]event.Event{
 		"allowed": {flow("api.test", 443, "allowed"), flow("api.test", 443, "allowed"), closed("api.test", 443, 1_200_000, 34_000)},
+		"ceiling": {flow("a.test", 443, "outside_ceiling"), flow("b.test", 443, "host_not_listed")},
 		"blocked": {
 			flow("api.test", 443, "allowed"), closed("api.test", 443, 5, 0),
 			flow("a.test", 443, "host_not_listed"), flow("a.test", 443, "host_not_listed"), askedToo,

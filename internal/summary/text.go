@@ -44,6 +44,9 @@ func (c *Collector) Write(w io.Writer) error {
 		fmt.Fprintf(&b, "  (%d events more are in the event log only)\n", c.overflow)
 	}
 	advise(&b, "To allow what was blocked, add:", blocked)
+	if slices.ContainsFunc(blocked, func(t *total) bool { return t.reason == policy.ReasonCeiling.String() }) {
+		b.WriteString("What is outside_ceiling only the operator of egressd can allow, in its own policy.\n")
+	}
 	if len(audited) > 0 {
 		table(&b, "audited", audited, maxBlockedLines)
 		advise(&b, "Audit mode let those through. To allow them without --audit, add:", audited)
