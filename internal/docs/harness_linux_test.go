@@ -2,6 +2,7 @@ package docs
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -102,4 +103,54 @@ func pageOf(text string) string {
 	}
 	end()
 	return out.String()
+}
+
+// TestSealed: what a page does stays in its world, whatever it does.
+func TestSealed(t *testing.T) {
+	outside := t.TempDir() // below the directory for temporary files, which worlds have for themselves
+	checkout := t.TempDir()
+	if err := os.WriteFile(filepath.Join(checkout, "kept"), []byte("as it was\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	marker := "egressd-docs-" + filepath.Base(env.base)
+	s := openShell(t, checkout, plainWorld)
+	for _, c := range []struct {
+		text    string
+		fails   bool // for everybody
+		forRoot bool // a person may not do it anywhere
+	}{
+		{text: "test ! -e " + outside},
+		{text: "echo changed >kept && echo new >made"},
+		{text: "touch /tmp/" + marker + " /var/tmp/" + marker},
+		{text: "touch /etc/" + marker + " /usr/local/bin/" + marker + " /run/" + marker, forRoot: true},
+		{text: "mv /etc/passwd /etc/passwd.gone", forRoot: true},
+		{text: "touch /var/lib/" + marker, fails: true},
+		{text: "touch /usr/bin/" + marker, fails: true},
+		{text: "touch /" + marker, fails: true},
+		{text: "touch " + env.base + "/" + marker, fails: true},
+		{text: "touch " + checkout + "/" + marker, fails: true},
+	} {
+		if os.Geteuid() != 0 && (c.forRoot || strings.Contains(c.text, env.base)) {
+			continue
+		}
+		code, out, err := s.run(command{text: c.text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (code != 0) != c.fails {
+			t.Errorf("%s: exit code %d: %s", c.text, code, out)
+		}
+	}
+	for _, dir := range []string{"/tmp", "/var/tmp", "/etc", "/usr/local/bin", "/usr/bin", "/run", "/var/lib", "/", env.base, checkout} {
+		if _, err := os.Stat(filepath.Join(dir, marker)); err == nil {
+			t.Errorf("%s holds what was made in the world", dir)
+			_ = os.Remove(filepath.Join(dir, marker)) // as it was
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(checkout, "kept")); err != nil || string(data) != "as it was\n" {
+		t.Errorf("the checkout was changed: %q, %v", data, err)
+	}
+	if _, err := os.Stat("/etc/passwd"); err != nil {
+		t.Error(err)
+	}
 }

@@ -27,12 +27,11 @@ func runInit(args []string) int {
 		fmt.Fprintln(os.Stderr, "init: mount /proc:", err)
 		return 1
 	}
-	self, err := os.Executable()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "init:", err)
+	if args[0] == systemdWorld {
+		fmt.Fprintln(os.Stderr, "init: systemd:", bootSystemd())
 		return 1
 	}
-	shell, err := syscall.ForkExec(self, append([]string{bareRole}, "bash", "--norc", "--noprofile"), &syscall.ProcAttr{
+	shell, err := syscall.ForkExec(filepath.Join(dir, "bin", bareRole), append([]string{bareRole}, "bash", "--norc", "--noprofile"), &syscall.ProcAttr{
 		Dir: work, Env: shellEnviron(dir), Files: []uintptr{0, 1, 2, 3}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {

@@ -20,8 +20,11 @@ var programs = []string{"launch", "egressd"}
 var env struct {
 	base  string // of this run, outside /tmp and /run, open to other users
 	bin   string // with our programs in it
+	self  string // this binary where worlds can see it
 	given map[string]*string
 	build func() error
+
+	images *string // a directory of images to use as it is
 }
 
 // TestMain is also the entry of the processes that the tests start: this binary
@@ -34,6 +37,7 @@ func TestMain(m *testing.M) {
 	for _, name := range programs {
 		env.given[name] = flag.String(name, "", name+" binary to use (default: build it)")
 	}
+	env.images = flag.String("images", "", "directory of container images, kept from a run before (default: build them)")
 	flag.Parse()
 	os.Exit(runTests(m))
 }
@@ -45,6 +49,7 @@ func roles() map[string]func(args []string) int {
 		initRole:  runInit,
 		bareRole:  runBare,
 		awaitRole: runAwait,
+		buildRole: runBuild,
 	}
 }
 
@@ -57,7 +62,11 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(base)
-	env.base, env.bin = base, filepath.Join(base, "bin")
+	env.base, env.bin, env.self = base, filepath.Join(base, "bin"), filepath.Join(base, "docs.test")
+	if err := copySelf(); err != nil {
+		fmt.Fprintln(os.Stderr, "docs:", err)
+		return 1
+	}
 	env.build = sync.OnceValue(func() error { return buildPrograms(ctx) })
 	return m.Run()
 }
@@ -77,6 +86,15 @@ func makeBase() (string, error) {
 		return "", err
 	}
 	return base, os.Chmod(base, 0o755)
+}
+
+// copySelf puts this binary where it is not hidden in a world.
+func copySelf() error {
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(env.self, data, 0o755)
 }
 
 // buildPrograms puts our binaries into env.bin.

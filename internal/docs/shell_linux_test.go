@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-const commandTimeout = 3 * time.Minute
+const commandTimeout = 2 * time.Minute
 
 // shell is one reader's terminal in a world of its own.
 type shell struct {
@@ -56,7 +56,7 @@ func openShell(t *testing.T, checkout, first string) *shell {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // the base directory goes at the end anyway
-	for _, sub := range []string{"bin", "home", "tmp", "log"} {
+	for _, sub := range []string{"bin", "home", "tmp", "log", "containers"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func openShell(t *testing.T, checkout, first string) *shell {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &shell{dir: dir, status: bufio.NewReader(r), errs: &lockedBuffer{}}
-	s.cmd = exec.CommandContext(ctx, "/proc/self/exe", dir, checkout, first)
+	s.cmd = exec.CommandContext(ctx, env.self, dir, checkout, first)
 	s.cmd.Args[0] = worldRole
 	s.cmd.Env = goEnviron()
 	s.cmd.Stdout, s.cmd.Stderr = s.errs, s.errs
@@ -122,12 +122,8 @@ func goEnviron() []string {
 // into the world's PATH.
 func furnishBin(t *testing.T, bin string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for role := range roles() {
-		if err := os.Symlink(self, filepath.Join(bin, role)); err != nil {
+		if err := os.Symlink(env.self, filepath.Join(bin, role)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -17,6 +19,7 @@ const (
 	initRole  = "egressd-docs-init"
 	bareRole  = "egressd-docs-bare"
 	awaitRole = "egressd-docs-await"
+	buildRole = "egressd-docs-build"
 
 	// How the first process of a world is started.
 	plainWorld = "plain"
@@ -56,19 +59,48 @@ func runWorld(args []string) int {
 		return 1
 	}
 	defer o.close()
-	cmd := exec.Command("/proc/self/exe", first, dir, filepath.Join(dir, "work"))
-	cmd.Args[0] = initRole
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.ExtraFiles = []*os.File{os.NewFile(3, "status")}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	if os.Geteuid() != 0 {
-		cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
-	}
-	if err := cmd.Run(); err != nil {
+	if err := runFirst(first, dir, filepath.Join(dir, "work")); err != nil {
 		fmt.Fprintln(os.Stderr, "the world's first process:", err)
 		return 1
 	}
 	return 0
+}
+
+// runFirst starts the world's first process and waits for the shell to end.
+func runFirst(first, dir, work string) error {
+	cmd := exec.Command(filepath.Join(dir, "bin", initRole), first, dir, work)
+	cmd.Env = append(os.Environ(), "EGRESSD_DOCS_WORLD="+strconv.Itoa(os.Getpid()))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
+	}
+	runtime.LockOSThread() // Pdeathsig is tied to the thread that forked
+	defer runtime.UnlockOSThread()
+	if first == plainWorld {
+		withTerminal(cmd)
+		return cmd.Run()
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer dropCgroups(os.Getpid())
+	defer func() {
+		_ = cmd.Process.Kill() // everything in it goes with it
+		_ = cmd.Wait()         // it was killed
+	}()
+	shell, err := enterSystemd(cmd.Process.Pid, dir, work)
+	if err != nil {
+		return err
+	}
+	withTerminal(shell)
+	return shell.Run()
+}
+
+// withTerminal gives cmd what the test types into and reads from.
+func withTerminal(cmd *exec.Cmd) {
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.ExtraFiles = []*os.File{os.NewFile(3, "status")}
 }
 
 // bringUp makes every address local: whatever is dialled is the world's own.
@@ -85,28 +117,39 @@ func bringUp() error {
 const systemBundle = "/etc/ssl/certs/ca-certificates.crt"
 
 // overlaid are directories that pages write to: writes stay in the world.
-var overlaid = []string{"/etc", "/usr/local", "/var/log", "/usr/lib/systemd/system"}
+var overlaid = []string{"/etc", "/usr/local", "/var/log"}
 
-// furnish lays writable copies over what pages change, and puts the world's CA
-// and DNS server where programs look for them.
+// emptied are directories that the world has for itself.
+var emptied = map[string]string{"/run": "mode=755", "/tmp": "mode=1777", "/var/tmp": "mode=1777"}
+
+// furnish seals the world off: nothing outside of its own directory can be
+// written, /run and /tmp are its own, and so is what is written to what pages
+// change. It puts the world's CA and DNS server where programs look for them.
 func furnish(dir, checkout, caPEM string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
-	state := filepath.Join(dir, "state")
-	if err := errors.Join(os.Mkdir(state, 0o755), unix.Mount("world", state, "tmpfs", 0, "mode=755")); err != nil {
+	if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil { // its own mount: it stays writable
+		return fmt.Errorf("bind the world's directory: %w", err)
+	}
+	state, work := filepath.Join(dir, "state"), filepath.Join(dir, "work")
+	if err := errors.Join(os.Mkdir(state, 0o755), os.Mkdir(work, 0o755), unix.Mount("world", state, "tmpfs", 0, "mode=755")); err != nil {
 		return fmt.Errorf("mount a tmpfs: %w", err)
 	}
-	work := filepath.Join(dir, "work")
-	if err := os.Mkdir(work, 0o755); err != nil {
-		return err
-	}
 	layers := map[string]string{work: checkout}
-	for _, d := range overlaid {
-		// A person cannot write there, in the world or out of it.
-		if _, err := os.Stat(d); err == nil && os.Geteuid() == 0 {
+	writable := []string{dir, state, work, "/dev/shm"}
+	if os.Geteuid() == 0 { // a person cannot write there anyway
+		for _, d := range overlaid {
 			layers[d] = d
 		}
+		for _, d := range []string{os.Getenv("GOCACHE"), storeDir(dir)} {
+			if err := unix.Mount(d, d, "", unix.MS_BIND, ""); err != nil {
+				return fmt.Errorf("bind %s: %w", d, err)
+			}
+			writable = append(writable, d)
+		}
+		writable = append(writable, overlaid...)
+		writable = append(writable, cgroupRoots()...)
 	}
 	n := 0
 	for at, lower := range layers {
@@ -114,9 +157,6 @@ func furnish(dir, checkout, caPEM string) error {
 		if err := layOver(at, lower, filepath.Join(state, fmt.Sprint(n))); err != nil {
 			return err
 		}
-	}
-	if err := unix.Mount("world", "/run", "tmpfs", 0, "mode=755"); err != nil {
-		return fmt.Errorf("mount /run: %w", err)
 	}
 	bundle, err := os.ReadFile(systemBundle)
 	if err != nil {
@@ -131,8 +171,35 @@ func furnish(dir, checkout, caPEM string) error {
 			return err
 		}
 	}
+	for d, mode := range emptied {
+		if err := unix.Mount("world", d, "tmpfs", 0, mode); err != nil {
+			return fmt.Errorf("mount %s: %w", d, err)
+		}
+		writable = append(writable, d)
+	}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return seal(writable)
+}
+
+// seal makes every mount read-only but these.
+func seal(writable []string) error {
+	readOnly := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, readOnly); err != nil {
+		return fmt.Errorf("make everything read-only: %w", err)
+	}
+	again := &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY}
+	for _, d := range writable {
+		if err := unix.MountSetattr(unix.AT_FDCWD, d, 0, again); err != nil {
+			return fmt.Errorf("make %s writable again: %w", d, err)
+		}
+	}
 	return nil
 }
+
+// storeDir is where a world's containers are kept.
+func storeDir(dir string) string { return filepath.Join(dir, "containers") }
 
 // layOver makes what lower holds visible at a directory, with writes going to
 // state.
