@@ -42,6 +42,7 @@ var privileges = []job.Job{
 	{ID: "packet socket", Op: "packet", Token: "x"},
 	{ID: "mark packets", Op: "tcp.mark", Via: net.JoinHostPort(canaryAddr, "4444"), Token: "x"},
 	{ID: "transparent socket", Op: "tcp.transparent", Via: net.JoinHostPort(canaryAddr, "4444"), Token: "x"},
+	{ID: "vsock to the host", Op: "vsock", Token: "x"},
 	{ID: "mount", Op: "mount.tmpfs"},
 	{ID: "egressd's admin socket", Op: "unix", Via: "/run/egressd/admin.sock", Token: "GET /healthz HTTP/1.0\r\n\r\n"},
 	{ID: "egressd's policy", Op: "open.write", Via: "/etc/egressd/policy.yaml"},

@@ -24,11 +24,12 @@ type container struct {
 	capDrop    []string
 	readOnly   bool
 	noNewPrivs bool
+	unconfined bool     // without our seccomp profile
 	extra      []string // further flags of podman run
 }
 
 func (c container) flags(r *rig) []string {
-	f := []string{"--pull", "never", "--label", r.id, "--name", r.id + "-" + c.name, "--network", c.network}
+	f := []string{"--pull", "never", "--no-healthcheck", "--label", r.id, "--name", r.id + "-" + c.name, "--network", c.network}
 	add := func(flag string, values ...string) {
 		for _, v := range values {
 			if v != "" {
@@ -44,10 +45,13 @@ func (c container) flags(r *rig) []string {
 	add("--cap-add", c.capAdd...)
 	add("--cap-drop", c.capDrop...)
 	if c.readOnly {
-		f = append(f, "--read-only")
+		f = append(f, "--read-only", "--read-only-tmpfs=false") // as Docker and Kubernetes mean it
 	}
 	if c.noNewPrivs {
 		f = append(f, "--security-opt", "no-new-privileges")
+	}
+	if !c.unconfined {
+		f = append(f, "--security-opt", "seccomp="+r.seccomp)
 	}
 	return append(append(append(f, c.extra...), c.image), c.args...)
 }

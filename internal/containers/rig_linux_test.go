@@ -32,6 +32,9 @@ type rig struct {
 	goImg string
 	made  []string // images to remove
 	probe string   // the attacker, a static binary
+	// seccomp is the profile in the place of Docker's and containerd's own:
+	// Podman's lets AF_VSOCK through, the way from a virtual machine to its host.
+	seccomp string
 
 	once sync.Once
 	err  error
@@ -81,6 +84,9 @@ func (r *rig) build() error {
 	conf := "[engine]\ncgroup_manager=\"cgroupfs\"\nruntime=\"runc\"\n[containers]\nlog_driver=\"k8s-file\"\n" +
 		"default_ulimits=[\"nofile=4096:4096\",\"nproc=4096:4096\"]\n"
 	if err := os.WriteFile(r.conf(), []byte(conf), 0o644); err != nil {
+		return err
+	}
+	if r.seccomp, err = filepath.Abs("../../deploy/seccomp/agent.json"); err != nil {
 		return err
 	}
 	r.probe = filepath.Join(r.dir, "probe")
