@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/internal/gate"
 	"egressd/policy"
 )
 
@@ -125,12 +126,16 @@ func (r *Remote) greet(path string) error {
 	case err != nil:
 		return fmt.Errorf("egressd at %s gave no answer: %w", path, err)
 	}
-	r.bundle, r.digest = answer.Bundle, answer.Digest
+	r.digest = answer.Digest
+	if len(answer.CA) > 0 {
+		r.bundle = append(append(gate.SystemRoots(), '\n'), answer.CA...)
+	}
 	return nil
 }
 
-// Bundle reports in PEM whom programs inside must trust; nil: the daemon opens
-// no TLS of this session.
+// Bundle reports in PEM whom programs inside must trust: the roots of this
+// system and the daemon's authority for this session. Nil: the daemon opens no
+// TLS of this session.
 func (r *Remote) Bundle() []byte { return r.bundle }
 
 // Digest is that of the session's policy narrowed by the daemon's.

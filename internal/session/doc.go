@@ -43,7 +43,7 @@ const (
 	endTimeout   = 5 * time.Second  // for the last events to be sent, and read
 
 	maxFrame     = 64 << 10 // from a launcher, once the session stands
-	maxReply     = 16 << 20 // from the daemon: a bundle, or an event with a long path
+	maxReply     = 16 << 20 // from the daemon: an event with a long path, mostly
 	maxQueue     = 1 << 20  // bytes of events that wait to be sent
 	maxQuestions = 64       // that a launcher is asked at once
 	maxDoors     = 250      // sockets in one hand-over; the kernel's bound is 253

@@ -42,7 +42,7 @@ func (s Secret) GoString() string { return s.String() }
 type ready struct {
 	Version string `json:"version"`
 	Digest  string `json:"digest"`
-	Bundle  []byte `json:"bundle,omitempty"` // PEM
+	CA      []byte `json:"ca,omitempty"` // PEM: whom programs inside must trust besides the launcher's own roots
 }
 
 type refused struct {

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -53,7 +55,7 @@ func TestMain(m *testing.M) {
 //	proxied:URL    fetch it as the environment says
 //	until:FILE     wait for the file
 //	env:NAME       print the variable
-//	cat:FILE       print how long the file is, and whether it holds our CA
+//	cat:FILE       print whether the file holds the session's CA
 //	serve:PORT     answer "inside" on that port until the file "stop" is there
 func probe(words []string) {
 	direct := &http.Client{Timeout: patience, Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}
@@ -72,7 +74,7 @@ func probe(words []string) {
 			fmt.Println(w, os.Getenv(arg))
 		case "cat":
 			data, err := os.ReadFile(os.ExpandEnv(arg))
-			fmt.Println(w, bytes.Count(data, []byte("BEGIN CERTIFICATE")) > 0, err)
+			fmt.Println(w, holdsOurCA(data), err)
 		case "serve":
 			ln, err := net.Listen("tcp", "127.0.0.1:"+arg)
 			if err != nil {
@@ -85,6 +87,15 @@ func probe(words []string) {
 			fmt.Println(w, "ready")
 		}
 	}
+}
+
+func holdsOurCA(data []byte) bool {
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil && strings.HasPrefix(c.Subject.CommonName, "egressd") {
+			return true
+		}
+	}
+	return false
 }
 
 func fetch(c *http.Client, url string) string {

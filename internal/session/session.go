@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/internal/ca"
 	"egressd/internal/gate"
 	"egressd/internal/gateflags"
 	"egressd/policy"
@@ -100,7 +101,14 @@ func (o *session) stand() error {
 	if err := o.checkWishes(); err != nil {
 		return err
 	}
-	g, err := gate.New(o.gateConfig())
+	c, answer := o.gateConfig(), ready{Version: o.server.Version, Digest: o.current.Load().Digest()}
+	if hosts := o.current.Load().Intercepted(); len(hosts) > 0 {
+		if c.CA, err = ca.New(hosts); err != nil {
+			return err
+		}
+		answer.CA = c.CA.PEM()
+	}
+	g, err := gate.New(c)
 	if err != nil {
 		return err
 	}
@@ -110,9 +118,9 @@ func (o *session) stand() error {
 	if err := o.emit(event.SessionOpened, nil); err != nil {
 		return fmt.Errorf("it could not be recorded: %w", err)
 	}
-	o.log.Info("session opened", slog.String("policy", o.current.Load().Digest()))
+	o.log.Info("session opened", slog.String("policy", answer.Digest))
 	_ = o.link.c.SetDeadline(time.Now().Add(setUpTimeout))
-	if err := o.link.sendJSON(kindReady, ready{Version: o.server.Version, Digest: o.current.Load().Digest(), Bundle: g.Bundle()}); err != nil {
+	if err := o.link.sendJSON(kindReady, answer); err != nil {
 		o.log.Warn("the launcher left", slog.Any("error", err)) // takeDoors sees it, too
 	}
 	return nil

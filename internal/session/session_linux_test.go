@@ -2,10 +2,16 @@ package session
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -433,5 +439,50 @@ func TestDrain(t *testing.T) {
 	<-done
 	if !closed(c) {
 		t.Error("a flow outlives the drain")
+	}
+}
+
+// Requests are judged by path whichever of the two policies asks for it; the
+// launcher trusts the daemon's authority for this session, and the origin must
+// satisfy the daemon.
+func TestIntercepted(t *testing.T) {
+	origin := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.Path) }))
+	t.Cleanup(origin.Close)
+	port := netip.MustParseAddrPort(origin.Listener.Addr().String()).Port()
+	path := fmt.Sprintf("GET https://example.com:%d/ok/**", port)
+	whole := at("example.com", port)
+	for name, tt := range map[string]struct {
+		own, ceiling []string
+		denied       string
+	}{
+		"the session's rule": {[]string{path}, []string{whole}, "path_not_listed"},
+		"the ceiling's rule": {[]string{whole}, []string{path}, "outside_ceiling"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			roots := x509.NewCertPool()
+			roots.AddCert(origin.Certificate())
+			d := serve(t, doc(append(tt.ceiling, "=example.com=127.0.0.1")...), func(s *Server) { s.RootCAs = roots })
+			l := d.join(t, offer("one", doc(append(tt.own, "=example.com=127.0.0.1")...)))
+			trust := x509.NewCertPool()
+			if !trust.AppendCertsFromPEM(l.Bundle()) {
+				t.Fatal("no authority came back")
+			}
+			client := &http.Client{Timeout: patience, Transport: &http.Transport{
+				Proxy:           http.ProxyURL(&url.URL{Scheme: "http", Host: l.proxy}),
+				TLSClientConfig: &tls.Config{RootCAs: trust},
+			}}
+			defer client.CloseIdleConnections()
+			for path, want := range map[string]string{"/ok/x": "/ok/x", "/no": tt.denied} {
+				resp, err := client.Get(fmt.Sprintf("https://%s%s", whole, path))
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if err != nil || !strings.Contains(string(body), want) {
+					t.Errorf("%s: %s (%v)", path, body, err)
+				}
+			}
+		})
 	}
 }
