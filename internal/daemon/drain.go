@@ -8,11 +8,15 @@ import (
 	"egressd/internal/gate"
 )
 
+// afterDrain is what closing the rest and writing the last events may take.
+const afterDrain = 15 * time.Second
+
 // drain refuses new connections and waits for open flows, until the time is over
 // or somebody cannot wait.
 func (d *Daemon) drain() {
 	d.notify(d.c.Notifier.Stopping("draining"))
 	limit := d.c.Drain
+	d.notify(d.c.Notifier.Extend(limit + afterDrain))
 	d.log.Info("draining: no new connections; open flows may finish", "limit", limit, "flows", d.flows())
 	ctx, cancel := context.WithTimeout(d.serving, limit)
 	defer cancel()

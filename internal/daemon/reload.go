@@ -24,18 +24,21 @@ type rejections struct {
 	why map[string]error
 }
 
-// set notes how the load of what went.
-func (r *rejections) set(what string, err error) {
+// set notes how the load of what went, and reports whether the one before had
+// failed.
+func (r *rejections) set(what string, err error) (failed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	_, failed = r.why[what]
 	if err == nil {
 		delete(r.why, what)
-		return
+		return failed
 	}
 	if r.why == nil {
 		r.why = make(map[string]error)
 	}
 	r.why[what] = err
+	return failed
 }
 
 func (r *rejections) count() int {
@@ -84,7 +87,7 @@ func (d *Daemon) loadFirst() error {
 	}
 	d.routes.set(set)
 	for i, n := range d.policies {
-		if err := d.enforce(n, read[i]); err != nil {
+		if err := d.enforce(n, read[i], true); err != nil {
 			return err
 		}
 	}
@@ -137,13 +140,13 @@ func (d *Daemon) reloads(ctx context.Context) error {
 			d.routes.collect(now)
 		case <-changed:
 			d.log.Debug("looking whether a file changed")
-			d.reload()
+			d.reload(false)
 		case <-d.c.Reload:
 			d.log.Info("SIGHUP: reading everything again")
 			if err := d.record.reopen(); err != nil {
 				d.log.Error("the events file was not opened again", "err", err)
 			}
-			d.reload()
+			d.reload(true)
 		}
 	}
 }
@@ -162,8 +165,9 @@ func (d *Daemon) files() []string {
 }
 
 // reload loads the tokens and each policy again. What cannot be loaded stays as
-// it is, and says so.
-func (d *Daemon) reload() {
+// it is, and says so. asked says that somebody asked, and did not merely touch a
+// file: what is the same as before then counts as loaded.
+func (d *Daemon) reload(asked bool) {
 	tell := d.state.Load() == serving // a manager that was told of the end hears of nothing else
 	if tell {
 		d.notify(d.c.Notifier.Reloading())
@@ -172,7 +176,7 @@ func (d *Daemon) reload() {
 	for _, n := range d.policies {
 		c, err := d.read(n.source)
 		if err == nil {
-			err = d.enforce(n, c)
+			err = d.enforce(n, c, asked)
 		}
 		if err != nil {
 			d.reject(n, err)
@@ -209,8 +213,9 @@ func (d *Daemon) reject(n *named, err error) {
 }
 
 // enforce puts c in force as n's policy and judges again what is open. After an
-// error nothing has changed.
-func (d *Daemon) enforce(n *named, c candidate) error {
+// error nothing has changed. tell says that it counts as a load even when it is
+// what was in force before.
+func (d *Daemon) enforce(n *named, c candidate, tell bool) error {
 	if _, err := d.authority.Extend(c.policy.Intercepted()); err != nil {
 		return err
 	}
@@ -227,8 +232,9 @@ func (d *Daemon) enforce(n *named, c candidate) error {
 		closed += g.Rejudge()
 	}
 	closed += d.renarrow(n)
-	d.rejected.set("policy "+n.source.Name, nil)
-	d.metrics.PolicyLoaded(n.source.Name, c.policy, time.Now())
+	if d.rejected.set("policy "+n.source.Name, nil) || tell || old.Digest() != c.policy.Digest() {
+		d.metrics.PolicyLoaded(n.source.Name, c.policy, time.Now())
+	}
 	d.told(n.source.Name, old, c.policy, closed)
 	return nil
 }
