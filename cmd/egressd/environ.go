@@ -20,6 +20,10 @@ func variable(name string) string {
 // list.
 type listed interface{ IsList() bool }
 
+// grouped is a listed flag whose values may hold commas: it puts parts together
+// again.
+type grouped interface{ Group(parts []string) []string }
+
 // fromEnvironment sets from environ the flags of fs that the command line left
 // alone, and reports the variables that it used. Variables of other commands' flags are left aside; one that no command
 // knows is an error, since a misspelt one would change nothing, silently.
@@ -32,10 +36,10 @@ func fromEnvironment(fs *flag.FlagSet, environ []string) (used []string, err err
 		if !ok || !strings.HasPrefix(name, envPrefix) {
 			continue
 		}
+		if serviceLink(name, value) {
+			continue
+		}
 		if !slices.Contains(known, name) {
-			if serviceLink(name, value) {
-				continue
-			}
 			return nil, unknownVariable(name, known)
 		}
 		f := lookup(fs, name)
@@ -81,10 +85,16 @@ func lookup(fs *flag.FlagSet, name string) (found *flag.Flag) {
 // once.
 func setFlag(f *flag.Flag, value string) error {
 	if l, ok := f.Value.(listed); ok && l.IsList() {
+		var parts []string
 		for _, v := range strings.Split(value, ",") {
-			if v = strings.TrimSpace(v); v == "" {
-				continue
+			if v = strings.TrimSpace(v); v != "" {
+				parts = append(parts, v)
 			}
+		}
+		if g, ok := f.Value.(grouped); ok {
+			parts = g.Group(parts)
+		}
+		for _, v := range parts {
 			if err := f.Value.Set(v); err != nil {
 				return err
 			}
@@ -120,14 +130,21 @@ func serviceLink(name, value string) bool {
 	if !linkName.MatchString(name) {
 		return false
 	}
-	if strings.HasSuffix(name, "_PORT") && !strings.Contains(name, "SERVICE_PORT") && !strings.Contains(name, "_TCP_") && !strings.Contains(name, "_UDP_") && !strings.Contains(name, "_SCTP_") {
-		return strings.Contains(value, "://") // EGRESSD_PORT=tcp://10.0.0.1:3128
+	// EGRESSD_DNS_PORT is a flag's, too, but not with tcp://10.0.0.1:3128 in it.
+	if strings.HasSuffix(name, "_PORT") && !strings.HasSuffix(name, "_SERVICE_PORT") && !transportPort(name) {
+		return strings.Contains(value, "://")
 	}
 	return true
 }
 
+// transportPort reports whether name is that of EGRESSD_PORT_3128_TCP_PORT.
+func transportPort(name string) bool {
+	return strings.HasSuffix(name, "_TCP_PORT") || strings.HasSuffix(name, "_UDP_PORT") || strings.HasSuffix(name, "_SCTP_PORT")
+}
+
 func unknownVariable(name string, known []string) error {
-	best, at := "", 4 // three letters wrong are still a slip
+	// Up to three letters wrong are a slip, of a word that is longer than that.
+	best, at := "", min(4, (len(name)-len(envPrefix))/2+1)
 	for _, k := range known {
 		if d := distance(name, k); d < at {
 			best, at = k, d

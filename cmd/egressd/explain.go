@@ -23,6 +23,7 @@ type explainOptions struct {
 
 func (o *explainOptions) flags() *flag.FlagSet {
 	fs := o.options.flags()
+	fs.Init("explain", flag.ContinueOnError)
 	fs.StringVar(&o.name, "name", "", "explain: by the policy of this `NAME` alone")
 	fs.StringVar(&o.method, "method", "", "explain: a request with this HTTP `METHOD` (GET)")
 	return fs
@@ -66,6 +67,7 @@ func (p *program) explain(args []string) int {
 func (p *program) check(args []string) int {
 	var o options
 	fs := o.flags()
+	fs.Init("check", flag.ContinueOnError)
 	if code, done := p.parse(fs, args); done {
 		return code
 	}

@@ -198,25 +198,17 @@ func (s *sources) Set(v string) error {
 	return nil
 }
 
-// hostList is --host, whose values hold commas themselves: in a variable a new
-// one begins where a NAME= does.
-type hostList struct{ *gateflags.List }
+// hostList is --host, whose values hold commas themselves.
+type hostList struct{ list }
 
-// IsList implements listed.
-func (hostList) IsList() bool { return true }
-
-func (l hostList) String() string {
-	if l.List == nil {
-		return ""
+// Group implements grouped: a new value begins where a NAME= does.
+func (hostList) Group(parts []string) (values []string) {
+	for _, p := range parts {
+		if n := len(values); n > 0 && !strings.Contains(p, "=") {
+			values[n-1] += "," + p
+			continue
+		}
+		values = append(values, p)
 	}
-	return l.List.String()
-}
-
-// Set implements flag.Value.
-func (l hostList) Set(s string) error {
-	if n := len(*l.List); n > 0 && !strings.Contains(s, "=") {
-		(*l.List)[n-1] += "," + s
-		return nil
-	}
-	return l.List.Set(s)
+	return values
 }
