@@ -22,7 +22,7 @@ const (
 	buildRole = "egressd-docs-build"
 
 	// How the first process of a world is started.
-	plainWorld = "plain"
+	plainWorld = ""
 )
 
 // worldAttr asks for the namespaces of a world. Root makes them directly; a
@@ -117,7 +117,7 @@ func bringUp() error {
 const systemBundle = "/etc/ssl/certs/ca-certificates.crt"
 
 // overlaid are directories that pages write to: writes stay in the world.
-var overlaid = []string{"/etc", "/usr/local", "/var/log"}
+var overlaid = []string{"/etc", "/usr/local", "/var/log", "/var/lib/logrotate"}
 
 // emptied are directories that the world has for itself.
 var emptied = map[string]string{"/run": "mode=755", "/tmp": "mode=1777", "/var/tmp": "mode=1777"}
@@ -140,7 +140,10 @@ func furnish(dir, checkout, caPEM string) error {
 	writable := []string{dir, state, work, "/dev/shm"}
 	if os.Geteuid() == 0 { // a person cannot write there anyway
 		for _, d := range overlaid {
-			layers[d] = d
+			if _, err := os.Stat(d); err == nil {
+				layers[d] = d
+				writable = append(writable, d)
+			}
 		}
 		for _, d := range []string{os.Getenv("GOCACHE"), storeDir(dir)} {
 			if err := unix.Mount(d, d, "", unix.MS_BIND, ""); err != nil {
@@ -148,7 +151,6 @@ func furnish(dir, checkout, caPEM string) error {
 			}
 			writable = append(writable, d)
 		}
-		writable = append(writable, overlaid...)
 		writable = append(writable, cgroupRoots()...)
 	}
 	n := 0
