@@ -9,41 +9,47 @@ import (
 
 // Implementation constants of ReadFile.
 const (
-	freshTime = 20 * time.Millisecond  // a file as young as that may be on its way
-	emptyTime = 200 * time.Millisecond // and an empty one, for as long as that
-	readTime  = 300 * time.Millisecond // how long a read waits for its writers
+	freshTime    = 20 * time.Millisecond  // a file written as lately as that may be on its way
+	restTime     = 5 * time.Millisecond   // that much must do for one that is written all the time
+	emptyTime    = 200 * time.Millisecond // and as long an empty one is not believed
+	patienceTime = 250 * time.Millisecond // how long a read waits for its writers to rest; then as long for restTime
 )
 
 // ReadFile is os.ReadFile for a file that others write in place: it reads again
 // when the file has changed meanwhile, and waits a moment for one that was
-// touched or emptied just now. It fails when the file changes all the time. Use
-// it in Changed, so that the next write cannot be read by halves either.
+// written or emptied just now. When that does not end it fails: half a policy is
+// another policy. Use it in Changed, so that the next write cannot be read by
+// halves either.
 func ReadFile(name string) ([]byte, error) {
-	end := time.Now().Add(readTime)
+	begin := time.Now()
 	for {
-		data, whole, err := readOnce(name)
+		data, how, err := readOnce(name, nil)
 		if err != nil {
 			return nil, err
 		}
-		late := time.Now().After(end)
+		took, pause := time.Since(begin), restTime
 		switch {
-		case whole == steady, whole == young && late:
+		case how == steady, how == resting && took > patienceTime:
 			return data, nil
-		case late:
+		case took > 2*patienceTime:
 			return nil, fmt.Errorf("%s: it changes while it is read, all the time", name)
+		case took > patienceTime:
+			pause = restTime / 5
 		}
-		<-time.After(freshTime / 2)
+		<-time.After(pause)
 	}
 }
 
 // What is known of one reading.
 const (
-	torn   = iota // the file changed meanwhile
-	young         // whole, but written so lately that its writer may go on
-	steady        // whole
+	torn    = iota // the file changed meanwhile, or its writer may be in the middle of it
+	resting        // nobody has written for a little while
+	steady         // whole
 )
 
-func readOnce(name string) (data []byte, whole int, err error) {
+// readOnce reads the file and says what is known of the reading. between, which
+// only tests set, is called when the bytes are there.
+func readOnce(name string, between func()) (data []byte, how int, err error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, torn, err
@@ -56,17 +62,25 @@ func readOnce(name string) (data []byte, whole int, err error) {
 	if data, err = io.ReadAll(f); err != nil {
 		return nil, torn, err
 	}
+	if between != nil {
+		between()
+	}
 	if !before.Mode().IsRegular() {
 		return data, steady, nil
 	}
-	// By name again: what a rename has replaced is stale, though whole.
 	was, _ := stateOf(before)
-	is, _ := examine(name)
-	switch age := time.Since(before.ModTime()); {
-	case is != was || int64(len(data)) != was.size:
+	is, _ := examine(name) // by name again: what a rename has replaced is stale, though whole
+	if is != was || int64(len(data)) != was.size {
 		return data, torn, nil
-	case age >= 0 && (age < freshTime || len(data) == 0 && age < emptyTime):
-		return data, young, nil // a time in the future is a clock that jumped, and says nothing
 	}
-	return data, steady, nil
+	age := time.Since(before.ModTime())
+	switch {
+	case age < 0, age >= emptyTime, age >= freshTime && len(data) > 0:
+		return data, steady, nil // a time in the future is a clock that jumped, and says nothing
+	case len(data) > 0 && was.ctime > was.mtime:
+		return data, steady, nil // since the last write it was renamed, or its mode or time was set
+	case len(data) > 0 && age >= restTime:
+		return data, resting, nil
+	}
+	return data, torn, nil
 }

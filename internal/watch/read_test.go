@@ -14,42 +14,81 @@ import (
 // Whatever writers in place do, nobody reads half a file.
 func TestReadFileIsWhole(t *testing.T) {
 	t.Parallel()
-	t.Run("now and then", func(t *testing.T) { t.Parallel(); whole(t, 4000, 50*time.Millisecond, 30) })
-	t.Run("all the time", func(t *testing.T) { t.Parallel(); whole(t, 4<<20, 0, 5) })
+	for name, rest := range map[string]time.Duration{"now and then": 50 * time.Millisecond, "all the time": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "policy.yaml")
+			texts := []string{strings.Repeat("a", 1000) + "\n", strings.Repeat("b", 3000) + "\n"}
+			write(t, path, texts[0])
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				for i := 0; ctx.Err() == nil; i++ {
+					if err := os.WriteFile(path, []byte(texts[i%2]), 0o600); err != nil {
+						t.Error(err)
+						return
+					}
+					pause(rest)
+				}
+			})
+			for range 6 {
+				data, err := ReadFile(path)
+				if err != nil {
+					continue // it says so rather than guess
+				}
+				if s := string(data); s != texts[0] && s != texts[1] {
+					t.Errorf("%d bytes were read", len(s))
+				}
+			}
+			cancel()
+			wg.Wait()
+		})
+	}
 }
 
-// whole reads while another writes, that often.
-func whole(t *testing.T, size int, rest time.Duration, reads int) {
-	path := filepath.Join(t.TempDir(), "policy.yaml")
-	texts := []string{strings.Repeat("a", size) + "\n", strings.Repeat("b", 2*size) + "\n"}
-	write(t, path, texts[0])
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for i := 0; ctx.Err() == nil; i++ {
-			f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
-			if err != nil {
-				t.Error(err)
-				return
+func TestReadOnce(t *testing.T) {
+	t.Parallel()
+	ancient := time.Now().Add(-time.Hour)
+	for _, tt := range []struct {
+		name    string
+		between func(t *testing.T, path string)
+		want    int
+	}{
+		{"nothing", func(*testing.T, string) {}, steady},
+		{"written in place", func(t *testing.T, path string) { write(t, path, newText) }, torn},
+		{"written in place, the same size", func(t *testing.T, path string) { write(t, path, strings.ToUpper(oldText)) }, torn},
+		{"emptied", func(t *testing.T, path string) { must(t, os.Truncate(path, 0)) }, torn},
+		{"replaced", func(t *testing.T, path string) {
+			write(t, path+".tmp", newText)
+			must(t, os.Rename(path+".tmp", path))
+		}, torn},
+		{"deleted", func(t *testing.T, path string) { must(t, os.Remove(path)) }, torn},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "policy.yaml")
+			write(t, path, oldText)
+			must(t, os.Chtimes(path, ancient, ancient))
+			data, how, err := readOnce(path, func() { tt.between(t, path) })
+			if err != nil || string(data) != oldText || how != tt.want {
+				t.Errorf("got %q, %d, %v; want %d", data, how, err, tt.want)
 			}
-			text := texts[i%2]
-			_, _ = f.WriteString(text[:len(text)/2])
-			_, _ = f.WriteString(text[len(text)/2:])
-			_ = f.Close()
-			pause(rest)
-		}
-	})
-	for range reads {
-		data, err := ReadFile(path)
-		if err != nil {
-			continue // it says so rather than guess
-		}
-		if s := string(data); s != texts[0] && s != texts[1] {
-			t.Fatalf("%d bytes were read", len(s))
-		}
+		})
 	}
-	cancel()
-	wg.Wait()
+}
+
+// What was written just now is not believed at once; what was renamed is.
+func TestReadOnceNew(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, path, oldText)
+	if _, how, err := readOnce(path, nil); how == steady || err != nil {
+		t.Errorf("written just now: %d, %v", how, err)
+	}
+	pause(restTime) // the kernel's own clock ticks in between
+	must(t, os.Rename(path, path+".2"))
+	if _, how, err := readOnce(path+".2", nil); how != steady || err != nil {
+		t.Errorf("renamed: %d, %v", how, err)
+	}
 }
 
 func TestReadFile(t *testing.T) {
@@ -84,6 +123,44 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
+// A file that was put in its place by a rename is whole, however new it is, and
+// however often that happens.
+func TestReadFileUnderRenames(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, path, oldText)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			err := os.WriteFile(path+".tmp", []byte([]string{oldText, newText}[i%2]), 0o600)
+			if err == nil {
+				err = os.Rename(path+".tmp", path)
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			pause(2 * time.Millisecond)
+		}
+	})
+	good := 0
+	for range 10 {
+		data, err := ReadFile(path)
+		if err != nil {
+			continue
+		}
+		if good++; string(data) != oldText && string(data) != newText {
+			t.Errorf("got %q", data)
+		}
+	}
+	cancel()
+	wg.Wait()
+	if good < 5 {
+		t.Errorf("only %d of 10 reads came through", good)
+	}
+}
+
 // A file that is emptied and filled a moment later is never read empty.
 func TestReadFileWaitsForEmptied(t *testing.T) {
 	t.Parallel()
@@ -92,7 +169,9 @@ func TestReadFileWaitsForEmptied(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		pause(60 * time.Millisecond)
-		write(t, path, newText)
+		if err := os.WriteFile(path, []byte(newText), 0o600); err != nil {
+			t.Error(err)
+		}
 	})
 	if data, err := ReadFile(path); err != nil || string(data) != newText {
 		t.Errorf("got %q, %v", data, err)
