@@ -3,9 +3,11 @@ package proxy
 import (
 	"bufio"
 	"encoding/json"
+	"io"
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,33 +19,70 @@ import (
 	"egressd/event"
 )
 
-// gateProcess is the environment variable that makes TestGateWithFewFiles the
-// gate of TestOutOfFiles; its value is the origin.
+// gateProcess is the environment variable that makes TestGateProcess the gate of
+// another test; its value is the origin.
 const gateProcess = "EGRESSD_TEST_ORIGIN"
 
-// TestGateWithFewFiles is a process of its own: a gate with few descriptors
-// left. It prints its address and then its events, until its input ends.
-func TestGateWithFewFiles(t *testing.T) {
+// gateReport is a line that TestGateProcess prints.
+type gateReport struct {
+	Addr       string // the first one
+	Memory     uint64 // heap and stacks in use, bytes
+	Goroutines int
+	Event      *event.Event
+}
+
+// TestGateProcess is a process of its own: a gate that prints its address and
+// its events, and obeys its input: "f" leaves it nine descriptors, "m" has it
+// print what it holds.
+func TestGateProcess(t *testing.T) {
 	origin := os.Getenv(gateProcess)
 	if origin == "" {
 		return // not a test by itself
 	}
 	g := newGate(t, "raw:a.example:22")
 	g.name("a.example", 22, origin)
-	out := json.NewEncoder(os.Stdout)
-	g.sink.hook = func(e event.Event) { _ = out.Encode(e) } // one at a time: see below
 	var mu sync.Mutex
-	emit := g.sink.hook
-	g.sink.hook = func(e event.Event) {
+	print := func(r gateReport) {
 		mu.Lock()
 		defer mu.Unlock()
-		emit(e)
+		_ = json.NewEncoder(os.Stdout).Encode(r)
+	}
+	g.sink.hook = func(e event.Event) {
+		if e.Decision == event.Blocked {
+			print(gateReport{Event: &e})
+		}
 	}
 	g.start()
+	print(gateReport{Addr: g.explicitAddr})
+	for cmd := make([]byte, 1); ; {
+		if _, err := os.Stdin.Read(cmd); err != nil {
+			return
+		}
+		switch cmd[0] {
+		case 'f':
+			defer closeFiles(hogFiles(t, 9))
+		case 'm':
+			g.sink.forget()
+			print(gateReport{Memory: memoryInUse(), Goroutines: runtime.NumGoroutine()})
+			continue
+		}
+		print(gateReport{})
+	}
+}
+
+func memoryInUse() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
+// hogFiles takes all descriptors but left.
+func hogFiles(t *testing.T, left int) (hog []*os.File) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}); err != nil {
 		t.Fatal(err)
 	}
-	var hog []*os.File
 	for {
 		f, err := os.Open(os.DevNull)
 		if err != nil {
@@ -51,24 +90,29 @@ func TestGateWithFewFiles(t *testing.T) {
 		}
 		hog = append(hog, f)
 	}
-	for _, f := range hog[len(hog)-9:] { // room for four tunnels and a half
-		f.Close()
-	}
-	mu.Lock()
-	_ = out.Encode(g.explicitAddr)
-	mu.Unlock()
-	_, _ = os.Stdin.Read(make([]byte, 1))
-	for _, f := range hog[:len(hog)-9] {
+	closeFiles(hog[len(hog)-left:])
+	return hog[:len(hog)-left]
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
 		f.Close()
 	}
 }
 
-// TestOutOfFiles opens more connections than a gate has descriptors: those that
-// are open live, the others are refused and on record, and when there is room
-// again everything is as before.
-func TestOutOfFiles(t *testing.T) {
-	cmd := exec.Command(os.Args[0], "-test.run=^TestGateWithFewFiles$")
-	cmd.Env = append(os.Environ(), gateProcess+"="+serveOrigin(t, echo))
+// gateChild is a TestGateProcess that is running.
+type gateChild struct {
+	t       testing.TB
+	addr    string
+	stdin   io.Writer
+	reports chan gateReport // but events, which are in sink
+	sink    memSink
+}
+
+func startGate(t testing.TB, origin string) *gateChild {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestGateProcess$")
+	cmd.Env = append(os.Environ(), gateProcess+"="+origin)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -81,28 +125,136 @@ func TestOutOfFiles(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	c := &gateChild{t: t, stdin: stdin, reports: make(chan gateReport)}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		c.read(stdout)
+	}()
+	t.Cleanup(func() {
 		stdin.Close()
+		<-read
 		if err := cmd.Wait(); err != nil {
 			t.Error(err)
 		}
-	}()
-	lines := bufio.NewScanner(stdout)
-	var addr string
-	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &addr) != nil {
-		t.Fatalf("no address: %s", lines.Text())
-	}
-	sink := new(memSink)
-	go func() {
-		for lines.Scan() {
-			var e event.Event
-			if json.Unmarshal(lines.Bytes(), &e) == nil {
-				_ = sink.Emit(e)
-			}
-		}
-	}()
+	})
+	c.addr = c.next().Addr
+	return c
+}
 
-	half, err := net.Dial("tcp", addr) // takes one, so that accept is what fails
+func (c *gateChild) read(stdout io.Reader) {
+	defer close(c.reports)
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		var r gateReport
+		if json.Unmarshal(lines.Bytes(), &r) != nil {
+			return // "PASS"
+		}
+		if r.Event != nil {
+			_ = c.sink.Emit(*r.Event)
+			continue
+		}
+		c.reports <- r
+	}
+}
+
+func (c *gateChild) next() gateReport {
+	c.t.Helper()
+	select {
+	case r := <-c.reports:
+		return r
+	case <-time.After(patience):
+		c.t.Fatal("the gate does not answer")
+		return gateReport{}
+	}
+}
+
+// tell sends one command and reads its report.
+func (c *gateChild) tell(cmd string) gateReport {
+	c.t.Helper()
+	if _, err := io.WriteString(c.stdin, cmd); err != nil {
+		c.t.Fatal(err)
+	}
+	return c.next()
+}
+
+// forget drops the events that were kept.
+func (m *memSink) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.events = nil
+}
+
+// open opens a tunnel and uses it once.
+func (c *gateChild) open() (net.Conn, bool) {
+	conn, err := net.Dial("tcp", c.addr)
+	if err != nil {
+		return nil, false // a reset that came before connect had returned
+	}
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	_, _ = io.WriteString(conn, connectA)
+	if head, err := headOf(conn); err != nil || !strings.HasPrefix(head, "HTTP/1.1 200 ") || !pingPong(conn) {
+		conn.Close()
+		return nil, false
+	}
+	return conn, true
+}
+
+// idleTunnels opens n tunnels, leaves them idle, and reports what each of them
+// costs the gate, and whether anything is left when they are gone.
+func idleTunnels(t testing.TB, n int) (bytesEach float64) {
+	g := startGate(t, serveOrigin(t, echo))
+	var tunnels []net.Conn
+	one, _ := g.open() // what is made once is made
+	before := g.tell("m")
+	for i := range n {
+		c, ok := g.open()
+		if !ok {
+			t.Fatalf("tunnel %d of %d is refused: %+v", i, n, g.sink.all(event.NetworkConnected))
+		}
+		tunnels = append(tunnels, c)
+	}
+	during := g.tell("m")
+	for _, c := range tunnels {
+		c.Close()
+	}
+	for deadline := time.Now().Add(patience); ; {
+		after := g.tell("m")
+		// Maps keep the room they have grown to, and so does the next one.
+		if after.Goroutines <= before.Goroutines && after.Memory < before.Memory+1<<20+uint64(n)*2<<10 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("%d tunnels leave %d goroutines and %d bytes behind", n, after.Goroutines-before.Goroutines, after.Memory-before.Memory)
+			break
+		}
+	}
+	if one != nil {
+		one.Close()
+	}
+	return float64(during.Memory-before.Memory) / float64(n)
+}
+
+// TestIdleTunnelMemory bounds what an idle tunnel costs.
+func TestIdleTunnelMemory(t *testing.T) {
+	if each := idleTunnels(t, 500); each > 20<<10 {
+		t.Errorf("%.0f bytes an idle tunnel", each)
+	}
+}
+
+// BenchmarkIdleTunnels reports what each of 9,000 idle tunnels costs.
+func BenchmarkIdleTunnels(b *testing.B) {
+	for b.Loop() {
+		b.ReportMetric(idleTunnels(b, 9000), "B/tunnel")
+	}
+}
+
+// TestOutOfFiles opens more connections than a gate has descriptors: those that
+// are open live, the others are refused and on record, and when there is room
+// again everything is as before.
+func TestOutOfFiles(t *testing.T) {
+	g := startGate(t, serveOrigin(t, echo))
+	g.tell("f")
+	half, err := net.Dial("tcp", g.addr) // takes one, so that accept is what fails
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,17 +263,9 @@ func TestOutOfFiles(t *testing.T) {
 	var open []net.Conn
 	const tries = 12
 	for range tries {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			continue // a reset that came before connect had returned
-		}
-		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(patience))
-		_, _ = c.Write([]byte(connectA))
-		if head, err := headOf(c); err == nil && strings.HasPrefix(head, "HTTP/1.1 200 ") && pingPong(c) {
+		if c, ok := g.open(); ok {
+			defer c.Close()
 			open = append(open, c)
-		} else {
-			c.Close()
 		}
 	}
 	if len(open) < 3 || len(open) > tries-3 {
@@ -133,7 +277,7 @@ func TestOutOfFiles(t *testing.T) {
 		}
 	}
 	explained := func() (n int) {
-		for _, e := range sink.all(event.NetworkConnected) {
+		for _, e := range g.sink.all(event.NetworkConnected) {
 			if e.Reason != "connection_limit_reached" {
 				continue
 			}
@@ -147,22 +291,16 @@ func TestOutOfFiles(t *testing.T) {
 		return n
 	}
 	settleUp(t, "refusals in the events", tries-len(open), explained)
-	if evs := sink.all(event.NetworkConnected); !strings.HasSuffix(evs[len(evs)-1].Error, dropFiles) {
+	if evs := g.sink.all(event.NetworkConnected); !strings.HasSuffix(evs[len(evs)-1].Error, dropFiles) {
 		t.Errorf("accept has not failed: %+v", evs)
 	}
 	for _, c := range open {
 		c.Close()
 	}
 	for deadline := time.Now().Add(patience); ; {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			_ = c.SetDeadline(time.Now().Add(patience))
-			_, _ = c.Write([]byte(connectA))
-			head, _ := headOf(c)
-			fine := strings.HasPrefix(head, "HTTP/1.1 200 ") && pingPong(c)
+		if c, ok := g.open(); ok {
 			c.Close()
-			if fine {
-				break
-			}
+			break
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("no connection when there is room again")

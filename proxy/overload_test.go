@@ -88,7 +88,9 @@ func inFakeTime(t *testing.T, l policy.Limits, test func(t *testing.T, g *fakeTi
 // pipeUp has an address, as the HTTP door wants to tell it.
 type pipeUp struct{ net.Conn }
 
-func (pipeUp) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort("93.184.216.34:80")) }
+func (pipeUp) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort("93.184.216.34:80"))
+}
 
 // client opens a connection, sends what it is given and collects the answer.
 func (g *fakeTime) client(sent string) *pipeClient {
