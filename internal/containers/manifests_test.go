@@ -1,0 +1,25 @@
+package containers
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestManifests runs the tests of deploy/validate: Helm's lint and templates,
+// kubeconform, strict decoding, and Pod Security's own rules. They are a module
+// of their own, so that Kubernetes' and Helm's code stay out of egressd's.
+func TestManifests(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "./...")
+	cmd.Dir = "../../deploy/validate"
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly "+os.Getenv("GOFLAGS"))
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return
+	}
+	if text := string(out); strings.Contains(text, "dial tcp") || strings.Contains(text, "no such host") || strings.Contains(text, "module lookup disabled") {
+		t.Skipf("the modules of Helm and kubeconform cannot be had here: %s", text)
+	}
+	t.Errorf("%v\n%s", err, out)
+}
