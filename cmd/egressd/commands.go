@@ -75,7 +75,7 @@ func (p *program) parse(fs *flag.FlagSet, args []string) (code int, done bool) {
 	err := fs.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return p.print(longHelp), true
+		return p.print(helpOf(fs)), true
 	case err != nil:
 		return p.usage(err), true
 	}
@@ -90,6 +90,33 @@ func (p *program) usage(err error) int {
 	text := strings.NewReplacer("flag provided but not defined: -", "there is no flag --", " for flag -", " for --",
 		"flag needs an argument: -", "a value is missing after --").Replace(err.Error())
 	return p.fail(exitUsage, errors.New(text+"\nsee egressd help"))
+}
+
+// helpOf is the help of the command whose flags fs holds: the daemon's help, as far
+// as it speaks of that command, and its flags.
+func helpOf(fs *flag.FlagSet) string {
+	about := ""
+	for line := range strings.Lines(longHelp) {
+		if strings.HasPrefix(line, "  egressd "+fs.Name()+" ") || about != "" && strings.HasPrefix(line, strings.Repeat(" ", 26)) {
+			about += line
+		} else if about != "" {
+			break
+		}
+	}
+	if about == "" {
+		return longHelp
+	}
+	var b strings.Builder
+	b.WriteString(about + "\nFlags, each an EGRESSD_ variable as well\n")
+	fs.VisitAll(func(f *flag.Flag) {
+		value, usage := flag.UnquoteUsage(f)
+		name := strings.TrimRight("--"+f.Name+" "+value, " ")
+		if len(name) > 22 {
+			name += "\n" + strings.Repeat(" ", 24)
+		}
+		fmt.Fprintf(&b, "  %-22s  %s\n", name, usage)
+	})
+	return b.String()
 }
 
 func (p *program) help([]string) int { return p.print(longHelp) }
