@@ -11,8 +11,9 @@ import (
 const (
 	freshTime    = 20 * time.Millisecond  // a file written as lately as that may be on its way
 	restTime     = 5 * time.Millisecond   // that much must do for one that is written all the time
-	emptyTime    = 200 * time.Millisecond // and as long an empty one is not believed
-	patienceTime = 250 * time.Millisecond // how long a read waits for its writers to rest; then as long for restTime
+	emptyTime    = time.Second            // and as long an empty one is not believed
+	patienceTime = 250 * time.Millisecond // how long a read waits for its writers to rest; then restTime must do
+	readTime     = 1500 * time.Millisecond
 )
 
 // ReadFile is os.ReadFile for a file that others write in place: it reads again
@@ -31,7 +32,7 @@ func ReadFile(name string) ([]byte, error) {
 		switch {
 		case how == steady, how == resting && took > patienceTime:
 			return data, nil
-		case took > 2*patienceTime:
+		case took > readTime:
 			return nil, fmt.Errorf("%s: it changes while it is read, all the time", name)
 		case took > patienceTime:
 			pause = restTime / 5

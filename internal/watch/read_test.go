@@ -168,7 +168,7 @@ func TestReadFileWaitsForEmptied(t *testing.T) {
 	write(t, path, "")
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		pause(60 * time.Millisecond)
+		pause(400 * time.Millisecond)
 		if err := os.WriteFile(path, []byte(newText), 0o600); err != nil {
 			t.Error(err)
 		}
