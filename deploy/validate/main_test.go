@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,13 +25,33 @@ const (
 	egressUID = 65532
 )
 
-// tool runs one of the tools that go.mod names: Helm or kubeconform.
+// static is the environment in which everything of ours is built, the tools as
+// well: so they are built once.
+func static() []string { return append(os.Environ(), "CGO_ENABLED=0") }
+
+// built finds, or builds, a tool that go.mod names: Helm or kubeconform.
+func built(name string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		cmd := exec.Command("go", "tool", "-n", name)
+		cmd.Env = static()
+		out, err := cmd.Output()
+		return strings.TrimSpace(string(out)), err
+	})
+}
+
+var tools = map[string]func() (string, error){"helm": built("helm"), "kubeconform": built("kubeconform")}
+
+// tool runs one of the tools.
 func tool(stdin []byte, name string, args ...string) ([]byte, error) {
-	cmd := exec.Command("go", append([]string{"tool", name}, args...)...)
+	path, err := tools[name]()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(path, args...)
 	cmd.Stdin = bytes.NewReader(stdin)
 	// Helm writes caches: into the test's directory, not into the user's.
 	home := os.TempDir()
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	cmd.Env = append(static(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -39,13 +60,21 @@ func tool(stdin []byte, name string, args ...string) ([]byte, error) {
 	return stdout.Bytes(), nil
 }
 
+// rendered keeps what render made: tests look at the same manifests.
+var rendered sync.Map
+
 // render is `helm template` with these further arguments.
 func render(t *testing.T, args ...string) []byte {
 	t.Helper()
+	key := strings.Join(args, " ")
+	if out, ok := rendered.Load(key); ok {
+		return out.([]byte)
+	}
 	out, err := tool(nil, "helm", append([]string{"template", "egressd", chart, "--namespace", "agents"}, args...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	rendered.Store(key, out)
 	return out
 }
 

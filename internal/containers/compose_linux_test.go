@@ -178,6 +178,9 @@ func (c *composition) container(t *testing.T, name string) container {
 	default:
 		t.Fatalf("network_mode %s is not carried out", s.NetworkMode)
 	}
+	if s.Init {
+		x.extra = append(x.extra, "--init")
+	}
 	for _, o := range s.SecurityOpt {
 		if o != "no-new-privileges:true" {
 			t.Fatalf("security_opt %s is not carried out", o)
