@@ -93,44 +93,47 @@ func (p *program) verify(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	results, err := verify.Run(ctx, c)
+	var v verdicts
+	err = verify.Run(ctx, c, func(r verify.Result) { p.print(v.line(r)) })
 	if err != nil {
 		return p.fail(exitNo, err)
 	}
-	text, failed := verdicts(results)
-	if code := p.print(text); code != exitOK {
+	if code := p.print(v.summary()); code != exitOK {
 		return code
 	}
-	if failed > 0 {
+	if v.failed > 0 {
 		return exitNo
 	}
 	return exitOK
 }
 
-// verdicts writes a line for each result, and what to do about those that
-// failed.
-func verdicts(results []verify.Result) (string, int) {
-	var out strings.Builder
-	var advice []string
-	failed := 0
-	for _, r := range results {
-		word := "pass"
-		if !r.Passed {
-			word = "FAIL"
-			failed++
-			if r.Advice != "" && !slices.Contains(advice, r.Advice) {
-				advice = append(advice, r.Advice)
-			}
+// verdicts counts results and gathers what to do about those that failed.
+type verdicts struct {
+	all, failed int
+	advice      []string
+}
+
+func (v *verdicts) line(r verify.Result) string {
+	v.all++
+	word := "pass"
+	if !r.Passed {
+		word = "FAIL"
+		v.failed++
+		if r.Advice != "" && !slices.Contains(v.advice, r.Advice) {
+			v.advice = append(v.advice, r.Advice)
 		}
-		fmt.Fprintf(&out, "%s  %s: %s\n", word, r.What, r.How)
 	}
-	if failed == 0 {
-		fmt.Fprintf(&out, "all %d attempts ended as they should\n", len(results))
-		return out.String(), 0
+	return fmt.Sprintf("%s  %s: %s\n", word, r.What, r.How)
+}
+
+func (v *verdicts) summary() string {
+	if v.failed == 0 {
+		return fmt.Sprintf("all %d attempts ended as they should\n", v.all)
 	}
-	fmt.Fprintf(&out, "%d of %d attempts did not end as they should\n", failed, len(results))
-	for _, a := range advice {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%d of %d attempts did not end as they should\n", v.failed, v.all)
+	for _, a := range v.advice {
 		fmt.Fprintf(&out, "  %s\n", a)
 	}
-	return out.String(), failed
+	return out.String()
 }

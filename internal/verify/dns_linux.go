@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -26,10 +25,12 @@ const (
 // dnsAt asks a server for a name that nobody allows. Whatever its address, it
 // is egressd that answers, or nobody.
 func dnsAt(network, server string) func(context.Context, Config) Result {
-	return func(ctx context.Context, _ Config) Result {
+	return func(ctx context.Context, config Config) Result {
+		ctx, cancel, a := begin(ctx, config, server)
+		defer cancel()
 		answer, err := ask(ctx, network, server, strings.ToLower(rand.Text())+"."+unlisted+".")
 		if err != nil {
-			return dnsError(err)
+			return a.judge(err)
 		}
 		code, ede := verdictOf(answer)
 		if ede {
@@ -111,17 +112,4 @@ func verdictOf(m dnsmessage.Message) (code dnsmessage.RCode, ede bool) {
 		}
 	}
 	return m.RCode, ede
-}
-
-var errSilence = errors.New("the question was sent, and nobody answered")
-
-func dnsError(err error) Result {
-	var ne net.Error
-	if errors.As(err, &ne) && ne.Timeout() {
-		err = errSilence
-	}
-	if refusedHere(err) {
-		return pass("DNS is refused")
-	}
-	return leak(err.Error(), adviseCapture)
 }

@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -28,9 +30,20 @@ func refusal(b []byte) unix.Errno {
 	return unix.Errno(-int32(binary.NativeEndian.Uint32(b[16:])))
 }
 
-// noRoute tells a container without that network from one whose packets left.
-func noRoute(err error) bool {
-	for _, errno := range []unix.Errno{unix.ENETUNREACH, unix.EADDRNOTAVAIL, unix.EAFNOSUPPORT} {
+// noRoute reports whether nothing can be sent there at all: choosing a route,
+// which sends nothing, fails already.
+func noRoute(addr string) bool {
+	c, err := net.Dial("udp", addr)
+	if err != nil {
+		return errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT)
+	}
+	c.Close()
+	return false
+}
+
+// forbidden are answers that nobody gives but our own kernel, when asked to send.
+func forbidden(err error) bool {
+	for _, errno := range []unix.Errno{unix.EPERM, unix.EACCES, unix.EPROTONOSUPPORT, unix.ESOCKTNOSUPPORT, unix.EAFNOSUPPORT} {
 		if errors.Is(err, errno) {
 			return true
 		}
@@ -38,25 +51,100 @@ func noRoute(err error) bool {
 	return false
 }
 
-// refusedHere are the answers of our own kernel.
-func refusedHere(err error) bool {
-	for _, errno := range []unix.Errno{unix.ECONNREFUSED, unix.EPERM, unix.EACCES, unix.ECONNRESET, unix.EPROTONOSUPPORT, unix.ESOCKTNOSUPPORT} {
-		if errors.Is(err, errno) {
-			return true
+// turned reports whether err is a refusal, which may be our own kernel's or a
+// host's outside.
+func turned(err error) bool {
+	return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ECONNRESET)
+}
+
+// silence is how long an attempt waits: our own kernel refuses at once.
+const silence = time.Second
+
+// attempt is one that our own kernel should refuse. Who refused is told by the
+// counters of this namespace.
+type attempt struct {
+	addr   string
+	before uint64
+}
+
+func begin(ctx context.Context, c Config, addr string) (context.Context, context.CancelFunc, attempt) {
+	ctx, cancel := context.WithTimeout(ctx, min(silence, c.timeout()))
+	return ctx, cancel, attempt{addr: addr, before: refusals()}
+}
+
+// judge says how an attempt ended that got no answer.
+func (a attempt) judge(err error) Result {
+	switch {
+	case forbidden(err):
+		return pass(last(err))
+	case turned(err) && refusals() > a.before:
+		return pass(last(err))
+	case turned(err):
+		return leak(last(err)+" by somebody outside", adviseCapture)
+	case noRoute(a.addr):
+		return pass("there is no route")
+	case errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, unix.EAGAIN):
+		return leak("sent, and nobody here refused it", adviseCapture)
+	default:
+		return leak("nobody here refused it: "+last(err), adviseCapture)
+	}
+}
+
+// refusals counts what this namespace has refused: resets and messages that a
+// destination is unreachable (RFC 2013, RFC 4293).
+func refusals() uint64 {
+	var sum uint64
+	for _, c := range []struct{ file, table, name string }{
+		{"/proc/net/snmp", "Tcp:", "OutRsts"}, {"/proc/net/snmp", "Icmp:", "OutDestUnreachs"},
+	} {
+		b, err := os.ReadFile(c.file)
+		if err == nil {
+			sum += counter(string(b), c.table, c.name)
 		}
 	}
-	return noRoute(err)
+	b, err := os.ReadFile("/proc/net/snmp6")
+	if err != nil {
+		return sum // no IPv6
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == "Icmp6OutDestUnreachs" {
+			n, _ := strconv.ParseUint(f[1], 10, 64) // a kernel writes numbers
+			sum += n
+		}
+	}
+	return sum
+}
+
+// counter reads /proc/net/snmp: a line of names and a line of values for each
+// table.
+func counter(snmp, table, name string) uint64 {
+	var names []string
+	for line := range strings.Lines(snmp) {
+		f := strings.Fields(line)
+		if len(f) == 0 || f[0] != table {
+			continue
+		}
+		if names == nil {
+			names = f
+			continue
+		}
+		if i := slices.Index(names, name); i > 0 && i < len(f) {
+			n, _ := strconv.ParseUint(f[i], 10, 64) // a kernel writes numbers
+			return n
+		}
+	}
+	return 0
 }
 
 // tcpTo connects. A captured connection ends in this very namespace: its other
 // end is a socket here.
 func tcpTo(addr string) func(context.Context, Config) Result {
-	return func(ctx context.Context, _ Config) (r Result) {
+	return func(ctx context.Context, c Config) (r Result) {
 		// Egressd may have reset a connection that it denies before anybody
 		// looks for its socket, so look again.
 		for range 8 {
 			var reset bool
-			if r, reset = connectTo(ctx, addr); !reset {
+			if r, reset = connectTo(ctx, c, addr); !reset {
 				return r
 			}
 		}
@@ -64,15 +152,14 @@ func tcpTo(addr string) func(context.Context, Config) Result {
 	}
 }
 
-func connectTo(ctx context.Context, addr string) (r Result, reset bool) {
+func connectTo(ctx context.Context, config Config, addr string) (r Result, reset bool) {
+	ctx, cancel, a := begin(ctx, config, addr)
+	defer cancel()
 	var d net.Dialer
 	d.SetMultipathTCP(false)
 	c, err := d.DialContext(ctx, "tcp", addr)
-	switch {
-	case err != nil && refusedHere(err):
-		return pass(last(err)), errors.Is(err, unix.ECONNRESET)
-	case err != nil:
-		return leak("nobody here refused it: "+last(err), adviseCapture), false
+	if err != nil {
+		return a.judge(err), errors.Is(err, unix.ECONNRESET)
 	}
 	defer c.Close()
 	port, err := endsHere(c.LocalAddr().(*net.TCPAddr).AddrPort())
@@ -84,7 +171,7 @@ func connectTo(ctx context.Context, addr string) (r Result, reset bool) {
 	}
 	_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
 	if _, err := c.Read(make([]byte, 1)); errors.Is(err, unix.ECONNRESET) {
-		return pass("reset at once"), true
+		return a.judge(err), true
 	}
 	return leak("connected, and the other end is not here", adviseCapture), false
 }
@@ -151,92 +238,74 @@ func hexAddr(s string) (netip.AddrPort, error) {
 // udpTo sends a datagram. Our kernel refuses at once; silence means that it
 // was sent.
 func udpTo(addr string) func(context.Context, Config) Result {
-	return func(ctx context.Context, _ Config) Result {
-		d := net.Dialer{Control: broadcast}
-		return datagram(ctx, d, addr)
-	}
+	return datagram(net.Dialer{Control: broadcast}, addr)
 }
 
 func udpBound(device, addr string) func(context.Context, Config) Result {
-	return func(ctx context.Context, _ Config) Result {
-		d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
-			var err error
-			return errors.Join(c.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), device) }), err)
-		}}
-		return datagram(ctx, d, addr)
-	}
+	return datagram(net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+		var err error
+		return errors.Join(c.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), device) }), err)
+	}}, addr)
 }
 
 func broadcast(_, _ string, c syscall.RawConn) error {
 	return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BROADCAST, 1) })
 }
 
-func datagram(ctx context.Context, d net.Dialer, addr string) Result {
-	c, err := d.DialContext(ctx, "udp", addr)
-	if err != nil {
-		return ofError(err)
-	}
-	defer c.Close()
-	setDeadline(ctx, c)
-	if _, err := c.Write([]byte("egressd verify")); err != nil {
-		return ofError(err)
-	}
-	if _, err := c.Read(make([]byte, 512)); err != nil {
-		return ofError(err)
-	}
-	return leak("somebody answered", adviseCapture)
-}
-
-func ofError(err error) Result {
-	switch {
-	case refusedHere(err):
-		return pass(last(err))
-	case errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded):
-		return leak("sent, and nobody here refused it", adviseCapture)
-	default:
-		return leak("nobody here refused it: "+last(err), adviseCapture)
+func datagram(d net.Dialer, addr string) func(context.Context, Config) Result {
+	return func(ctx context.Context, config Config) Result {
+		ctx, cancel, a := begin(ctx, config, addr)
+		defer cancel()
+		c, err := d.DialContext(ctx, "udp", addr)
+		if err != nil {
+			return a.judge(err)
+		}
+		defer c.Close()
+		setDeadline(ctx, c)
+		if _, err := c.Write([]byte("egressd verify")); err != nil {
+			return a.judge(err)
+		}
+		if _, err := c.Read(make([]byte, 512)); err != nil {
+			return a.judge(err)
+		}
+		return leak("somebody answered", adviseCapture)
 	}
 }
 
 // pingTo uses a ping socket, which needs no capability; icmp(7).
 func pingTo(addr string) func(context.Context, Config) Result {
-	return func(ctx context.Context, _ Config) Result {
-		a := netip.MustParseAddr(addr)
-		family, proto, echo := unix.AF_INET, unix.IPPROTO_ICMP, byte(8)
-		var to unix.Sockaddr = &unix.SockaddrInet4{}
-		if a.Is6() {
-			family, proto, echo = unix.AF_INET6, unix.IPPROTO_ICMPV6, 128
-			to = &unix.SockaddrInet6{Addr: a.As16()}
-		} else {
-			to = &unix.SockaddrInet4{Addr: a.As4()}
+	return func(ctx context.Context, config Config) Result {
+		_, cancel, a := begin(ctx, config, net.JoinHostPort(addr, "9"))
+		defer cancel()
+		if err := ping(netip.MustParseAddr(addr)); err != nil {
+			return a.judge(err)
 		}
-		fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, proto)
-		if err != nil {
-			return pass(err.Error())
-		}
-		defer unix.Close(fd)
-		left := time.Second
-		if at, ok := ctx.Deadline(); ok {
-			left = max(time.Until(at), time.Millisecond)
-		}
-		tv := unix.NsecToTimeval(left.Nanoseconds())
-		_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv)
-		if err := unix.Connect(fd, to); err != nil {
-			return ofError(err)
-		}
-		if _, err := unix.Write(fd, []byte{echo, 0, 0, 0, 0, 0, 0, 0}); err != nil {
-			return ofError(err)
-		}
-		_, err = unix.Read(fd, make([]byte, 512))
-		switch {
-		case err == nil:
-			return leak("answered", adviseCapture)
-		case errors.Is(err, unix.EAGAIN):
-			return leak("sent, and nobody here refused it", adviseCapture)
-		default:
-			return ofError(err)
-		}
+		return leak("answered", adviseCapture)
 	}
+}
+
+func ping(a netip.Addr) error {
+	family, proto, echo := unix.AF_INET6, unix.IPPROTO_ICMPV6, byte(128)
+	var to unix.Sockaddr = &unix.SockaddrInet6{Addr: a.As16()}
+	if a.Is4() {
+		family, proto, echo = unix.AF_INET, unix.IPPROTO_ICMP, 8
+		to = &unix.SockaddrInet4{Addr: a.As4()}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, proto)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	tv := unix.NsecToTimeval(silence.Nanoseconds())
+	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv)
+	if err := unix.Connect(fd, to); err != nil {
+		return err
+	}
+	if _, err := unix.Write(fd, []byte{echo, 0, 0, 0, 0, 0, 0, 0}); err != nil {
+		return err
+	}
+	_, err = unix.Read(fd, make([]byte, 512))
+	return err
 }
 
 func setDeadline(ctx context.Context, c net.Conn) {

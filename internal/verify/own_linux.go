@@ -16,7 +16,9 @@ import (
 // adminAt asks for /healthz. A captured connection may be accepted, but it is
 // not the admin server that answers.
 func adminAt(addr string) func(context.Context, Config) Result {
-	return func(ctx context.Context, _ Config) Result {
+	return func(ctx context.Context, config Config) Result {
+		ctx, cancel := context.WithTimeout(ctx, config.timeout())
+		defer cancel()
 		var d net.Dialer
 		c, err := d.DialContext(ctx, "tcp", addr)
 		if err != nil {
@@ -36,7 +38,9 @@ func adminAt(addr string) func(context.Context, Config) Result {
 }
 
 func unixAt(path string) func(context.Context, Config) Result {
-	return func(ctx context.Context, _ Config) Result {
+	return func(ctx context.Context, config Config) Result {
+		ctx, cancel := context.WithTimeout(ctx, config.timeout())
+		defer cancel()
 		var d net.Dialer
 		c, err := d.DialContext(ctx, "unix", path)
 		if err != nil {

@@ -86,7 +86,9 @@ type connectError struct{ answer }
 func (e *connectError) Error() string { return fmt.Sprintf("the proxy answers %d", e.status) }
 
 func allowed(target, proxy string) func(context.Context, Config) Result {
-	return func(ctx context.Context, _ Config) Result {
+	return func(ctx context.Context, config Config) Result {
+		ctx, cancel := context.WithTimeout(ctx, config.timeout())
+		defer cancel()
 		a, err := fetch(ctx, target, proxy)
 		switch {
 		case err != nil:
@@ -101,8 +103,10 @@ func allowed(target, proxy string) func(context.Context, Config) Result {
 
 // taught requires that egressd says no, why, and what to do.
 func taught(target string) func(context.Context, Config) Result {
-	return func(ctx context.Context, c Config) Result {
-		a, err := fetch(ctx, target, c.Proxy)
+	return func(ctx context.Context, config Config) Result {
+		ctx, cancel := context.WithTimeout(ctx, config.timeout())
+		defer cancel()
+		a, err := fetch(ctx, target, config.Proxy)
 		switch {
 		case err != nil:
 			return leak(err.Error(), "is egressd running, and is this its proxy address? --proxy HOST:PORT")
@@ -118,7 +122,9 @@ func taught(target string) func(context.Context, Config) Result {
 
 // denied requires that the origin does not answer.
 func denied(target string) func(context.Context, Config) Result {
-	return func(ctx context.Context, _ Config) Result {
+	return func(ctx context.Context, config Config) Result {
+		ctx, cancel := context.WithTimeout(ctx, config.timeout())
+		defer cancel()
 		a, err := fetch(ctx, target, "")
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
