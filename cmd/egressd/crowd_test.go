@@ -66,7 +66,7 @@ func tunnels(t *testing.T, n int, door, target string) []*tunnel {
 
 // 9,000 idle tunnels, or as many as this machine has descriptors for: they cost
 // little, others are served meanwhile, and a reload that denies them all closes
-// all of them within a second.
+// all of them at once (within a second on a machine that has nothing else to do).
 func TestManyIdleTunnels(t *testing.T) {
 	var limit syscall.Rlimit
 	check(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
@@ -86,6 +86,7 @@ func TestManyIdleTunnels(t *testing.T) {
 	each := float64(rss(t, p.cmd.Process.Pid)-before) / float64(len(open))
 	t.Logf("%d tunnels, %.1f KiB each", len(open), each)
 	slack := slack()
+	const busy = 4 // other programs of this machine, which tests beside this one are
 	if each > 40*float64(slack) {
 		t.Errorf("%.1f KiB for each idle tunnel", each)
 	}
@@ -101,7 +102,7 @@ func TestManyIdleTunnels(t *testing.T) {
 			t.Fatal("a tunnel lives on")
 		}
 	}
-	if took := time.Since(begin); took > time.Duration(slack)*time.Second {
+	if took := time.Since(begin); took > time.Duration(busy*slack)*time.Second {
 		t.Errorf("closing %d tunnels took %v", len(open), took)
 	}
 	for _, c := range open {
@@ -138,7 +139,7 @@ func TestSlowClients(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("silent clients are still connected")
 	}
-	if p.events.count(`"reason":"http_request_timeout"`) == 0 && p.events.count(`"reason":"connection_limit_reached"`) == 0 {
-		t.Error("no event says why")
-	}
+	eventually(t, "an event says why", func() bool {
+		return p.events.count(`"reason":"http_request_timeout"`)+p.events.count(`"reason":"connection_limit_reached"`) > 0
+	})
 }
