@@ -38,6 +38,9 @@ func (p *program) daemon(args []string) int {
 	if c.Notifier, err = systemd.NewNotifier(p.environ); err != nil {
 		return p.fail(exitNo, err)
 	}
+	for _, name := range systemd.Variables() {
+		_ = os.Unsetenv(name) // fails for impossible names only
+	}
 	return p.serve(c)
 }
 

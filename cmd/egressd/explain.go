@@ -24,8 +24,8 @@ type explainOptions struct {
 func (o *explainOptions) flags() *flag.FlagSet {
 	fs := o.options.flags()
 	fs.Init("explain", flag.ContinueOnError)
-	fs.StringVar(&o.name, "name", "", "explain: by the policy of this `NAME` alone")
-	fs.StringVar(&o.method, "method", "", "explain: a request with this HTTP `METHOD` (GET)")
+	fs.StringVar(&o.name, "name", "", "judge by the policy of this `NAME` alone")
+	fs.StringVar(&o.method, "method", "", "judge a request with this HTTP `METHOD` (GET)")
 	return fs
 }
 
