@@ -19,6 +19,7 @@ import (
 type options struct {
 	launch, probe string
 	inWorld       bool
+	through       bool
 }
 
 // env is what TestMain sets up once; tests only read it.
@@ -28,6 +29,8 @@ var env struct {
 	probe  string
 	base   string // directory of this run, outside /tmp and /run, open to the throw-away uid
 	skip   string // why there is no world
+
+	through bool // launch is one that hands everything to a daemon
 }
 
 func TestMain(m *testing.M) {
@@ -35,6 +38,7 @@ func TestMain(m *testing.M) {
 	flag.StringVar(&o.launch, "launch", "", "launch binary to test (default: build it)")
 	flag.StringVar(&o.probe, "probe", "", "probe binary (default: build it)")
 	flag.BoolVar(&o.inWorld, "in-world", false, "internal: this process is in the tests' own network namespace")
+	flag.BoolVar(&o.through, "through", false, "internal: launch is internal/e2e/through")
 	flag.Parse()
 	if !o.inWorld {
 		os.Exit(enterWorld(o))
@@ -149,6 +153,7 @@ func placed(ctx context.Context, base, given, pkg string) (string, error) {
 
 // runInWorld builds the world around this process and runs the tests in it.
 func runInWorld(m *testing.M, o options) int {
+	env.through = o.through
 	env.launch, env.probe, env.base = o.launch, o.probe, os.Getenv("EGRESSD_E2E_BASE")
 	w, err := newWorld(env.base)
 	if err != nil {

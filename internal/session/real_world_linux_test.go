@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,7 +60,7 @@ func TestMain(m *testing.M) {
 //	serve:PORT     answer "inside" on that port until the file "stop" is there
 func probe(words []string) {
 	direct := &http.Client{Timeout: patience, Transport: &http.Transport{Proxy: nil, DisableKeepAlives: true}}
-	proxied := &http.Client{Timeout: patience, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
+	proxied := &http.Client{Timeout: patience, Transport: &http.Transport{Proxy: proxyHere, DisableKeepAlives: true}}
 	for _, w := range words {
 		what, arg, _ := strings.Cut(w, ":")
 		switch what {
@@ -88,6 +89,9 @@ func probe(words []string) {
 		}
 	}
 }
+
+// proxyHere is the proxy that the sandbox names; for loopback names, too.
+func proxyHere(*http.Request) (*url.URL, error) { return url.Parse(os.Getenv("HTTP_PROXY")) }
 
 func holdsOurCA(data []byte) bool {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
