@@ -179,9 +179,14 @@ func TestSocketActivation(t *testing.T) {
 	notify := filepath.Join(t.TempDir(), "notify")
 	pc := must(net.ListenPacket("unixgram", notify))(t)
 	defer pc.Close()
-	cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec egressd --allow "$1" --host app.test=127.0.0.1`, "sh", "app.test:"+port)
-	cmd.Env = []string{"LISTEN_FDS=2", "LISTEN_FDNAMES=proxy:admin", "NOTIFY_SOCKET=" + notify, "WATCHDOG_USEC=200000"}
-	cmd.ExtraFiles = []*os.File{must(proxyLn.File())(t), must(adminLn.File())(t)}
+	dnsLn := must(net.Listen("tcp", "127.0.0.1:0"))(t).(*net.TCPListener)
+	dnsPC := must(net.ListenPacket("udp", dnsLn.Addr().String()))(t).(*net.UDPConn)
+	defer dnsLn.Close()
+	defer dnsPC.Close()
+	other := write(t, "b.yaml", "allow:\n  - b.test\n")
+	cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ exec egressd --allow "$1" --host app.test=127.0.0.1 --policy "team-b=$2"`, "sh", "app.test:"+port, other)
+	cmd.Env = []string{"LISTEN_FDS=4", "LISTEN_FDNAMES=proxy:admin:dns.team-b:dns.team-b", "NOTIFY_SOCKET=" + notify, "WATCHDOG_USEC=200000"}
+	cmd.ExtraFiles = []*os.File{must(proxyLn.File())(t), must(adminLn.File())(t), must(dnsLn.File())(t), must(dnsPC.File())(t)}
 	p := launch(t, cmd)
 	told := func(want string) {
 		t.Helper()
@@ -202,6 +207,11 @@ func TestSocketActivation(t *testing.T) {
 	check(t, once(proxyLn.Addr().String(), "app.test:"+port))
 	if code, _ := get(t, adminLn.Addr().String(), "/readyz"); code != http.StatusOK {
 		t.Errorf("/readyz: %d", code)
+	}
+	for _, network := range []string{"udp", "tcp"} {
+		if code, addrs := resolve(t, "", network, dnsLn.Addr().String(), "b.test"); len(addrs) != 1 {
+			t.Errorf("DNS over %s: %v", network, code)
+		}
 	}
 	p.signal(syscall.SIGHUP)
 	told("RELOADING=1")

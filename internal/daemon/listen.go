@@ -106,21 +106,22 @@ func removeStale(ctx context.Context, path string) error {
 	return os.Remove(path)
 }
 
-// listenHint says what to do about a socket that could not be opened.
-func listenHint(err error) string {
+// hint says what to do about a socket that could not be opened.
+func (s *socket) hint(err error) string {
+	forbidden := errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return ": another program listens there; name another port, or end it"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return ": this machine has no such address"
-	case errors.Is(err, netns.ErrNotSupported):
-		return ""
-	case errors.Is(err, syscall.EPERM):
-		return ": entering a network namespace needs CAP_SYS_ADMIN: run egressd as root, or open the sockets in the unit"
-	case errors.Is(err, syscall.EACCES):
-		return fmt.Sprintf(": user %d may not; a port below 1024 needs CAP_NET_BIND_SERVICE, a socket a directory that the user may write", os.Geteuid())
-	case errors.Is(err, fs.ErrNotExist):
-		return ": there is no such file or directory"
+	case forbidden && s.inside:
+		return fmt.Sprintf(": user %d may not enter that network namespace: it takes CAP_SYS_ADMIN (and CAP_SYS_PTRACE for /proc/PID/ns/net of others): run egressd as root, or let a socket unit open the door", os.Geteuid())
+	case forbidden && (s.kind == kindAdmin || s.kind == kindControl):
+		return fmt.Sprintf(": user %d may not make a socket there: name a directory that this user may write", os.Geteuid())
+	case forbidden:
+		return fmt.Sprintf(": user %d may not listen there: a port below 1024 takes CAP_NET_BIND_SERVICE; name a higher one", os.Geteuid())
+	case errors.Is(err, fs.ErrNotExist) && (s.kind == kindAdmin || s.kind == kindControl):
+		return ": make the directory first"
 	}
 	return ""
 }

@@ -155,7 +155,7 @@ func (d *Daemon) openDoor(ctx context.Context, kind, flag string, door Door) err
 func (d *Daemon) add(s socket, open func(*socket) error) error {
 	if err := open(&s); err != nil {
 		s.close()
-		return fmt.Errorf("%s: %w%s", s.what, err, listenHint(err))
+		return fmt.Errorf("%s: %w%s", s.what, err, s.hint(err))
 	}
 	d.sockets = append(d.sockets, s)
 	return nil
