@@ -104,7 +104,7 @@ func TestBypassesWork(t *testing.T) {
 
 // In the pod none of them works, and nothing that would undo the pod's rules.
 func TestPodBypass(t *testing.T) {
-	k := newPod(t, nil)
+	k := newPod(t)
 	k.run(t)
 	k.attack(t, bypasses)
 	k.attack(t, privileges)
@@ -134,7 +134,7 @@ func TestPodBypass(t *testing.T) {
 // chart does not set) egressd's memory, descriptors and files stay its own.
 func TestPodSharedProcesses(t *testing.T) {
 	r := need(t)
-	k := newPod(t, nil)
+	k := newPod(t)
 	plain := k.agent
 	k.agent = func(c *container) {
 		plain(c)

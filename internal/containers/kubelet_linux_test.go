@@ -82,11 +82,12 @@ type (
 			Name string `yaml:"name"`
 		} `yaml:"metadata"`
 		Data map[string]string `yaml:"data"`
-		Spec struct {
-			Template struct {
-				Spec yaml.Node `yaml:"spec"`
-			} `yaml:"template"`
-		} `yaml:"spec"`
+		Spec yaml.Node         `yaml:"spec"`
+	}
+	k8sDeployment struct {
+		Template struct {
+			Spec yaml.Node `yaml:"spec"`
+		} `yaml:"template"`
 	}
 )
 
@@ -100,10 +101,12 @@ type kubelet struct {
 	images  map[string]string // of the manifest -> of this run
 	volumes map[string]string // name -> directory
 	agent   func(*container)  // changes the agent's container before it starts
+	ended   string            // what the container of a pod that runs once wrote
+	code    int               // its exit code
 }
 
-// newKubelet reads a manifest.
-func newKubelet(t *testing.T, r *rig, w *world, manifest string) *kubelet {
+// newKubelet reads a manifest: its Deployment, or when want is "Pod" that.
+func newKubelet(t *testing.T, r *rig, w *world, manifest, want string) *kubelet {
 	t.Helper()
 	k := &kubelet{r: r, w: w, dir: t.TempDir(), configs: map[string]map[string]string{}, volumes: map[string]string{}}
 	if err := os.Chmod(k.dir, 0o755); err != nil {
@@ -126,22 +129,34 @@ func newKubelet(t *testing.T, r *rig, w *world, manifest string) *kubelet {
 		switch o.Kind {
 		case "ConfigMap":
 			k.configs[o.Metadata.Name] = o.Data
-		case "Deployment":
-			text, err := yaml.Marshal(&o.Spec.Template.Spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			strict := yaml.NewDecoder(bytes.NewReader(text))
-			strict.KnownFields(true)
-			if err := strict.Decode(&k.pod); err != nil {
-				t.Fatal(err)
-			}
+		case want:
+			k.read(t, &o.Spec, want)
 		}
 	}
 	if len(k.pod.Containers) == 0 {
 		t.Fatal("no pod in ", manifest)
 	}
 	return k
+}
+
+func (k *kubelet) read(t *testing.T, spec *yaml.Node, kind string) {
+	t.Helper()
+	if kind == "Deployment" {
+		var d k8sDeployment
+		if err := spec.Decode(&d); err != nil {
+			t.Fatal(err)
+		}
+		spec = &d.Template.Spec
+	}
+	text, err := yaml.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	strict := yaml.NewDecoder(bytes.NewReader(text))
+	strict.KnownFields(true)
+	if err := strict.Decode(&k.pod); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // run starts the pod as Kubernetes does: init containers one after the other,
@@ -166,6 +181,11 @@ func (k *kubelet) run(t *testing.T) {
 		x := k.container(t, c)
 		if k.agent != nil {
 			k.agent(&x)
+		}
+		if k.pod.RestartPolicy == "Never" {
+			stdout, stderr, code := k.r.run(x)
+			k.ended, k.code = stdout+stderr, code
+			return
 		}
 		k.r.start(t, x)
 	}

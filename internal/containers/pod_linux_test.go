@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"egressd/internal/e2e/job"
 )
 
 const (
@@ -20,18 +22,16 @@ const (
 )
 
 // newPod prepares the manifest as shipped, with a policy and this run's images.
-// change may alter it before it is started.
-func newPod(t *testing.T, change func(*kubelet)) *kubelet {
+func newPod(t *testing.T) *kubelet { return podOf(t, manifestFile, "Deployment") }
+
+func podOf(t *testing.T, manifest, kind string) *kubelet {
 	t.Helper()
 	r := need(t)
-	k := newKubelet(t, r, r.newWorld(t), manifestFile)
+	k := newKubelet(t, r, r.newWorld(t), manifest, kind)
 	k.images = map[string]string{"egressd:0.1.0": r.image, "docker.io/library/python:3-slim": baseImage}
 	k.configs[policyMap] = map[string]string{"policy.yaml": policyText}
 	k.agent = func(c *container) {
 		c.mounts = append(c.mounts, r.probe+":/probe:ro", k.w.caFile+":/ca.pem:ro")
-	}
-	if change != nil {
-		change(k)
 	}
 	return k
 }
@@ -56,7 +56,7 @@ func (k *kubelet) noStrays(t *testing.T) {
 // TestPod runs the shipped manifest: what is allowed works for every client,
 // what is not is refused in words, and both are recorded.
 func TestPod(t *testing.T) {
-	k := newPod(t, nil)
+	k := newPod(t)
 	k.run(t)
 	python := `import urllib.request, ssl
 c = ssl.create_default_context(cafile="/ca.pem")
@@ -121,7 +121,7 @@ func (k *kubelet) fromOutside(t *testing.T) {
 // A ConfigMap's new content is in force without a restart; what it denies ends,
 // what it allows lives on.
 func TestPodReload(t *testing.T) {
-	k := newPod(t, nil)
+	k := newPod(t)
 	k.run(t)
 	if _, stderr, code := k.curl(true, "https://"+otherHost+"/"); code == 0 {
 		t.Fatal("allowed before the change: ", stderr)
@@ -151,7 +151,7 @@ func TestPodReload(t *testing.T) {
 
 // When egressd is killed nothing leaks, and once it is back everything works.
 func TestPodKilled(t *testing.T) {
-	k := newPod(t, nil)
+	k := newPod(t)
 	k.run(t)
 	if stdout, stderr, code := k.curl(true, "https://"+allowedHost+"/"); code != 0 {
 		t.Fatal(stdout, stderr)
@@ -202,17 +202,7 @@ done >/dev/null 2>&1`
 
 // Metrics and probes at a port of the pod: for the scraper, not for the agent.
 func TestPodMetrics(t *testing.T) {
-	dir := t.TempDir()
-	out, err := need(t).helm("template", "egressd", "../helm/egressd", "--skip-tests", "--set", "metrics.enabled=true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest := write(t, filepath.Join(dir, "metrics.yaml"), out)
-	r := need(t)
-	k := newKubelet(t, r, r.newWorld(t), manifest)
-	k.images = map[string]string{"egressd:0.1.0": r.image, "docker.io/library/python:3-slim": baseImage}
-	k.configs[policyMap] = map[string]string{"policy.yaml": policyText}
-	k.agent = func(c *container) { c.mounts = append(c.mounts, k.w.caFile+":/ca.pem:ro") }
+	k := podOf(t, rendered(t, "--skip-tests", "--set", "metrics.enabled=true"), "Deployment")
 	k.run(t)
 	if _, _, code := k.curl(false, "https://"+allowedHost+"/"); code != 0 {
 		t.Error("an allowed request fails")
@@ -227,6 +217,58 @@ func TestPodMetrics(t *testing.T) {
 	text, err := k.w.get("http://" + podAddr + ":3131/metrics")
 	if err != nil || !strings.Contains(text, `door="connect",policy="default",reason="allowed",verdict="allowed"} 1`) {
 		t.Errorf("the scraper outside sees no decision: %v\n%.2000s", err, text)
+	}
+	k.noStrays(t)
+}
+
+// rendered is a file with what the chart makes of some values.
+func rendered(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := need(t).helm(append([]string{"template", "egressd", "../helm/egressd"}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write(t, filepath.Join(t.TempDir(), "rendered.yaml"), out)
+}
+
+// TestHelmTest runs the pod of `helm test`, and once more without the capture,
+// which it has to notice.
+func TestHelmTest(t *testing.T) {
+	manifest := rendered(t, "--show-only", "templates/tests/verify.yaml")
+	t.Run("captured", func(t *testing.T) {
+		k := podOf(t, manifest, "Pod")
+		k.run(t)
+		if k.code != 0 {
+			t.Errorf("exit code %d\n%s", k.code, k.ended)
+		}
+		k.noStrays(t)
+	})
+	t.Run("not captured", func(t *testing.T) {
+		k := podOf(t, manifest, "Pod")
+		k.pod.InitContainers = slices.DeleteFunc(k.pod.InitContainers, func(c k8sContainer) bool { return c.Name == "capture" })
+		k.run(t)
+		if k.code != 1 {
+			t.Errorf("exit code %d, want 1\n%s", k.code, k.ended)
+		}
+	})
+}
+
+// Whatever the pod's resolv.conf says is captured, IPv6 and Docker's embedded
+// server too; and answered, not only refused.
+func TestPodResolvers(t *testing.T) {
+	k := newPod(t)
+	k.run(t)
+	var jobs []job.Job
+	for _, server := range []string{resolver, canaryAddr, "2620:fe::fe", "127.0.0.1", "127.0.0.11", "127.0.0.53", "::1", "169.254.20.10"} {
+		for _, network := range []string{"", "tcp://"} {
+			via := network + net.JoinHostPort(server, "53")
+			jobs = append(jobs, job.Job{ID: via, Op: "door.dns", Host: allowedHost, QType: 1, Via: via})
+		}
+	}
+	for id, res := range k.r.attempt(t, "agent", jobs) {
+		if len(res.Answers) != 1 || !strings.HasPrefix(res.Answers[0], "198.18.") {
+			t.Errorf("%s: %v %s, want an address of egressd's own", id, res.Answers, res.Err)
+		}
 	}
 	k.noStrays(t)
 }

@@ -48,7 +48,7 @@ everything else. Kubernetes stops native sidecars last.
     - --listen=127.0.0.1:3128
     {{- if .Values.capture.enabled }}
     - --transparent=:3129
-    - --dns=127.0.0.1:3130
+    - --dns=:3130
     {{- end }}
     {{- include "egressd.args" . | nindent 4 }}
   {{- include "egressd.container" . | nindent 2 }}
