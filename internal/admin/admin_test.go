@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -179,6 +180,21 @@ func TestHost(t *testing.T) {
 	}
 	if code, _, _ := ask(t, tcp, "GET /healthz HTTP/1.0\r\n\r\n"); code != http.StatusMisdirectedRequest {
 		t.Errorf("no Host: %d", code)
+	}
+}
+
+// What listens for a network is asked by the names of that network.
+func TestHostOfNetwork(t *testing.T) {
+	for local, want := range map[string]int{"127.0.0.1": http.StatusMisdirectedRequest, "::1": http.StatusMisdirectedRequest, "192.0.2.1": 200, "": http.StatusMisdirectedRequest} {
+		r := httptest.NewRequest("GET", "http://gate.example.net:3131/healthz", nil)
+		if ip := net.ParseIP(local); ip != nil {
+			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: ip, Port: 3131}))
+		}
+		w := httptest.NewRecorder()
+		new(Server).Handler().ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("on %q: %d, want %d", local, w.Code, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -11,6 +12,13 @@ import (
 // 6761 and 6762, ICANN's .internal, and a cluster's own.
 func localSuffixes() []string {
 	return []string{".localhost", ".local", ".internal", ".svc", ".home.arpa", ".test"}
+}
+
+// onLoopback reports whether r came in on a loopback address; also when nobody
+// knows where it came in.
+func onLoopback(r *http.Request) bool {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return !ok || addr.IP.IsLoopback()
 }
 
 // hostAllowed reports whether a request with this Host may be answered.
