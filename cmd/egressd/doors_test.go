@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -204,6 +205,16 @@ func TestTokensReload(t *testing.T) {
 	defer kept.Close()
 	check(t, gone.ping())
 	check(t, kept.ping())
+	// Every way of writing it leaves the flows alone, while the tokens are there.
+	for name, change := range ways {
+		if name == "ConfigMap" {
+			continue
+		}
+		change(t, tokens, fmt.Sprintf("# %s\nteam-a %s\nteam-a %s\n", name, tokenA, tokenB))
+		p.signal(syscall.SIGHUP)
+		check(t, gone.ping())
+		check(t, kept.ping())
+	}
 	begin := time.Now()
 	ways["rename"](t, tokens, "team-a "+tokenB+"\n")
 	if _, closed := gone.closedWithin(patience); !closed {

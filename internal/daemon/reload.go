@@ -99,7 +99,15 @@ func (d *Daemon) readTokens() (*tokens.Set, error) {
 	if d.c.Tokens == "" {
 		return nil, nil
 	}
-	set, err := tokens.Load(d.c.Tokens)
+	// Half a file would take the other half's flows down: read it as policies are.
+	data, err := d.c.ReadFile(d.c.Tokens)
+	if err != nil {
+		return nil, fmt.Errorf("--tokens: %w%s", err, hint(err))
+	}
+	if _, err := tokens.Load(d.c.Tokens); err != nil { // for its mode
+		return nil, fmt.Errorf("--tokens: %w", err)
+	}
+	set, err := tokens.Parse(d.c.Tokens, data)
 	if err != nil {
 		return nil, fmt.Errorf("--tokens: %w", err)
 	}
