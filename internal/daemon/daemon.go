@@ -19,9 +19,9 @@ import (
 	"egressd/internal/watch"
 )
 
-// Daemon is one run of egressd. Fields are set while it starts and only read
+// daemon is one run of egressd. Fields are set while it starts and only read
 // afterwards, but for those that say otherwise.
-type Daemon struct {
+type daemon struct {
 	c       Config
 	log     *slog.Logger
 	started time.Time
@@ -58,7 +58,7 @@ const (
 // every goroutine has exited and every event has been written. Nil: it was asked
 // to end; a *ConfigError: it did not start, and what somebody must change.
 func Run(ctx context.Context, c Config) error {
-	d := &Daemon{c: c, log: c.Log, started: time.Now(), authority: new(ca.Authority)}
+	d := &daemon{c: c, log: c.Log, started: time.Now(), authority: new(ca.Authority)}
 	if err := d.defaults(); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func Run(ctx context.Context, c Config) error {
 }
 
 // defaults fills in what nil means.
-func (d *Daemon) defaults() error {
+func (d *daemon) defaults() error {
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -88,7 +88,7 @@ func (d *Daemon) defaults() error {
 }
 
 // open reads and opens everything; nothing is served before all of it is there.
-func (d *Daemon) open(ctx context.Context) (err error) {
+func (d *daemon) open(ctx context.Context) (err error) {
 	harden(d.log)
 	if d.record, err = openRecord(&d.c, d.metrics); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (d *Daemon) open(ctx context.Context) (err error) {
 
 // serve runs every part until ctx ends and the drain is over, or until one of
 // them fails.
-func (d *Daemon) serve(ctx context.Context) error {
+func (d *daemon) serve(ctx context.Context) error {
 	serve, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	d.group, d.serving = errgroup.WithContext(serve)
@@ -140,7 +140,7 @@ func (d *Daemon) serve(ctx context.Context) error {
 }
 
 // serveDoors starts every gate, and then every door. DNS doors end with names.
-func (d *Daemon) serveDoors(names context.Context) {
+func (d *daemon) serveDoors(names context.Context) {
 	for _, n := range append(slices.Clone(d.policies), d.nobody) {
 		<-d.run(d.serving, n.source.Name, n.gate)
 	}
@@ -149,7 +149,7 @@ func (d *Daemon) serveDoors(names context.Context) {
 	}
 }
 
-func (d *Daemon) serveAdmin(ctx context.Context, wg *sync.WaitGroup) {
+func (d *daemon) serveAdmin(ctx context.Context, wg *sync.WaitGroup) {
 	d.metrics.Probe(metrics.Probes{Ready: d.Ready, Sessions: d.sessions})
 	for _, s := range d.sockets {
 		if s.kind == kindAdmin {
@@ -165,7 +165,7 @@ func (d *Daemon) serveAdmin(ctx context.Context, wg *sync.WaitGroup) {
 }
 
 // Ready reports why the daemon takes no traffic, nil when it does.
-func (d *Daemon) Ready() error {
+func (d *daemon) Ready() error {
 	switch d.state.Load() {
 	case serving:
 		return nil
@@ -176,7 +176,7 @@ func (d *Daemon) Ready() error {
 }
 
 // ready says that every door is open and every policy loaded.
-func (d *Daemon) ready() {
+func (d *daemon) ready() {
 	for _, s := range d.sockets {
 		d.log.Info("listening", "door", s.kind, "addr", s.addr(), "policy", s.judge(d))
 	}
@@ -187,7 +187,7 @@ func (d *Daemon) ready() {
 }
 
 // status is one line for people who ask the service manager.
-func (d *Daemon) status() string {
+func (d *daemon) status() string {
 	if n := d.rejected.count(); n > 0 {
 		return fmt.Sprintf("serving %d policies; %d files were rejected, the ones before are in force", len(d.policies), n)
 	}
@@ -195,7 +195,7 @@ func (d *Daemon) status() string {
 }
 
 // notify logs what a service manager could not be told.
-func (d *Daemon) notify(err error) {
+func (d *daemon) notify(err error) {
 	if err != nil {
 		d.log.Warn("the service manager could not be told", "err", err)
 	}
@@ -203,7 +203,7 @@ func (d *Daemon) notify(err error) {
 
 // watchdog tells the service manager that the daemon is alive, for as long as its
 // locks and its record answer.
-func (d *Daemon) watchdog(ctx context.Context) {
+func (d *daemon) watchdog(ctx context.Context) {
 	d.c.Notifier.Watchdog(ctx, func() error {
 		d.routes.gates(nil)
 		for _, n := range d.policies {

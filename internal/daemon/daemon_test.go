@@ -99,9 +99,9 @@ func TestBadSockets(t *testing.T) {
 }
 
 // ready is a daemon with policies and routes, nothing served.
-func ready(t *testing.T, c Config) *Daemon {
+func ready(t *testing.T, c Config) *daemon {
 	t.Helper()
-	d := &Daemon{c: c}
+	d := &daemon{c: c}
 	if err := d.defaults(); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestCheckLoop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := &Daemon{ownDNS: []netip.AddrPort{netip.MustParseAddrPort(tt.own)}}
+		d := &daemon{ownDNS: []netip.AddrPort{netip.MustParseAddrPort(tt.own)}}
 		if err := d.checkLoop([]dnsfilter.Upstream{u}); (err != nil) != tt.loop {
 			t.Errorf("%s at a daemon on %s: %v", tt.upstream, tt.own, err)
 		}

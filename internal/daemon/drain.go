@@ -13,7 +13,7 @@ const afterDrain = 15 * time.Second
 
 // drain refuses new connections and waits for open flows, until the time is over
 // or somebody cannot wait.
-func (d *Daemon) drain() {
+func (d *daemon) drain() {
 	d.notify(d.c.Notifier.Stopping("draining"))
 	limit := d.c.Drain
 	d.notify(d.c.Notifier.Extend(limit + afterDrain))
@@ -43,7 +43,7 @@ func (d *Daemon) drain() {
 }
 
 // gates lists every gate of the daemon itself.
-func (d *Daemon) gates() []*gate.Gate {
+func (d *daemon) gates() []*gate.Gate {
 	all := []*gate.Gate{d.nobody.gate}
 	for _, n := range d.policies {
 		all = append(all, n.gate)
@@ -51,7 +51,7 @@ func (d *Daemon) gates() []*gate.Gate {
 	return append(all, d.routes.gates(nil)...)
 }
 
-func (d *Daemon) flows() (n int) {
+func (d *daemon) flows() (n int) {
 	for _, g := range d.allGates() {
 		n += g.Stats().Flows
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // passed takes the sockets that the service manager opened.
-func (d *Daemon) passed() {
+func (d *daemon) passed() {
 	for _, p := range d.c.Sockets {
 		kind, name, _ := strings.Cut(p.Name, ".")
 		d.sockets = append(d.sockets, socket{
@@ -37,7 +37,7 @@ func (s *socket) openInside(ctx context.Context, path, addr string) error {
 
 // openControl opens what agents must not reach: the admin address and the control
 // sockets.
-func (d *Daemon) openControl(ctx context.Context) error {
+func (d *daemon) openControl(ctx context.Context) error {
 	if d.c.Admin != "" && !d.has(kindAdmin) {
 		network, addr, err := admin.ParseAddr(d.c.Admin)
 		if err != nil {

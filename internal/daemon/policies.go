@@ -36,7 +36,7 @@ type candidate struct {
 
 // read reads and compiles a policy, with all that can be wrong about it. Nothing
 // changes.
-func (d *Daemon) read(s Source) (candidate, error) {
+func (d *daemon) read(s Source) (candidate, error) {
 	docs := []*policy.Document{{DNS: policy.DNS{Upstreams: d.c.Upstreams}}, s.Flags}
 	for _, name := range s.Files {
 		data, err := d.c.ReadFile(name)
@@ -78,7 +78,7 @@ func hint(err error) string {
 
 // systemUpstreams reads the DNS servers of this machine. Without a resolv.conf
 // there are none: names in hosts entries still work.
-func (d *Daemon) systemUpstreams() ([]dnsfilter.Upstream, error) {
+func (d *daemon) systemUpstreams() ([]dnsfilter.Upstream, error) {
 	data, err := d.c.ReadFile("/etc/resolv.conf")
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -90,7 +90,7 @@ func (d *Daemon) systemUpstreams() ([]dnsfilter.Upstream, error) {
 
 // checkLoop refuses a DNS server that is this daemon: every look-up would ask
 // itself until it gave up.
-func (d *Daemon) checkLoop(ups []dnsfilter.Upstream) error {
+func (d *daemon) checkLoop(ups []dnsfilter.Upstream) error {
 	for _, u := range ups {
 		text := u.String()
 		at, err := netip.ParseAddrPort(text[strings.LastIndexAny(text, "/@")+1:])
@@ -107,7 +107,7 @@ func (d *Daemon) checkLoop(ups []dnsfilter.Upstream) error {
 }
 
 // checkSecrets reports the secrets of p that have no value.
-func (d *Daemon) checkSecrets(p *policy.Policy) error {
+func (d *daemon) checkSecrets(p *policy.Policy) error {
 	var errs []error
 	for _, s := range p.Secrets() {
 		if d.c.Getenv(s.Env) == "" {
@@ -124,14 +124,14 @@ func (d *Daemon) checkSecrets(p *policy.Policy) error {
 // Threat: an agent that knows the placeholder of a secret uses it -> that is what
 // it is for: towards the hosts that its own policy names, in the one header. The
 // secrets of other policies stand for nothing at its gate.
-func (d *Daemon) secretValue(env string) (placeholder, value string, ok bool) {
+func (d *daemon) secretValue(env string) (placeholder, value string, ok bool) {
 	value = d.c.Getenv(env)
 	return "egressd-placeholder-" + env, value, value != ""
 }
 
 // newGate makes a gate of n's policy. session is what its events say; route is as
 // in gate.Config.
-func (d *Daemon) newGate(n *named, session string, route gateRoute) (*gate.Gate, error) {
+func (d *daemon) newGate(n *named, session string, route gateRoute) (*gate.Gate, error) {
 	return gate.New(gate.Config{
 		Policy: n.current, Resolver: n.resolver, Events: n.sink, Log: d.log.With("policy", n.source.Name),
 		Session: session, Isolation: isolation, SecretValue: d.secretValue, RootCAs: d.c.RootCAs,
@@ -141,7 +141,7 @@ func (d *Daemon) newGate(n *named, session string, route gateRoute) (*gate.Gate,
 
 // prepare makes the gates of every policy, and of nobody's: the one for doors
 // whose clients have to say who they are. No policy is in force yet.
-func (d *Daemon) prepare() (err error) {
+func (d *daemon) prepare() (err error) {
 	for _, s := range d.c.Policies {
 		n := &named{source: s, current: new(policy.Current), resolver: &dnsfilter.Resolver{Log: d.log}}
 		if n.pins, err = dnsfilter.NewPins(netip.Prefix{}); err != nil {
@@ -163,7 +163,7 @@ func (d *Daemon) prepare() (err error) {
 }
 
 // find reports the policy of this name, nil when there is none.
-func (d *Daemon) find(name string) *named {
+func (d *daemon) find(name string) *named {
 	for _, n := range d.policies {
 		if n.source.Name == name {
 			return n

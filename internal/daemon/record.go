@@ -68,7 +68,7 @@ func (r *record) close() error {
 }
 
 // close ends the record and every socket that was not served.
-func (d *Daemon) close() error {
+func (d *daemon) close() error {
 	for _, s := range d.sockets {
 		s.close()
 	}
@@ -80,7 +80,7 @@ func startedEvent(version string) event.Event {
 }
 
 // stopped records the end, and why when it was not asked for.
-func (d *Daemon) stopped(why error) {
+func (d *daemon) stopped(why error) {
 	e := event.Event{Type: event.DaemonStopped, Version: d.c.Version, DurationMS: time.Since(d.started).Milliseconds()}
 	if why != nil {
 		e.Error = why.Error()
@@ -91,7 +91,7 @@ func (d *Daemon) stopped(why error) {
 // emit records something about the daemon itself. What cannot be recorded is
 // logged: refusing to go on would not make anything safer, as no flow passes
 // either while nothing can be recorded.
-func (d *Daemon) emit(e event.Event) {
+func (d *daemon) emit(e event.Event) {
 	if err := d.record.audit.Emit(e); err != nil {
 		d.log.Error("an event was not recorded", "type", string(e.Type), "err", err)
 	}

@@ -48,7 +48,7 @@ func (r *rejections) count() int {
 }
 
 // details says in one line each what is in force, and what was rejected.
-func (d *Daemon) details() []string {
+func (d *daemon) details() []string {
 	var out []string
 	for _, n := range d.policies {
 		out = append(out, "policy "+n.source.Name+" "+n.current.Load().Digest())
@@ -69,7 +69,7 @@ func (r *rejections) lines() []string {
 
 // loadFirst loads every policy and the tokens at the start, where an error ends
 // the daemon.
-func (d *Daemon) loadFirst() error {
+func (d *daemon) loadFirst() error {
 	read := make([]candidate, len(d.policies))
 	var errs []error
 	for i, n := range d.policies {
@@ -95,7 +95,7 @@ func (d *Daemon) loadFirst() error {
 }
 
 // readTokens reads the tokens file; nil when there is none.
-func (d *Daemon) readTokens() (*tokens.Set, error) {
+func (d *daemon) readTokens() (*tokens.Set, error) {
 	if d.c.Tokens == "" {
 		return nil, nil
 	}
@@ -121,7 +121,7 @@ func (d *Daemon) readTokens() (*tokens.Set, error) {
 
 // reloads loads everything again when somebody asks or a file changes, one load
 // at a time, until ctx ends.
-func (d *Daemon) reloads(ctx context.Context) error {
+func (d *daemon) reloads(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -160,7 +160,7 @@ func (d *Daemon) reloads(ctx context.Context) error {
 }
 
 // files lists what is watched.
-func (d *Daemon) files() []string {
+func (d *daemon) files() []string {
 	var out []string
 	for _, s := range d.c.Policies {
 		out = append(out, s.Files...)
@@ -175,7 +175,7 @@ func (d *Daemon) files() []string {
 // reload loads the tokens and each policy again. What cannot be loaded stays as
 // it is, and says so. asked says that somebody asked, and did not merely touch a
 // file: what is the same as before then counts as loaded.
-func (d *Daemon) reload(asked bool) {
+func (d *daemon) reload(asked bool) {
 	tell := d.state.Load() == serving // a manager that was told of the end hears of nothing else
 	if tell {
 		d.notify(d.c.Notifier.Reloading())
@@ -195,7 +195,7 @@ func (d *Daemon) reload(asked bool) {
 	}
 }
 
-func (d *Daemon) reloadTokens() {
+func (d *daemon) reloadTokens() {
 	if d.c.Tokens == "" {
 		return
 	}
@@ -212,7 +212,7 @@ func (d *Daemon) reloadTokens() {
 }
 
 // reject says that a policy could not be loaded.
-func (d *Daemon) reject(n *named, err error) {
+func (d *daemon) reject(n *named, err error) {
 	name := n.source.Name
 	d.rejected.set("policy "+name, err)
 	d.metrics.PolicyRejected(name)
@@ -223,7 +223,7 @@ func (d *Daemon) reject(n *named, err error) {
 // enforce puts c in force as n's policy and judges again what is open. After an
 // error nothing has changed. tell says that it counts as a load even when it is
 // what was in force before.
-func (d *Daemon) enforce(n *named, c candidate, tell bool) error {
+func (d *daemon) enforce(n *named, c candidate, tell bool) error {
 	if _, err := d.authority.Extend(c.policy.Intercepted()); err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (d *Daemon) enforce(n *named, c candidate, tell bool) error {
 }
 
 // told logs and records what changed, if anything did.
-func (d *Daemon) told(name string, old, next *policy.Policy, closed int) {
+func (d *daemon) told(name string, old, next *policy.Policy, closed int) {
 	diff := policy.Diff(old, next)
 	log := d.log.With("policy", name, "digest", next.Digest())
 	if old != nil && old.Digest() == next.Digest() && len(diff.Added)+len(diff.Removed) == 0 {
@@ -272,7 +272,7 @@ func (d *Daemon) told(name string, old, next *policy.Policy, closed int) {
 }
 
 // warn tells what a policy needs that this machine or configuration lacks.
-func (d *Daemon) warn(log *slog.Logger, p *policy.Policy) {
+func (d *daemon) warn(log *slog.Logger, p *policy.Policy) {
 	connections := p.Limits().Connections
 	if connections <= 0 {
 		connections = policy.DefaultLimits().Connections

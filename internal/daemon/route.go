@@ -26,7 +26,7 @@ type gateRoute func(proxy.Client) *gate.Gate
 // kernel reports. Left over: who can send from an address of another's prefix is
 // that other; prefixes belong to networks that cannot be entered like that.
 type routes struct {
-	d       *Daemon
+	d       *daemon
 	sources []source // longest prefix first
 
 	mu     sync.Mutex

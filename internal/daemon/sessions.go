@@ -16,7 +16,7 @@ type control struct {
 }
 
 // prepareControl makes the server of every control socket.
-func (d *Daemon) prepareControl() {
+func (d *daemon) prepareControl() {
 	for i := range d.sockets {
 		s := &d.sockets[i]
 		if s.kind != kindControl {
@@ -32,7 +32,7 @@ func (d *Daemon) prepareControl() {
 }
 
 // serveControl serves the launchers that connect to s.
-func (d *Daemon) serveControl(s socket) {
+func (d *daemon) serveControl(s socket) {
 	c := d.controls[s.control-1]
 	done := d.metrics.Gate(c.of.source.Name, func() (sum metrics.Stats) {
 		// Totals would fall when a session ends; its events have them.
@@ -52,7 +52,7 @@ func (d *Daemon) serveControl(s socket) {
 }
 
 // sessions counts the sandboxes that launchers have handed over.
-func (d *Daemon) sessions() (n int) {
+func (d *daemon) sessions() (n int) {
 	for _, c := range d.controls {
 		n += len(c.Gates())
 	}
@@ -60,7 +60,7 @@ func (d *Daemon) sessions() (n int) {
 }
 
 // renarrow puts n, which has changed, in force for the sessions below it.
-func (d *Daemon) renarrow(n *named) (closed int) {
+func (d *daemon) renarrow(n *named) (closed int) {
 	for _, c := range d.controls {
 		if c.of == n {
 			closed += c.Renarrow()
@@ -72,7 +72,7 @@ func (d *Daemon) renarrow(n *named) (closed int) {
 // drainer is what can be drained: a gate, or all the sessions of a socket.
 type drainer interface{ Drain(context.Context) error }
 
-func (d *Daemon) drainers() []drainer {
+func (d *daemon) drainers() []drainer {
 	var all []drainer
 	for _, g := range d.gates() {
 		all = append(all, g)
@@ -84,7 +84,7 @@ func (d *Daemon) drainers() []drainer {
 }
 
 // allGates lists the gates of the daemon and of every session.
-func (d *Daemon) allGates() []*gate.Gate {
+func (d *daemon) allGates() []*gate.Gate {
 	all := d.gates()
 	for _, c := range d.controls {
 		all = append(all, c.Gates()...)

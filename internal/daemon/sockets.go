@@ -28,7 +28,7 @@ type socket struct {
 	ln     net.Listener
 	pc     net.PacketConn // DNS over UDP
 
-	control int // place in Daemon.controls, from 1
+	control int // place in daemon.controls, from 1
 }
 
 func (s *socket) addr() string {
@@ -50,7 +50,7 @@ func (s *socket) policyName() string {
 }
 
 // judge says for the log who judges those who come here, when nothing else does.
-func (s *socket) judge(d *Daemon) string {
+func (s *socket) judge(d *daemon) string {
 	if s.kind == kindAdmin || d.find(s.policyName()) == nil {
 		return "none"
 	}
@@ -67,7 +67,7 @@ func (s *socket) close() {
 }
 
 // gateOf reports the gate behind s.
-func (d *Daemon) gateOf(s *socket) *gate.Gate {
+func (d *daemon) gateOf(s *socket) *gate.Gate {
 	if n := d.find(s.policyName()); n != nil {
 		return n.gate
 	}
@@ -75,7 +75,7 @@ func (d *Daemon) gateOf(s *socket) *gate.Gate {
 }
 
 // serve starts a door. names is until when DNS doors answer.
-func (s socket) serve(d *Daemon, names context.Context) {
+func (s socket) serve(d *daemon, names context.Context) {
 	g := d.gateOf(&s)
 	ctx, doors := d.serving, gate.Doors{}
 	switch s.kind {
@@ -100,7 +100,7 @@ func (s socket) serve(d *Daemon, names context.Context) {
 }
 
 // listen opens every socket, and finds out which the daemon could reach itself.
-func (d *Daemon) listen(ctx context.Context) error {
+func (d *daemon) listen(ctx context.Context) error {
 	d.passed()
 	for _, k := range []struct {
 		kind, flag string
@@ -122,7 +122,7 @@ func (d *Daemon) listen(ctx context.Context) error {
 	return nil
 }
 
-func (d *Daemon) has(kind string) bool {
+func (d *daemon) has(kind string) bool {
 	for _, s := range d.sockets {
 		if s.kind == kind {
 			return true
@@ -132,7 +132,7 @@ func (d *Daemon) has(kind string) bool {
 }
 
 // openDoor opens one door, in each of the namespaces where there are any.
-func (d *Daemon) openDoor(ctx context.Context, kind, flag string, door Door) error {
+func (d *daemon) openDoor(ctx context.Context, kind, flag string, door Door) error {
 	s := socket{kind: kind, what: flag + " " + door.String(), policy: door.Policy}
 	if len(d.c.Netns) == 0 {
 		return d.add(s, func(s *socket) error { return s.open(ctx, door.Addr) })
@@ -152,7 +152,7 @@ func (d *Daemon) openDoor(ctx context.Context, kind, flag string, door Door) err
 }
 
 // add opens s and keeps it.
-func (d *Daemon) add(s socket, open func(*socket) error) error {
+func (d *daemon) add(s socket, open func(*socket) error) error {
 	if err := open(&s); err != nil {
 		s.close()
 		return fmt.Errorf("%s: %w%s", s.what, err, s.hint(err))
@@ -191,7 +191,7 @@ const portTries = 16
 // Threat: a client asks the gate for the daemon's own admin or DNS address, which
 // is out of the client's reach -> no gate dials a listener of this daemon, under
 // whatever policy. Left over: unix sockets need no rule, as no gate dials any.
-func (d *Daemon) findOwn() {
+func (d *daemon) findOwn() {
 	for _, s := range d.sockets {
 		if s.inside || s.ln == nil && s.pc == nil {
 			continue

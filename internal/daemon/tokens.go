@@ -9,7 +9,7 @@ import (
 )
 
 // openToken makes and runs the gate of one token under n's policy.
-func (d *Daemon) openToken(n *named, session string) (*tokenGate, error) {
+func (d *daemon) openToken(n *named, session string) (*tokenGate, error) {
 	g, err := d.newGate(n, session, nil)
 	if err != nil {
 		return nil, err
@@ -21,7 +21,7 @@ func (d *Daemon) openToken(n *named, session string) (*tokenGate, error) {
 
 // run keeps a gate going, and shows how it stands, until ctx ends. What it
 // returns is closed once clients may be routed there.
-func (d *Daemon) run(ctx context.Context, policyName string, g *gate.Gate) (started <-chan struct{}) {
+func (d *daemon) run(ctx context.Context, policyName string, g *gate.Gate) (started <-chan struct{}) {
 	done := d.metrics.Gate(policyName, func() metrics.Stats { return metrics.Stats(g.Stats()) })
 	c := make(chan struct{})
 	open := sync.OnceFunc(func() { close(c) })
