@@ -31,7 +31,7 @@ func (p *program) daemon(args []string) int {
 	if err != nil {
 		return p.usage(err)
 	}
-	c.Log, c.Stdout, c.Version, c.Getenv = p.logger(&o), p.stdout, explain.Version(), p.getenv
+	c.Log, c.Stdout, c.Version, c.Getenv, c.Harden = p.logger(&o), p.stdout, explain.Version(), p.getenv, true
 	if c.Sockets, err = systemd.Listeners(p.environ); err != nil {
 		return p.fail(exitNo, err)
 	}

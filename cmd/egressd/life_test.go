@@ -242,6 +242,12 @@ func TestNotDumpable(t *testing.T) {
 	if st.Uid != 0 {
 		t.Errorf("/proc/PID/mem belongs to user %d", st.Uid)
 	}
+	status := string(must(os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/status"))(t))
+	for _, want := range []string{"NoNewPrivs:\t1", "Seccomp:\t2"} {
+		if !strings.Contains(status, want) {
+			t.Errorf("not %q:\n%s", want, status)
+		}
+	}
 	if os.Getuid() != 0 {
 		if _, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/environ"); err == nil {
 			t.Error("its environment can be read")

@@ -57,6 +57,9 @@ type Config struct {
 	// ReadFile reads policies and resolv.conf; nil is watch.ReadFile.
 	ReadFile func(name string) ([]byte, error)
 	Notifier *systemd.Notifier // nil tells nobody
+	// Harden closes the whole process off from others, and takes from it what a
+	// daemon does not need: for one that is nothing else.
+	Harden bool
 
 	// Reload asks for everything to be read again. Now, when it is closed, ends a
 	// drain.

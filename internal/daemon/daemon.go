@@ -89,12 +89,17 @@ func (d *daemon) defaults() error {
 
 // open reads and opens everything; nothing is served before all of it is there.
 func (d *daemon) open(ctx context.Context) (err error) {
-	harden(d.log)
+	if d.c.Harden {
+		harden(d.log)
+	}
 	if d.record, err = openRecord(&d.c, d.metrics); err != nil {
 		return err
 	}
 	if err := d.listen(ctx); err != nil {
 		return err
+	}
+	if d.c.Harden {
+		confine(d.log)
 	}
 	if err := d.prepare(); err != nil {
 		return err

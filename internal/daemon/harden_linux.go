@@ -1,10 +1,13 @@
 package daemon
 
 import (
+	"errors"
 	"log/slog"
-	"syscall"
+	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/internal/seccomp"
 )
 
 // harden closes this process off from others of the same user.
@@ -18,9 +21,27 @@ func harden(log *slog.Logger) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		log.Warn("other processes of this user can look into egressd", "err", err)
 	}
-	// It starts no program; one that it was tricked into starting gets no rights.
-	if _, _, err := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); err != 0 && err != syscall.ENOTSUP {
-		log.Warn("no_new_privs could not be set", "err", err) // ENOTSUP: a build with cgo
+}
+
+// confine gives up, once every listener is there, what the daemon does not need
+// any more.
+//
+// Threat: whoever takes the daemon over, by a bug in what reads clients' bytes,
+// starts programs and looks into others of its user -> no program starts, and
+// what a harness may not call it may not either; it holds for every thread. Left
+// over: the daemon's own files and connections, which are what it is there for.
+func confine(log *slog.Logger) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) // the filter takes it to the other threads
+	if err == nil {
+		err = seccomp.InstallDaemon()
+	}
+	switch {
+	case errors.Is(err, seccomp.ErrNotSupported):
+		log.Info("this system has no system-call filter; egressd runs without", "err", err)
+	case err != nil:
+		log.Warn("egressd runs without a system-call filter", "err", err)
 	}
 }
 
