@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"strings"
@@ -41,7 +42,7 @@ func (d *daemon) read(s Source) (candidate, error) {
 	for _, name := range s.Files {
 		data, err := d.c.ReadFile(name)
 		if err != nil {
-			return candidate{}, fmt.Errorf("policy %s: %w%s", s.Name, err, hint(err))
+			return candidate{}, unreadable("--policy "+s.flag(name), err)
 		}
 		doc, err := policy.ParseFile(name, data)
 		if err != nil {
@@ -65,15 +66,27 @@ func (d *daemon) read(s Source) (candidate, error) {
 	return c, errors.Join(d.checkLoop(c.upstreams), d.checkSecrets(p))
 }
 
-// hint says what to do about a file that cannot be read.
-func hint(err error) string {
+// flag is what stands behind --policy for this file.
+func (s Source) flag(file string) string {
+	if s.Name == DefaultPolicy {
+		return file
+	}
+	return s.Name + "=" + file
+}
+
+// unreadable says which flag named a file that cannot be read, and what to do.
+func unreadable(flag string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err // the flag names the path
+	}
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return fmt.Sprintf(" (egressd runs as user %d: let that user read it)", os.Geteuid())
+		return fmt.Errorf("%s: %w (egressd runs as user %d: let that user read it)", flag, err, os.Geteuid())
 	case errors.Is(err, syscall.EISDIR):
-		return " (name the file in it)"
+		return fmt.Errorf("%s: %w (name the file in it)", flag, err)
 	}
-	return ""
+	return fmt.Errorf("%s: %w", flag, err)
 }
 
 // systemUpstreams reads the DNS servers of this machine. Without a resolv.conf

@@ -102,7 +102,7 @@ func (d *daemon) readTokens() (*tokens.Set, error) {
 	// Half a file would take the other half's flows down: read it as policies are.
 	data, err := d.c.ReadFile(d.c.Tokens)
 	if err != nil {
-		return nil, fmt.Errorf("--tokens: %w%s", err, hint(err))
+		return nil, unreadable("--tokens "+d.c.Tokens, err)
 	}
 	if _, err := tokens.Load(d.c.Tokens); err != nil { // for its mode
 		return nil, fmt.Errorf("--tokens: %w", err)
