@@ -226,6 +226,7 @@ func rendered(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := need(t).helm(append([]string{"template", "egressd", "../helm/egressd"}, args...)...)
 	if err != nil {
+		needModules(t, err.Error())
 		t.Fatal(err)
 	}
 	return write(t, filepath.Join(t.TempDir(), "rendered.yaml"), out)

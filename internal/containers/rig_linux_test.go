@@ -54,6 +54,9 @@ func need(t *testing.T) *rig {
 	t.Helper()
 	needRoot(t)
 	shared.once.Do(func() { shared.err = shared.build() })
+	if errors.Is(shared.err, errNoBase) && os.Getenv("CI") == "" {
+		t.Skip(shared.err)
+	}
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
@@ -101,6 +104,9 @@ func (r *rig) build() error {
 
 func (r *rig) conf() string { return filepath.Join(r.dir, "containers.conf") }
 
+// errNoBase is a machine's that no Debian mirror serves.
+var errNoBase = errors.New("the base image of the agent cannot be made")
+
 // buildBase debootstraps the base image where it is missing.
 func (r *rig) buildBase() error {
 	if r.cmd("podman", "image", "exists", baseImage).run() == nil {
@@ -112,7 +118,7 @@ func (r *rig) buildBase() error {
 		args = append(args, mirror)
 	}
 	if err := r.cmd("debootstrap", args...).run(); err != nil {
-		return err
+		return errors.Join(errNoBase, err)
 	}
 	slim := "rm -rf var/cache/apt var/lib/apt/lists usr/share/doc usr/share/man usr/share/locale && tar -c . | podman import -q - " + baseImage
 	c := r.cmd("sh", "-c", slim)

@@ -137,7 +137,8 @@ volumeMounts:
 {{- $proxy := "http://127.0.0.1:3128" }}
 {{- if eq .Values.mode "gateway" }}
 {{- /* The address by Kubernetes' own variable: agents need no DNS, and have none. */}}
-{{- $proxy = printf "http://$(%s_SERVICE_HOST):3128" (include "egressd.name" . | upper | replace "-" "_") }}
+{{- $host := .Values.gateway.host | default (printf "$(%s_SERVICE_HOST)" (include "egressd.name" . | upper | replace "-" "_")) }}
+{{- $proxy = printf "http://%s:3128" $host }}
 {{- end }}
 {{- range list "HTTP_PROXY" "HTTPS_PROXY" "ALL_PROXY" "http_proxy" "https_proxy" "all_proxy" }}
 - name: {{ . }}
