@@ -26,6 +26,7 @@ type harness struct {
 // The end is on the way of whoever waits for this run, so this thread waits for
 // it itself.
 func (in *initProcess) run() int {
+	makeThreads()
 	h, err := in.startHarness()
 	if err != nil {
 		code := lookpath.ExitCode(err)

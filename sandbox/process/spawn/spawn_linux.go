@@ -170,9 +170,9 @@ func end(pid int) {
 	}
 }
 
-// environment is the init's: nothing of the person's, and one goroutine at a
-// time, which is all that an init does: more would look for work at every start.
-func environment() []string { return []string{"GOMAXPROCS=1"} }
+// environment is the init's: nothing of the person's, and no more at a time than
+// an init does, whose runtime would make ready for every processor at each start.
+func environment() []string { return []string{"GOMAXPROCS=2"} }
 
 // namespaces is what the init gets of its own.
 const namespaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
