@@ -296,6 +296,12 @@ func TestRenarrow(t *testing.T) {
 	if c, err := l.tunnel(at("b.test", two)); err != nil || !echo(c) {
 		t.Errorf("allowed again: %v", err)
 	}
+	d.Ceiling.Store(compile(t, doc(fmt.Sprintf("GET https://a.test:%d/**", one), "=a.test=127.0.0.1")))
+	d.Renarrow()
+	if c, err := l.tunnel(at("a.test", one)); err != nil || tls.Client(c, &tls.Config{ServerName: "a.test"}).Handshake() == nil {
+		t.Errorf("it is to be opened, by an authority that does not exist: %v", err)
+	}
+	l.record.wait(t, "the denial", func(e event.Event) bool { return e.Reason == "intercept_off" && e.Decision == event.Blocked })
 	d.Ceiling.Store(nil)
 	d.Renarrow()
 	if _, err := l.tunnel(at("a.test", one)); err == nil || !strings.Contains(err.Error(), "no_policy") {
