@@ -1,12 +1,18 @@
 package proxy
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"egressd/policy"
 )
 
 // TestRatePerClient holds one client to its rate and forgets it in time.
@@ -100,5 +106,62 @@ func TestEvictedSeats(t *testing.T) {
 	}
 	if a.total != 0 || len(a.clients) != 0 {
 		t.Errorf("%d connections, %d clients are left", a.total, len(a.clients))
+	}
+}
+
+// TestEvictedByItself lets a client's own newcomer have its only place.
+func TestEvictedByItself(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	var a admission
+	b := bounds{connections: 10, perClient: 1, rate: 1e9, ratePerClient: 1e9}
+	now := time.Unix(1000, 0)
+	v := &visit{conn: theirs, client: netip.MustParseAddrPort("192.0.2.1:1")}
+	seats := make([]seat, 3)
+	for i := range 2 {
+		if over := a.enter(&seats[i], v, b, now); over != "" {
+			t.Fatal(over)
+		}
+		now = now.Add(patienceFull)
+	}
+	seats[1].busy()
+	if over := a.enter(&seats[2], v, b, now); !strings.Contains(over, "connections_per_client: 1") {
+		t.Errorf("a second connection beside one in use: %q", over)
+	}
+}
+
+// TestEvictedStaysEvicted: a connection that must make room ends, whatever its
+// own goroutine is about to do.
+func TestEvictedStaysEvicted(t *testing.T) {
+	g := newGate(t, "a.example:22")
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	v := &visit{front: g.Server, conn: theirs, judge: g.Server, cancel: func() {}}
+	c := &conn{Conn: theirs, v: v, pool: &g.heads}
+	now := time.Unix(1000, 0)
+	b := bounds{connections: 1, perClient: 1, rate: 1e9, ratePerClient: 1e9}
+	if over := g.admitted.enter(&v.seats[0], v, b, now); over != "" {
+		t.Fatal(over)
+	}
+	if n := g.admitted.evictSome(1, now.Add(patienceFull)); n != 1 {
+		t.Fatalf("%d evicted", n)
+	}
+	for _, set := range []func(time.Time) error{c.SetDeadline, c.SetReadDeadline} {
+		start := time.Now()
+		if err := set(start.Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.more(pooledBytes); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) > patience/2 {
+			t.Errorf("the deadline was put off: %v", err)
+		}
+	}
+	// What it wanted came in the same moment: it is told, and does not pass.
+	ctx := context.WithValue(context.Background(), visitKey{}, v)
+	f := g.newConnectFlow(ctx, c)
+	f.req = policy.Request{Host: hostOf(t, "a.example"), Port: 22}
+	go func() { _, _ = io.Copy(io.Discard, ours) }()
+	f.run()
+	if e := g.decision(1); e.Reason != "connection_limit_reached" || e.Error != evictedDetail || g.lookups.Load() != 0 {
+		t.Errorf("%+v, %d look-ups", e, g.lookups.Load())
 	}
 }

@@ -21,6 +21,10 @@ type pipeListener struct {
 	once  sync.Once
 }
 
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
 func (l *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
@@ -48,7 +52,7 @@ type fakeTime struct {
 func inFakeTime(t *testing.T, l policy.Limits, test func(t *testing.T, g *fakeTime)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		g := &fakeTime{newGate(t), &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}}
+		g := &fakeTime{newGate(t), newPipeListener()}
 		g.limit(l, "raw:a.example:22", "a.example", "web.example")
 		g.answer("a.example", public)
 		g.answer("web.example", public)

@@ -122,8 +122,6 @@ func (x *exchange) judgeInner() policy.Decision {
 func (x *exchange) malformed(detail string, status int) {
 	d := policy.Decision{Reason: policy.ReasonMalformed}
 	switch {
-	case status == http.StatusRequestTimeout && visitOf(x.h.ctx).isEvicted():
-		d.Reason, detail, status = policy.ReasonOverload, evictedDetail, 0
 	case status == http.StatusServiceUnavailable:
 		d.Reason = policy.ReasonOverload
 	case status == http.StatusRequestTimeout:

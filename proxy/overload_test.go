@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"context"
 	"io"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -87,6 +89,23 @@ func TestBusyIsNeverEvicted(t *testing.T) {
 			t.Error("a tunnel was closed to make room")
 		}
 	})
+	inFakeTime(t, policy.Limits{Connections: 1}, func(t *testing.T, g *fakeTime) {
+		g.pin(mustAddr("198.18.0.7"), hostOf(t, "a.example"))
+		g.capturedDst.Store(netip.MustParseAddrPort("198.18.0.7:22"))
+		captured := &fakeTime{g.testGate, newPipeListener()}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- g.ServeTransparent(ctx, captured.ln) }()
+		a := captured.client("")
+		time.Sleep(10 * time.Minute)
+		if c := g.client(connectA); !strings.HasPrefix(c.answer(), "HTTP/1.1 503 ") || a.isOver() {
+			t.Errorf("%q; a captured tunnel made room: %v", c.answer(), a.isOver())
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestDropsAreSummedUp has more clients over the limit than can be told.
@@ -156,6 +175,16 @@ func TestHeldBytes(t *testing.T) {
 			if c := g.client(head + long + "\r\n"); !strings.HasPrefix(c.answer(), "HTTP/1.1 200 ") {
 				t.Errorf("%q", c.answer())
 			}
+		}
+		// Those that break off give back what they held.
+		for _, head := range []string{"CONNECT a.example:22 HTTP/1.1\r\n", "GET http://web.example/ HTTP/1.1\r\nHost: web.example\r\n"} {
+			c := g.client(head + long)
+			if g.held.used.Load() == 0 {
+				t.Error("a long head without an end holds nothing")
+			}
+			c.Close()
+			time.Sleep(2 * lingerTimeout)
+			synctest.Wait()
 		}
 		if used := g.held.used.Load(); used != 0 {
 			t.Errorf("%d bytes are held for heads that are done", used)

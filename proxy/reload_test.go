@@ -334,6 +334,42 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 }
 
+// TestRetiredPoolKeepsNothing makes a request through the connections of a
+// policy that is no longer in force: the one it used is not kept.
+func TestRetiredPoolKeepsNothing(t *testing.T) {
+	ended := make(chan struct{})
+	origin := serveOrigin(t, func(c net.Conn) {
+		httpOK(c)
+		close(ended)
+	})
+	g := newGate(t, "web.example")
+	up := g.upstreamsFor(g.Policy.Load())
+	up.transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, origin)
+	}
+	g.setPolicy("web.example:80")
+	g.Rejudge()
+	if g.upstreamsFor(g.Policy.Load()) == up {
+		t.Error("the pool outlives its policy")
+	}
+	req, err := http.NewRequest("GET", "http://web.example/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := up.transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	resp.Body.Close()
+	up.done()
+	select {
+	case <-ended:
+	case <-time.After(patience):
+		t.Error("a connection of the old policy is kept")
+	}
+}
+
 // TestThousandReloads looks for what each reload leaves behind.
 func TestThousandReloads(t *testing.T) {
 	g := newGate(t, "web.example")

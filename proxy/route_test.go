@@ -365,15 +365,17 @@ func contentLengthOf(head string) (int64, bool) {
 // sees.
 func TestCredentialsStayHere(t *testing.T) {
 	m := newManyGates(t)
-	heads := make(chan string, 1)
+	heads := make(chan string, 2)
 	m.a.name("a.example", 80, serveOrigin(t, func(c net.Conn) {
 		head, _ := headOf(c)
 		heads <- head
 		_, _ = io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n")
 	}))
-	c := dialGate(m.front, m.front.explicitAddr)
-	fmt.Fprintf(c, "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n%s\r\n", authField(tokenA))
-	if head := <-heads; strings.Contains(head, "uthori") || strings.Contains(head, basic(tokenA, "x")) {
-		t.Errorf("the origin saw %q", head)
+	for _, more := range []string{"", "Connection: Upgrade\r\nUpgrade: websocket\r\n"} {
+		c := dialGate(m.front, m.front.explicitAddr)
+		fmt.Fprintf(c, "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n%s%s\r\n", more, authField(tokenA))
+		if head := <-heads; strings.Contains(head, "uthori") || strings.Contains(head, basic(tokenA, "x")) {
+			t.Errorf("the origin saw %q", head)
+		}
 	}
 }

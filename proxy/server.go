@@ -53,10 +53,14 @@ type Server struct {
 
 	// Route reports who judges a client: s itself or another Server that serves
 	// or runs. Nil: the client must authenticate (407, SOCKS authentication). It
-	// is asked with the address when a client connects, and again with the
-	// credentials that a request brings; all requests of one connection must lead
-	// to the same Server. Credentials never travel upstream and are in no event.
-	// The zero Route: s judges everybody, and nobody's credentials are read.
+	// is asked when the client has said what it wants, with the credentials that
+	// came with it, and for captured connections, which have none, at once; then
+	// again with every request, and all requests of one connection must lead to
+	// the same Server. Until it has answered, the limits of s are in force; after
+	// that the judge's are, and those of s on connections and rates. Credentials
+	// never travel upstream and are in no event. It must be quick and safe for
+	// concurrent use. Without a Route s judges everybody, and nobody's credentials
+	// are read.
 	Route func(Client) *Server
 
 	// CA signs the certificates of intercepted hosts. Nil: what the policy says

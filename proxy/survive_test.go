@@ -54,7 +54,8 @@ func TestPanicEndsOneConnection(t *testing.T) {
 	for _, tt := range []struct{ name, at, request string }{
 		{"the connection's own goroutine", "look-up", connect},
 		{"one of several dials", "dial", connect},
-		{"net/http's goroutine", "look-up", web},
+		{"net/http's goroutine", "sink", "GET http://denied.example/ HTTP/1.1\r\nHost: denied.example\r\n\r\n"},
+		{"the look-up of the transport", "look-up", web},
 		{"the transport's goroutine", "dial", web},
 		{"the origin's direction", "sink", "CONNECT bad.example:23 HTTP/1.1\r\n\r\n"},
 		{"the client's direction", "sink", "CONNECT bad.example:22 HTTP/1.1\r\n\r\nping\n"},
@@ -84,7 +85,7 @@ func TestPanicEndsOneConnection(t *testing.T) {
 				return dial(ctx, d, network, address)
 			}
 			g.sink.hook = func(e event.Event) {
-				if tt.at == "sink" && e.Decision == event.Allowed && e.Host == "bad.example" {
+				if tt.at == "sink" && (e.Decision == event.Allowed && e.Host == "bad.example" || e.Host == "denied.example") {
 					panic("the sink has a bug")
 				}
 			}
