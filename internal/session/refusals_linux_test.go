@@ -132,3 +132,25 @@ func TestOwnListeners(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A bug that one launcher meets costs that launcher its session.
+func TestBugIsContained(t *testing.T) {
+	port := origin(t)
+	allow := doc(at("a.test", port), "=a.test=127.0.0.1")
+	d := serve(t, allow, func(s *Server) {
+		whole := s.Events
+		s.Events = sinkFunc(func(e event.Event) error {
+			if e.Type == event.SessionOpened && e.Session == "unlucky" {
+				panic("a bug")
+			}
+			return whole.Emit(e)
+		})
+	})
+	if _, err := d.tryJoin(t, offer("unlucky", allow)); err == nil {
+		t.Error("the bug was not met")
+	}
+	d.settle(t)
+	if c, err := d.join(t, offer("one", allow)).tunnel(at("a.test", port)); err != nil || !echo(c) {
+		t.Errorf("another session: %v", err)
+	}
+}

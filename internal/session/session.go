@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -43,6 +44,7 @@ func (s *Server) serveLauncher(daemon context.Context, c *net.UnixConn, settled 
 	defer stop()
 	_ = c.SetDeadline(time.Now().Add(helloTimeout)) // a closed connection says so itself
 	one := &session{server: s, link: &link{c: c, in: c}, log: s.log(), events: newStream(AckTimeout), hello: new(hello), opened: time.Now()}
+	defer one.contain()
 	if err := one.listen(); err != nil {
 		one.refuse(err)
 		return
@@ -62,6 +64,14 @@ func (s *Server) serveLauncher(daemon context.Context, c *net.UnixConn, settled 
 		err = one.serve(daemon, doors)
 	}
 	one.ended(err)
+}
+
+// contain keeps a bug of ours, met by one launcher's words, from ending the
+// daemon and with it everybody else's way out.
+func (o *session) contain() {
+	if p := recover(); p != nil {
+		o.log.Error("a bug ended a session; please report it", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+	}
 }
 
 // listen hears who the launcher is and what it wants.
