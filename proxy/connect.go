@@ -102,7 +102,7 @@ func (s *Server) newConnectFlow(ctx context.Context, c *conn) *flow {
 		_, err := io.WriteString(c.Conn, established)
 		return err
 	}
-	f.deny = func(d policy.Decision, detail string) { denyHTTP(c.Conn, f.req, d, detail) }
+	f.deny = func(d policy.Decision, detail string) { f.s.denyHTTP(c.Conn, f.req, d, detail) }
 	return f
 }
 

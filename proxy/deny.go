@@ -30,6 +30,9 @@ type denial struct {
 	detail string
 	status int  // 0: the status of the reason
 	close  bool // the connection ends with this response
+	// policy names the daemon's policy that a rule would go into; "" where the
+	// rules come from launch's command line.
+	policy string
 }
 
 func (d denial) code() int {
@@ -84,12 +87,20 @@ func (d denial) body() string {
 		fmt.Fprintf(&b, "Rule: deny %s (%s).\n", printable(rule.Text, maxDetailBytes), printable(rule.Pos.String(), maxDetailBytes))
 	}
 	if s := policy.Suggest(d.req, d.dec); s != "" {
-		fmt.Fprintf(&b, "To allow it, whoever started this run can add: --allow %s\n", shellWord(printable(s, maxDetailBytes)))
+		b.WriteString(d.remedy(printable(s, maxDetailBytes)))
 	}
 	if hint := denialOf(d.dec.Reason).hint; hint != "" {
 		b.WriteString(hint + "\n")
 	}
 	return b.String()
+}
+
+// remedy says who can allow it by which rule.
+func (d denial) remedy(rule string) string {
+	if d.policy == "" {
+		return "To allow it, whoever started this run can add: --allow " + shellWord(rule) + "\n"
+	}
+	return fmt.Sprintf("To allow it, whoever runs egressd can add to the allow list of its policy %q:\n  - %s\n", d.policy, strconv.Quote(rule))
 }
 
 func (d denial) whither() string {
@@ -132,8 +143,8 @@ func (d denial) write(w http.ResponseWriter, r *http.Request) {
 // denyHTTP writes the response for d (403, 400, 502, 503, 504) to c and says
 // that the connection ends with it. It does not close c. detail says what was
 // wrong with a request that could not be read; r.Host is zero then.
-func denyHTTP(c net.Conn, r policy.Request, d policy.Decision, detail string) {
-	denial{req: r, dec: d, detail: detail, close: true}.send(c)
+func (s *Server) denyHTTP(c net.Conn, r policy.Request, d policy.Decision, detail string) {
+	denial{req: r, dec: d, detail: detail, policy: s.PolicyName, close: true}.send(c)
 }
 
 // send writes the response to c.

@@ -99,6 +99,18 @@ func TestDenialNamesTheFlag(t *testing.T) {
 	}
 }
 
+func TestDenialNamesTheDaemonsPolicy(t *testing.T) {
+	host, _ := policy.ParseHost("api.example.com")
+	body := denial{
+		req: policy.Request{Host: host, Port: 443, Method: "GET", Path: "/v2"}, dec: policy.Decision{Reason: policy.ReasonPathNotListed}, policy: "ci",
+	}.body()
+	_, list, _ := strings.Cut(body, `policy "ci":`)
+	doc, err := policy.ParseFile("policy.yaml", []byte("allow:"+list))
+	if err != nil || len(doc.Allow) != 1 || doc.Allow[0].Text != "GET https://api.example.com/v2" || strings.Contains(body, "--allow") {
+		t.Errorf("body %q gives no line that can be put into a policy file: %v", body, err)
+	}
+}
+
 func TestSFString(t *testing.T) {
 	equal(t, "escapes", sfString(`a"b\c`), `"a\"b\\c"`)
 }

@@ -156,7 +156,7 @@ func (x *exchange) deny(d policy.Decision, detail string) {
 		detail = v.over()
 	}
 	x.recordDenial(d, detail)
-	denial{req: x.req, dec: d, detail: detail, close: x.last || v.over() != ""}.write(x.w, x.r)
+	denial{req: x.req, dec: d, detail: detail, policy: x.h.s.PolicyName, close: x.last || v.over() != ""}.write(x.w, x.r)
 }
 
 // refuse answers a request that is not judged at all.

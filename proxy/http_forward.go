@@ -299,7 +299,7 @@ func (x *exchange) answerFailure(err error) {
 		if !x.recorded {
 			x.recordDenial(ended.d, ended.why)
 		}
-		denial{req: x.req, dec: ended.d, detail: ended.why, close: true}.write(x.w, x.r)
+		denial{req: x.req, dec: ended.d, detail: ended.why, policy: x.h.s.PolicyName, close: true}.write(x.w, x.r)
 	case x.refused != nil:
 		x.deny(*x.refused, "")
 	case errors.As(err, &dd):

@@ -41,8 +41,11 @@ type Server struct {
 	Events   event.Sink // nil denies: a flow that cannot be recorded does not pass
 	Log      *slog.Logger
 
-	Session   string // copied into every event
-	Isolation string
+	Session string // copied into every event
+	// PolicyName is what the person who can change the policy calls it: denials
+	// name it. "": the policy is what launch was given on its command line.
+	PolicyName string
+	Isolation  string
 
 	// Ask is consulted when no rule covers a flow (ReasonHostNotListed,
 	// ReasonPortNotListed): true lets this flow pass. Nil: the denial stands.

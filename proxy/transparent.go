@@ -175,7 +175,7 @@ func (f *flow) refuseCaptured(d policy.Decision, detail string) {
 // denyCaptured answers a client that does not know that there is a proxy: it
 // cannot be asked for credentials.
 func (f *flow) denyCaptured(d policy.Decision, detail string) {
-	den := denial{req: f.req, dec: d, detail: detail, close: true}
+	den := denial{req: f.req, dec: d, detail: detail, policy: f.s.PolicyName, close: true}
 	if d.Reason == policy.ReasonNotAuthenticated {
 		den.status = http.StatusForbidden
 	}

@@ -147,7 +147,7 @@ func (d *daemon) secretValue(env string) (placeholder, value string, ok bool) {
 func (d *daemon) newGate(n *named, session string, route gateRoute) (*gate.Gate, error) {
 	return gate.New(gate.Config{
 		Policy: n.current, Resolver: n.resolver, Events: n.sink, Log: d.log.With("policy", n.source.Name),
-		Session: session, Isolation: isolation, SecretValue: d.secretValue, RootCAs: d.c.RootCAs,
+		Session: session, Isolation: isolation, PolicyName: n.source.Name, SecretValue: d.secretValue, RootCAs: d.c.RootCAs,
 		CA: d.authority, Pins: n.pins, Own: d.own, Route: route,
 	})
 }

@@ -25,6 +25,8 @@ type Config struct {
 	Log      *slog.Logger        // nil discards
 
 	Session   string // copied into every event
+	// PolicyName is what denials call the policy; see proxy.Server.
+	PolicyName string
 	Isolation string
 
 	// Ask is consulted when no rule covers a flow; nil: the denial stands.
@@ -83,7 +85,7 @@ func New(c Config) (_ *Gate, err error) {
 	}
 	g.proxy = &proxy.Server{
 		Policy: c.Policy, Resolver: c.Resolver, Names: c.Pins, Events: c.Events, Log: c.Log,
-		Session: c.Session, Isolation: c.Isolation, Ask: c.Ask, Own: c.Own,
+		Session: c.Session, Isolation: c.Isolation, PolicyName: c.PolicyName, Ask: c.Ask, Own: c.Own,
 		CA: c.CA, RootCAs: c.RootCAs, SecretValue: c.SecretValue,
 	}
 	g.dns = &dnsfilter.Server{
