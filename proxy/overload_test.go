@@ -228,6 +228,23 @@ func TestTimesAndSizesOfPolicy(t *testing.T) {
 	})
 }
 
+// TestNoRequest ends connections to an allowed port 80 without a request.
+func TestNoRequest(t *testing.T) {
+	inFakeTime(t, policy.Limits{}, func(t *testing.T, g *fakeTime) {
+		for i, sent := range []string{"CONNECT web.example:80 HTTP/1.1\r\n\r\n", "\x04\x01\x00\x50\x00\x00\x00\x01\x00web.example\x00"} {
+			c := g.client(sent)
+			c.Close()
+			synctest.Wait()
+			if e := g.decision(i + 1); e.Reason != "not_http" || e.Host != "web.example" || e.Port != 80 || !strings.Contains(e.Error, "without a request") {
+				t.Errorf("%q: %+v", sent, e)
+			}
+		}
+		if n := len(g.sink.all(event.NetworkConnected)); n != 2 {
+			t.Errorf("%d events", n)
+		}
+	})
+}
+
 // TestEndsSayWhy ends flows by each limit and reads their last event.
 func TestEndsSayWhy(t *testing.T) {
 	limits := policy.Limits{IdleTimeoutSeconds: 60, MaxDurationSeconds: 100, BytesPerFlow: 100}
