@@ -89,7 +89,7 @@ func TestBypassesWork(t *testing.T) {
 	r := need(t)
 	w := r.newWorld(t)
 	r.start(t, container{
-		name: "open", image: baseImage, network: "ns:" + w.inside, user: "10001:10001", capDrop: []string{"ALL"}, noNewPrivs: true,
+		name: "open", image: r.base, network: "ns:" + w.inside, user: "10001:10001", capDrop: []string{"ALL"}, noNewPrivs: true,
 		entrypoint: "sleep", args: []string{"600"}, mounts: []string{r.probe + ":/probe:ro", w.resolv + ":/etc/resolv.conf:ro"},
 	})
 	for id, res := range r.attempt(t, "open", bypasses) {

@@ -113,7 +113,7 @@ func newComposition(t *testing.T) *composition {
 	r := need(t)
 	c := &composition{
 		r: r, w: r.newWorld(t), started: map[string]bool{}, policy: t.TempDir(),
-		project: readCompose(t, map[string]string{"EGRESSD_IMAGE": r.image, "AGENT_IMAGE": baseImage}),
+		project: readCompose(t, map[string]string{"EGRESSD_IMAGE": r.image, "AGENT_IMAGE": r.base}),
 	}
 	if err := os.Chmod(c.policy, 0o755); err != nil {
 		t.Fatal(err)

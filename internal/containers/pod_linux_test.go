@@ -28,7 +28,7 @@ func podOf(t *testing.T, manifest, kind string) *kubelet {
 	t.Helper()
 	r := need(t)
 	k := newKubelet(t, r, r.newWorld(t), manifest, kind)
-	k.images = map[string]string{"egressd:0.1.0": r.image, "docker.io/library/python:3-slim": baseImage}
+	k.images = map[string]string{"egressd:0.1.0": r.image, "docker.io/library/python:3-slim": r.base}
 	k.configs[policyMap] = map[string]string{"policy.yaml": policyText}
 	k.agent = func(c *container) {
 		c.mounts = append(c.mounts, r.probe+":/probe:ro", k.w.caFile+":/ca.pem:ro")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,9 +16,9 @@ import (
 )
 
 const (
-	// baseImage has a shell, curl, Python, nft and ip: the agent's, and with the
-	// host's Go the builder's. It is made by debootstrap where it is missing.
-	baseImage  = "localhost/egressd-test-base:1"
+	// keptBase is a base image that an earlier run has kept: with
+	// KEEP_TEST_IMAGES in its environment a run leaves it.
+	keptBase   = "localhost/egressd-test-base:1"
 	basePkgs   = "curl,python3,ca-certificates,nftables,iproute2"
 	stepTime   = 2 * time.Minute // one command
 	readyTime  = 20 * time.Second
@@ -30,6 +31,9 @@ type rig struct {
 	id    string // of this run, part of every name
 	image string // egressd's
 	goImg string
+	// base has a shell, curl, Python, nft and ip: the agent's image, and with the
+	// host's Go the builder's.
+	base  string
 	made  []string // images to remove
 	probe string   // the attacker, a static binary
 	// seccomp is the profile in the place of Docker's and containerd's own:
@@ -107,11 +111,14 @@ func (r *rig) conf() string { return filepath.Join(r.dir, "containers.conf") }
 // errNoBase is a machine's that no Debian mirror serves.
 var errNoBase = errors.New("the base image of the agent cannot be made")
 
-// buildBase debootstraps the base image where it is missing.
+// buildBase debootstraps the base image where none is kept.
 func (r *rig) buildBase() error {
-	if r.cmd("podman", "image", "exists", baseImage).run() == nil {
+	if r.podman("image", "exists", keptBase).run() == nil {
+		r.base = keptBase
 		return nil
 	}
+	r.base = "localhost/" + r.id + "-base:latest" // of this run, as others may run beside it
+	r.made = append(r.made, r.base)
 	root := filepath.Join(r.dir, "root")
 	args := []string{"--variant=minbase", "--include=" + basePkgs, "bookworm", root}
 	if mirror := debianMirror(); mirror != "" {
@@ -120,14 +127,16 @@ func (r *rig) buildBase() error {
 	if err := r.cmd("debootstrap", args...).run(); err != nil {
 		return errors.Join(errNoBase, err)
 	}
-	slim := "rm -rf var/cache/apt var/lib/apt/lists usr/share/doc usr/share/man usr/share/locale && tar -c . | podman import -q - " + baseImage
+	slim := "rm -rf var/cache/apt var/lib/apt/lists usr/share/doc usr/share/man usr/share/locale && tar -c . | podman import -q - " + r.base
 	c := r.cmd("sh", "-c", slim)
 	c.dir = root
 	if err := c.run(); err != nil {
 		return err
 	}
-	if os.Getenv("EGRESSD_KEEP_TEST_IMAGES") == "" {
-		r.made = append(r.made, baseImage)
+	if os.Getenv("KEEP_TEST_IMAGES") != "" {
+		if err := r.podman("tag", r.base, keptBase).run(); err != nil {
+			return err
+		}
 	}
 	return os.RemoveAll(root)
 }
@@ -166,7 +175,7 @@ func (r *rig) buildImage() error {
 		}
 		env[name] = strings.TrimSpace(out)
 	}
-	from, err := r.cmd("buildah", "from", "--pull-never", baseImage).output()
+	from, err := r.cmd("buildah", "from", "--pull-never", r.base).output()
 	if err != nil {
 		return err
 	}
@@ -221,7 +230,9 @@ type command struct {
 }
 
 func (r *rig) cmd(name string, args ...string) *command {
-	return &command{name: name, args: args, env: append(os.Environ(), "CGO_ENABLED=0", "CONTAINERS_CONF="+r.conf()), limit: stepTime * 2}
+	// EGRESSD_ variables configure egressd: those of the tests are no business of its.
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "EGRESSD_") })
+	return &command{name: name, args: args, env: append(env, "CGO_ENABLED=0", "CONTAINERS_CONF="+r.conf()), limit: stepTime * 2}
 }
 
 func (r *rig) podman(args ...string) *command { return r.cmd("podman", args...) }

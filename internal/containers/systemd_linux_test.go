@@ -116,6 +116,7 @@ func TestSystemdSockets(t *testing.T) {
 	defer stop()
 	cmd := exec.CommandContext(ctx, activate, "--listen="+addr, "--listen="+admin, "--listen="+control, "--fdname="+strings.Join(fds, ":"),
 		egressd, "--policy", "../../deploy/image/policy.yaml", "--log-format", "json")
+	cmd.Env = r.cmd("").env
 	var logs strings.Builder
 	cmd.Stdout, cmd.Stderr = io.Discard, &logs
 	if err := cmd.Start(); err != nil {
