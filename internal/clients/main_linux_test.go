@@ -145,7 +145,7 @@ func buildLaunch(ctx context.Context, base string) (string, error) {
 // for it, and reports the directory of their commands, "" when there is none:
 // their tests then look along PATH, and skip.
 func installAgents(ctx context.Context, base string) string {
-	if os.Getenv("EGRESSD_INSTALL_AGENTS") == "" {
+	if os.Getenv("INSTALL_AGENTS") == "" {
 		return ""
 	}
 	dir := filepath.Join(base, "agents")
