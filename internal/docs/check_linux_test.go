@@ -173,19 +173,48 @@ func checkPolicy(b block, _ []map[string]any, s *shell) error {
 	return s.check("egressd check " + file)
 }
 
-func checkManifests(block, []map[string]any, *shell) error {
-	return errors.New("manifests: no validator yet")
+// checkCompose has Docker Compose read a file on top of the shipped one.
+func checkCompose(b block, _ []map[string]any, s *shell) error {
+	name := b.fileName()
+	if name == "" {
+		return errors.New("a Compose file needs a name in its first line")
+	}
+	return s.check("docker compose -f compose.yaml -f " + name + " config -q")
 }
-func checkCompose(block, []map[string]any, *shell) error {
-	return errors.New("compose: no validator yet")
+
+// checkManifests holds manifests against the schemas of Kubernetes' own API.
+func checkManifests(b block, _ []map[string]any, s *shell) error {
+	return s.checkWith(b.text, "manifest.yaml", "kubeconform -strict -schema-location deploy/validate/schemas/{{.ResourceKind}}{{.KindSuffix}}.json")
 }
-func checkWorkflow(block, []map[string]any, *shell) error {
-	return errors.New("workflow: no validator yet")
+
+// checkValues renders the chart with the values of a block.
+func checkValues(b block, _ []map[string]any, s *shell) error {
+	return s.checkWith(b.text, "values.yaml", "helm template egressd deploy/helm/egressd -f")
 }
-func checkAlerts(block, []map[string]any, *shell) error {
-	return errors.New("alerts: no validator yet")
+
+// checkAlerts holds the metrics that rules name against those that there are.
+func checkAlerts(b block, _ []map[string]any, _ *shell) error {
+	known, err := metricNames()
+	if err != nil {
+		return err
+	}
+	names := metricName.FindAllString(b.text, -1)
+	if len(names) == 0 {
+		return errors.New("rules without a metric of ours")
+	}
+	for _, name := range names {
+		if !known[baseMetric(name)] {
+			return fmt.Errorf("there is no metric %s", name)
+		}
+	}
+	return nil
 }
-func checkValues(block, []map[string]any, *shell) error {
-	return errors.New("values: no validator yet")
+
+// checkWith writes text to a file and runs a command on it in the world.
+func (s *shell) checkWith(text, name, argv string) error {
+	file := filepath.Join(s.dir, "log", fmt.Sprintf("check-%d-%s", s.n, name))
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return err
+	}
+	return s.check(argv + " " + file)
 }
-func checkSteps(block, *shell) error { return errors.New("steps: no validator yet") }

@@ -28,6 +28,7 @@ network_config_dir="STORE/networks"
 [containers]
 log_driver="k8s-file"
 default_ulimits=["nofile=4096:4096","nproc=4096:4096"]
+seccomp_profile="CHECKOUT/deploy/seccomp/agent.json"
 volumes=["/etc/ssl/certs/ca-certificates.crt:/etc/ssl/certs/ca-certificates.crt:ro"]
 `,
 		"storage.conf": `[storage]
@@ -40,7 +41,7 @@ additionalimagestores=["IMAGES"]
 		"policy.json":     `{"default":[{"type":"insecureAcceptAnything"}]}`,
 		"registries.conf": `unqualified-search-registries=["docker.io"]` + "\n",
 	} {
-		text = strings.NewReplacer("STORE", store, "IMAGES", sharedImages.dir()).Replace(text)
+		text = strings.NewReplacer("STORE", store, "IMAGES", sharedImages.dir(), "CHECKOUT", filepath.Join(s.dir, "work")).Replace(text)
 		if err := os.WriteFile(filepath.Join(store, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ var inStandIn = []string{
 }
 
 // compose is the real Docker Compose, built beside the images.
-func (*imageStore) compose() string { return filepath.Join(env.base, "docker-compose") }
+func (*imageStore) compose() string { return filepath.Join(env.base, "tools", "docker-compose") }
 
 // need builds the images, once.
 func (s *imageStore) need(t *testing.T) {
@@ -59,11 +59,8 @@ func (s *imageStore) build() error {
 	if err := env.build(); err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "build", "-o", s.compose(), "github.com/docker/compose/v2/cmd")
-	cmd.Dir = "compose"
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build docker compose: %w\n%s", err, out)
+	if err := buildTools(); err != nil {
+		return err
 	}
 	if *env.images != "" {
 		return nil
@@ -76,7 +73,6 @@ func (s *imageStore) build() error {
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		return err
 	}
-	s1 := standInRoot()
 	run := func(stdin []byte, argv ...string) error {
 		cmd := exec.Command(argv[0], argv[1:]...)
 		cmd.Env = append(os.Environ(), "CONTAINERS_STORAGE_CONF="+conf, "BUILDAH_ISOLATION=chroot")
@@ -86,12 +82,17 @@ func (s *imageStore) build() error {
 		}
 		return nil
 	}
-	archive, err := s1.archive()
+	archive, err := standInRoot().archive()
 	if err != nil {
 		return err
 	}
-	args := []string{"podman", "import", "-q", "-c", "ENV PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin", "-", standIns[0]}
-	if err := run(archive, args...); err != nil {
+	args := []string{"podman", "import", "-q"}
+	for _, v := range []string{
+		"PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin", "GOMODCACHE=/modules", "GOCACHE=/cache", "GOPROXY=off", "GOTOOLCHAIN=local",
+	} {
+		args = append(args, "-c", "ENV "+v)
+	}
+	if err := run(archive, append(args, "-", standIns[0])...); err != nil {
 		return err
 	}
 	for _, name := range standIns[1:] {
@@ -109,12 +110,32 @@ func (s *imageStore) build() error {
 	return run(nil, "podman", "tag", "localhost/egressd:local", "docker.io/library/egressd:local", "docker.io/library/egressd:"+chartVersion(), "docker.io/library/egressd:latest")
 }
 
+// buildTools builds the real Docker Compose, Helm and kubeconform.
+func buildTools() error {
+	tools := filepath.Join(env.base, "tools")
+	if err := os.MkdirAll(tools, 0o755); err != nil {
+		return err
+	}
+	for _, tool := range []struct{ name, module, pkg string }{
+		{"docker-compose", "compose", "github.com/docker/compose/v2/cmd"},
+		{"helm", filepath.Join(root, "deploy/validate"), "helm.sh/helm/v4/cmd/helm"},
+		{"kubeconform", filepath.Join(root, "deploy/validate"), "github.com/yannh/kubeconform/cmd/kubeconform"},
+	} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(tools, tool.name), tool.pkg)
+		cmd.Dir = tool.module
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", tool.name, err, tail(string(out)))
+		}
+	}
+	return nil
+}
+
 // buildArgs is "docker build" without a network: this machine's Go and what it
 // has downloaded take the place of those of golang:1.26.
 func buildArgs() []string {
 	volumes := []string{goEnv("GOROOT") + ":/usr/local/go:ro", goEnv("GOMODCACHE") + ":/modules:ro", goEnv("GOCACHE") + ":/cache"}
 	args := []string{"buildah", "bud", "--isolation", "chroot", "--format", "docker", "--pull-never", "--layers=false",
-		"--env", "GOMODCACHE=/modules", "--env", "GOCACHE=/cache", "--env", "GOPROXY=off", "--env", "GOTOOLCHAIN=local"}
+		"--build-arg", "TARGETOS=", "--build-arg", "TARGETARCH="}
 	for _, v := range volumes {
 		args = append(args, "--volume", v)
 	}

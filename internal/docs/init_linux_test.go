@@ -61,7 +61,7 @@ func shellEnviron(dir string) []string {
 	return []string{
 		"HOME=" + filepath.Join(dir, "home"), "USER=" + who, "LOGNAME=" + who, "SHELL=/bin/bash", "LANG=C.UTF-8", "TERM=dumb",
 		"TMPDIR=" + filepath.Join(dir, "tmp"), "PATH=" + strings.Join([]string{
-			filepath.Join(dir, "bin"), filepath.Join(filepath.Dir(dir), "bin"), filepath.Join(runtime.GOROOT(), "bin"),
+			filepath.Join(dir, "bin"), filepath.Join(filepath.Dir(dir), "bin"), filepath.Join(filepath.Dir(dir), "tools"), filepath.Join(runtime.GOROOT(), "bin"),
 			"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin",
 		}, ":"),
 		"GOCACHE=" + os.Getenv("GOCACHE"), "GOMODCACHE=" + os.Getenv("GOMODCACHE"), "GOFLAGS=-mod=mod -buildvcs=false", "GOPROXY=off",

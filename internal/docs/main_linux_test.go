@@ -50,6 +50,8 @@ func roles() map[string]func(args []string) int {
 		bareRole:  runBare,
 		awaitRole: runAwait,
 		buildRole: runBuild,
+		"kubectl": runKubectl,
+		"helm":    runHelm,
 	}
 }
 

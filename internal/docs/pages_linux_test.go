@@ -6,8 +6,6 @@ import (
 	"testing"
 )
 
-const root = "../.."
-
 // pages lists README.md and docs/*.md.
 func pages(t *testing.T) []page {
 	t.Helper()

@@ -117,7 +117,7 @@ func bringUp() error {
 const systemBundle = "/etc/ssl/certs/ca-certificates.crt"
 
 // overlaid are directories that pages write to: writes stay in the world.
-var overlaid = []string{"/etc", "/usr/local", "/var/log", "/var/lib/logrotate"}
+var overlaid = []string{"/etc", "/usr/local", "/var/log", "/var/cache", "/var/lib/logrotate"}
 
 // emptied are directories that the world has for itself.
 var emptied = map[string]string{"/run": "mode=755", "/tmp": "mode=1777", "/var/tmp": "mode=1777"}
