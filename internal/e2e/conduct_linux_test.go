@@ -116,8 +116,13 @@ func TestLauncherDies(t *testing.T) {
 // sequence if anything wrote it down as it came.
 func TestLogInjection(t *testing.T) {
 	needWorld(t)
+	checkLogInjection(t, launchGate{})
+}
+
+func checkLogInjection(t *testing.T, at gate) {
+	t.Helper()
 	forged := `{"type":"network.connected","decision":"allowed","host":"forged.example.org"}`
-	asEach(t, func(t *testing.T, who person) {
+	asEachOf(t, at.people(), func(t *testing.T, who person) {
 		evil := []string{"evil\n" + forged + "\n.example.org", "evil\r\n" + forged, "evil\",\"decision\":\"allowed", "\x1b]0;owned\x07.example.org", "\x1b[2J", "\u202eevil", "\xff\xfe\xfd", "evil\u2028" + forged, "\x00" + forged}
 		s := session{who: who, flags: []string{"--allow", exact}}
 		for i, text := range evil {
@@ -131,7 +136,7 @@ func TestLogInjection(t *testing.T) {
 				job.Job{ID: id("n"), Op: "door.connect", Host: exact, Port: 443, Payload: helloFor(text)},
 			)
 		}
-		e := s.run(t)
+		e := at.run(t, s)
 		for _, ev := range e.events {
 			if ev["host"] == "forged.example.org" {
 				t.Errorf("a forged event: %v", ev)
@@ -147,7 +152,7 @@ func TestLogInjection(t *testing.T) {
 			}
 		}
 		if strings.ContainsAny(e.stderr, "\x1b\x07\x00") {
-			t.Errorf("the launcher's messages hold terminal sequences: %q", e.stderr)
+			t.Errorf("the gate's messages hold terminal sequences: %q", e.stderr)
 		}
 		if n := e.blocked(nil); n < len(evil)*4 {
 			t.Errorf("%d attempts, %d blocked events", len(s.jobs), n)
@@ -159,15 +164,20 @@ func TestLogInjection(t *testing.T) {
 // loopback later never gets a connection to the second.
 func TestRebinding(t *testing.T) {
 	needWorld(t)
-	asEach(t, func(t *testing.T, who person) {
+	checkRebinding(t, launchGate{})
+}
+
+func checkRebinding(t *testing.T, at gate) {
+	t.Helper()
+	asEachOf(t, at.people(), func(t *testing.T, who person) {
 		name := "flip." + token("r", who.uid) + ".example.com"
 		s := session{who: who, flags: []string{"--allow", name + ":*"}}
 		for i := range 12 {
 			op := []string{"door.connect", "door.socks5", "door.direct"}[i%3]
 			s.jobs = append(s.jobs, job.Job{ID: fmt.Sprint(i), Op: op, Host: name, Port: 8080, Payload: raw("PING\n")})
 		}
-		before := env.world.watch()
-		s.run(t)
+		before := at.watch()
+		at.run(t, s)
 		for _, v := range before.end(t).visits {
 			if v.Addr.Addr().IsLoopback() {
 				t.Errorf("a rebound name was dialled: %+v", v)

@@ -73,15 +73,20 @@ func dnsRaw(question string) []byte {
 // the machine, whatever the answer.
 func TestDNS(t *testing.T) {
 	needWorld(t)
-	asEach(t, func(t *testing.T, who person) {
+	checkDNS(t, launchGate{})
+}
+
+func checkDNS(t *testing.T, at gate) {
+	t.Helper()
+	asEachOf(t, at.people(), func(t *testing.T, who person) {
 		s := session{who: who, flags: names}
 		for i, r := range dnsRows {
 			for _, via := range []string{"9.9.9.9:53", "tcp://9.9.9.9:53"} {
 				s.jobs = append(s.jobs, job.Job{ID: fmt.Sprint(i, via), Op: "door.dns", Host: r.host, QType: r.qtype, QClass: r.qclass, Raw: r.raw, Via: via})
 			}
 		}
-		before := env.world.watch()
-		e := s.run(t)
+		before := at.watch()
+		e := at.run(t, s)
 		seen := before.end(t)
 		for i, r := range dnsRows {
 			for _, via := range []string{"9.9.9.9:53", "tcp://9.9.9.9:53"} {

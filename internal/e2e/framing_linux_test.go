@@ -113,7 +113,12 @@ func framings() []framing {
 // connection, never the smuggled one, never another host.
 func TestFraming(t *testing.T) {
 	needWorld(t)
-	asEach(t, func(t *testing.T, who person) {
+	checkFraming(t, launchGate{})
+}
+
+func checkFraming(t *testing.T, at gate) {
+	t.Helper()
+	asEachOf(t, at.people(), func(t *testing.T, who person) {
 		list := framings()
 		s := session{who: who, flags: names}
 		for i, f := range list {
@@ -125,8 +130,8 @@ func TestFraming(t *testing.T) {
 			}
 			s.jobs = append(s.jobs, j)
 		}
-		before := env.world.watch()
-		e := s.run(t)
+		before := at.watch()
+		e := at.run(t, s)
 		seen := before.end(t)
 		t.Logf("%d requests", len(list))
 		for _, v := range seen.visits {
@@ -146,7 +151,7 @@ func TestFraming(t *testing.T) {
 			}
 		}
 		if e.code != 0 {
-			t.Errorf("launch exited with %d: %.500s", e.code, e.stderr)
+			t.Errorf("the gate exited with %d: %.500s", e.code, e.stderr)
 		}
 	})
 }

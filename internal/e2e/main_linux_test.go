@@ -18,6 +18,7 @@ import (
 // Flags of the test binary. Empty paths: build from this tree.
 type options struct {
 	launch, probe string
+	egressd       string
 	inWorld       bool
 	through       bool
 }
@@ -27,6 +28,7 @@ var env struct {
 	world  *world
 	launch string
 	probe  string
+	daemon string // egressd
 	base   string // directory of this run, outside /tmp and /run, open to the throw-away uid
 	skip   string // why there is no world
 
@@ -37,6 +39,7 @@ func TestMain(m *testing.M) {
 	var o options
 	flag.StringVar(&o.launch, "launch", "", "launch binary to test (default: build it)")
 	flag.StringVar(&o.probe, "probe", "", "probe binary (default: build it)")
+	flag.StringVar(&o.egressd, "egressd", "", "egressd binary (default: build it)")
 	flag.BoolVar(&o.inWorld, "in-world", false, "internal: this process is in the tests' own network namespace")
 	flag.BoolVar(&o.through, "through", false, "internal: launch is internal/e2e/through")
 	flag.Parse()
@@ -60,13 +63,13 @@ func enterWorld(o options) int {
 	for _, b := range []struct {
 		path *string
 		pkg  string
-	}{{&o.launch, "egressd/cmd/launch"}, {&o.probe, "egressd/internal/e2e/probe"}} {
+	}{{&o.launch, "egressd/cmd/launch"}, {&o.probe, "egressd/internal/e2e/probe"}, {&o.egressd, "egressd/cmd/egressd"}} {
 		if *b.path, err = placed(ctx, base, *b.path, b.pkg); err != nil {
 			fmt.Fprintln(os.Stderr, "e2e:", err)
 			return 1
 		}
 	}
-	args := append(os.Args[1:len(os.Args):len(os.Args)], "-in-world", "-launch="+o.launch, "-probe="+o.probe) // the last of a flag counts
+	args := append(os.Args[1:len(os.Args):len(os.Args)], "-in-world", "-launch="+o.launch, "-probe="+o.probe, "-egressd="+o.egressd) // the last of a flag counts
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -106,7 +109,7 @@ func worldAttr() *syscall.SysProcAttr {
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNET,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}},
-		AmbientCaps: []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_NET_BIND_SERVICE},
+		AmbientCaps: []uintptr{unix.CAP_NET_ADMIN, unix.CAP_SYS_ADMIN, unix.CAP_NET_RAW, unix.CAP_NET_BIND_SERVICE},
 		Pdeathsig:   syscall.SIGKILL,
 	}
 }
@@ -154,7 +157,7 @@ func placed(ctx context.Context, base, given, pkg string) (string, error) {
 // runInWorld builds the world around this process and runs the tests in it.
 func runInWorld(m *testing.M, o options) int {
 	env.through = o.through
-	env.launch, env.probe, env.base = o.launch, o.probe, os.Getenv("EGRESSD_E2E_BASE")
+	env.launch, env.probe, env.daemon, env.base = o.launch, o.probe, o.egressd, os.Getenv("EGRESSD_E2E_BASE")
 	w, err := newWorld(env.base)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e: build the world:", err)

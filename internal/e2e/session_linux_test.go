@@ -44,7 +44,12 @@ func people() []person {
 // asEach runs f once for each person.
 func asEach(t *testing.T, f func(t *testing.T, who person)) {
 	t.Helper()
-	for _, p := range people() {
+	asEachOf(t, people(), f)
+}
+
+func asEachOf(t *testing.T, people []person, f func(t *testing.T, who person)) {
+	t.Helper()
+	for _, p := range people {
 		t.Run(p.name, func(t *testing.T) { f(t, p) })
 	}
 }
@@ -74,6 +79,7 @@ type session struct {
 	stdin string
 	env   []string // more than PATH and HOME
 	plain bool     // without launch: the positive control
+	in    *pod     // where it runs; nil: in the world
 	files []*os.File
 }
 
@@ -134,7 +140,15 @@ func (s session) start(t *testing.T) ended {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.who.cred, Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
+	if s.in != nil {
+		s.in.do(func() { err = cmd.Start() })
+	} else {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = cmd.Wait()
 	e := ended{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String(), home: home}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -203,4 +217,15 @@ func (e ended) byClient(local string) map[string]any {
 		}
 	}
 	return nil
+}
+
+// about lists the events' lines that name host.
+func (e ended) about(host string) string {
+	var lines strings.Builder
+	for line := range strings.Lines(e.eventsText) {
+		if strings.Contains(line, `"host":"`+host) {
+			lines.WriteString(line)
+		}
+	}
+	return lines.String()
 }

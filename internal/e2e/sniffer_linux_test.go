@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,8 @@ type packet struct {
 	SYN      bool // TCP: opens a connection
 	Reply    bool // TCP but the opening, or UDP from a server's port
 	Payload  string
+	wire     bool // seen on a pod's wire
+	kind     byte // of ICMPv6
 }
 
 func (p packet) String() string {
@@ -32,19 +35,25 @@ func (p packet) String() string {
 	return fmt.Sprintf("%s %s -> %s %.40q", n, p.Src, p.Dst, p.Payload)
 }
 
-// sniffer reads every packet of the world's only interface. Since nothing
-// routes anywhere else, what it has not seen has not left the sandbox.
+// sniffer reads every packet of one interface of the world: of the only one, or
+// of the end of a pod's wire, where it keeps what comes out of the pod. Since
+// nothing routes anywhere else, what it has not seen has not left.
 type sniffer struct {
 	fd      int
+	stampTo string // address for the packet that closes a record
 	mu      sync.Mutex
 	packets []packet
 	stop    chan struct{}
 	done    chan struct{}
 }
 
+const arp = 0x0608 // ETH_P_ARP in network order
+
 const maxPackets = 1 << 20 // the tests stay far below; more is a flood and ends the record
 
-func startSniffer() (*sniffer, error) {
+const stampPort = 4999
+
+func startSniffer(ifindex int, stampTo string) (*sniffer, error) {
 	const all = 0x0300 // ETH_P_ALL in network order
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, all)
 	if err != nil {
@@ -54,13 +63,13 @@ func startSniffer() (*sniffer, error) {
 	err = errors.Join(
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 8<<20),
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv),
-		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: 1}),
+		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: ifindex}),
 	)
 	if err != nil {
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	s := &sniffer{fd: fd, stop: make(chan struct{}), done: make(chan struct{})}
+	s := &sniffer{fd: fd, stampTo: stampTo, stop: make(chan struct{}), done: make(chan struct{})}
 	go s.read()
 	return s, nil
 }
@@ -81,10 +90,14 @@ func (s *sniffer) read() {
 		if err != nil {
 			return
 		}
-		if ll, ok := from.(*unix.SockaddrLinklayer); ok && ll.Pkttype == unix.PACKET_OUTGOING {
-			continue // seen once more as it comes in
+		p := parsePacket(buf[:n])
+		if ll, ok := from.(*unix.SockaddrLinklayer); ok {
+			if ll.Protocol == arp || ll.Pkttype == unix.PACKET_OUTGOING && (s.stampTo == "127.0.0.1" || p.Dst.Port() != stampPort) {
+				continue // on the loopback it is seen once more as it comes in
+			}
 		}
-		s.keep(parsePacket(buf[:n]))
+		p.wire = s.stampTo != "127.0.0.1"
+		s.keep(p)
 	}
 }
 
@@ -105,9 +118,8 @@ func (s *sniffer) mark() int {
 // since reports what was seen since mark. The reader may be a moment behind,
 // so a packet of our own closes the record: when it shows, all before it has.
 func (s *sniffer) since(mark int) ([]packet, error) {
-	const port = 4999
 	stamp := fmt.Sprintf("end of record %d", time.Now().UnixNano())
-	c, err := net.Dial("udp", fmt.Sprintf("127.0.0.1:%d", port))
+	c, err := net.Dial("udp", net.JoinHostPort(s.stampTo, fmt.Sprint(stampPort)))
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +149,7 @@ func (s *sniffer) until(mark int, stamp string) ([]packet, bool) {
 		if p.Payload == stamp {
 			return seen, true
 		}
-		if p.Dst.Port() != 4999 && p.Src.Port() != 4999 && !(p.Proto == unix.IPPROTO_ICMP && p.Dst.Addr().IsLoopback() && p.Src.Addr().IsLoopback()) {
+		if p.Dst.Port() != stampPort && p.Src.Port() != stampPort && !(p.Proto == unix.IPPROTO_ICMP && strings.Contains(p.Payload, "end of record")) {
 			seen = append(seen, p)
 		}
 	}
@@ -182,6 +194,9 @@ func parsePacket(b []byte) packet {
 	var sport, dport uint16
 	if len(rest) >= 4 && (p.Proto == 6 || p.Proto == 17 || p.Proto == 136 || p.Proto == 132 || p.Proto == 33) {
 		sport, dport = binary.BigEndian.Uint16(rest), binary.BigEndian.Uint16(rest[2:])
+	}
+	if p.Proto == unix.IPPROTO_ICMPV6 && len(rest) > 0 {
+		p.kind = rest[0]
 	}
 	off := 0
 	switch {

@@ -10,6 +10,7 @@ import (
 // watch is a moment in the world's records.
 type watch struct {
 	w                          *world
+	by                         *sniffer
 	questions, visits, packets int
 }
 
@@ -29,12 +30,17 @@ func needWorld(t *testing.T) {
 }
 
 func (w *world) watch() watch {
-	return watch{w: w, questions: w.dns.mark(), visits: w.origins.mark(), packets: w.sniffer.mark()}
+	return w.watchBy(w.sniffer)
+}
+
+// watchBy is watch with a sniffer of the caller's choice.
+func (w *world) watchBy(s *sniffer) watch {
+	return watch{w: w, by: s, questions: w.dns.mark(), visits: w.origins.mark(), packets: s.mark()}
 }
 
 func (b watch) end(t *testing.T) sightings {
 	t.Helper()
-	packets, err := b.w.sniffer.since(b.packets)
+	packets, err := b.by.since(b.packets)
 	if err != nil {
 		t.Fatalf("the record of packets is not whole: %v", err)
 	}
@@ -44,7 +50,8 @@ func (b watch) end(t *testing.T) sightings {
 		switch {
 		case p.Dst == upstream || p.Src == upstream:
 		case p.Proto == unix.IPPROTO_TCP && p.Reply:
-		case p.Proto == unix.IPPROTO_ICMPV6 && p.Dst.Addr().IsMulticast(): // the kernel's own neighbour and listener reports
+		case (p.Proto == unix.IPPROTO_ICMPV6 || p.Proto == unix.IPPROTO_HOPOPTS) && p.Dst.Addr().IsLinkLocalMulticast(): // the kernel's own neighbour and listener reports
+		case p.Proto == unix.IPPROTO_ICMPV6 && p.wire && (p.kind == 135 || p.kind == 136): // neighbour discovery, in answer to the world's
 		default:
 			s.packets = append(s.packets, p)
 		}

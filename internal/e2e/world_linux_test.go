@@ -50,7 +50,7 @@ func newWorld(base string) (*world, error) {
 	_ = os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 2147483647"), 0)
 	w := &world{dns: newDNSServer()}
 	var err error
-	if w.sniffer, err = startSniffer(); err != nil {
+	if w.sniffer, err = startSniffer(1, "127.0.0.1"); err != nil {
 		return nil, fmt.Errorf("sniffer: %w", err)
 	}
 	if w.origins, err = newOrigins(base); err != nil {
