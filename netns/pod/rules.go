@@ -45,8 +45,8 @@ func (r Rules) packets() table {
 func (r Rules) verdicts() []chain {
 	return []chain{
 		{name: "refuse", rules: []rule{
-			// Not rejected: conntrack calls a late segment of a captured
-			// connection invalid, and a reset would end that connection.
+			// Not rejected: what conntrack calls invalid may belong to a
+			// captured connection, which a reset would end.
 			line(state("invalid", stateInvalid), drop()),
 			line(l4proto("tcp"), rejectTCP()),
 			line(reject()),
@@ -62,7 +62,7 @@ func (r Rules) verdicts() []chain {
 		{name: "guarded", rules: []rule{
 			line(owned(), goTo("refuse")),
 			line(original(), marked(ownMark), accept()),
-			line(goTo("refuse")),
+			line(drop()),
 		}},
 	}
 }

@@ -158,13 +158,34 @@ func TestWorks(t *testing.T) {
 			t.Errorf("%s %s: %q", c.name, c.addr, said)
 		}
 	}
-	for _, addr := range []string{podAddr4 + ":3129", podAddr4 + ":3130"} {
-		if _, err := w.inbound(t, "udp", addr); err != nil {
-			t.Error(err)
-		}
-		if said, err := visitor("udp", addr); err == nil {
+	serveUDP(t, "dns", podAddr4+":3130")
+	serve(t, "gate", podAddr4+":3129")
+	for addr, network := range map[string]string{podAddr4 + ":3129": "tcp", podAddr4 + ":3130": "udp"} {
+		if said, err := visitor(network, addr); err == nil {
 			t.Errorf("a visitor at a door for captured traffic: %q", said)
 		}
+	}
+}
+
+// The kernel may tell its link about the groups that its own addresses need.
+func TestMembership(t *testing.T) {
+	w := newWorld(t)
+	install(t, testRules())
+	if _, err := join("ff02::1:ff4c:414b")(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { unix.Close(kept[0]); kept = nil }()
+	seen := contains6("\xff\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\xffLAK")
+	for deadline := time.Now().Add(2 * patience); ; {
+		for _, f := range w.sniff.since(0) {
+			if seen(f) {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no report about the group")
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
@@ -221,7 +242,7 @@ func TestDNSRefused(t *testing.T) {
 	r.DNSPort = 0
 	install(t, r)
 	doors(t)
-	local(t, "127.0.0.1:5353")
+	local(t, "127.0.0.1:53") // not even a server of the agent's own: it would ask elsewhere
 	w.origin(t, 53)
 	n := w.sniff.count()
 	for _, addr := range []string{far4 + ":53", "127.0.0.1:53", "[::1]:53", "[" + far6 + "]:53"} {
@@ -243,38 +264,51 @@ func TestDNSRefused(t *testing.T) {
 func TestClosedSockets(t *testing.T) {
 	w := newWorld(t)
 	install(t, testRules())
-	const much = 1 << 20
-	got := make(chan int, 1)
-	w.outside(t, func() error {
-		ln, err := net.Listen("tcp", "[::]:9000")
-		if err != nil {
-			return err
-		}
-		t.Cleanup(func() { ln.Close() })
-		go func() {
-			c, err := ln.Accept()
-			if err != nil {
-				got <- -1
-				return
-			}
-			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(2 * patience))
-			n, _ := io.Copy(io.Discard, c)
-			got <- int(n)
-		}()
-		return nil
+	var far net.Listener
+	w.outside(t, func() (err error) {
+		sysctl(t, "ipv4/tcp_rmem", "4096 8192 8192") // little room, so that most waits on this side
+		far, err = net.Listen("tcp", "[::]:9000")
+		return err
 	})
-	c, err := dialExempt(t, "tcp", far4+":9000")
+	sysctl(t, "ipv4/tcp_rmem", "4096 8192 8192")
+	for addr, ln := range map[string]net.Listener{
+		far4 + ":9000":                         far,
+		fmt.Sprintf("127.0.0.1:%d", testAdmin): listen(t, fmt.Sprintf("127.0.0.1:%d", testAdmin)),
+	} {
+		const much = 150 << 10
+		closed, got := make(chan struct{}), make(chan int64, 1)
+		go readLate(ln, closed, got)
+		c, err := dialExempt(t, "tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.(*net.TCPConn).SetWriteBuffer(much)
+		_ = c.SetDeadline(time.Now().Add(patience))
+		if _, err := c.Write(make([]byte, much)); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		close(closed)
+		if n := <-got; n != much {
+			t.Errorf("%s: %d of %d bytes arrived", addr, n, much)
+		}
+		ln.Close()
+	}
+}
+
+// readLate reads everything once the other side has closed its socket, until
+// when there was no room for most of it.
+func readLate(ln net.Listener, closed <-chan struct{}, got chan<- int64) {
+	c, err := ln.Accept()
 	if err != nil {
-		t.Fatal(err)
+		got <- -1
+		return
 	}
-	if _, err := c.Write(make([]byte, much)); err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	if n := <-got; n != much {
-		t.Errorf("%d of %d bytes arrived", n, much)
-	}
+	defer c.Close()
+	<-closed
+	_ = c.SetDeadline(time.Now().Add(patience))
+	n, _ := io.Copy(io.Discard, c)
+	got <- n
 }
 
 // A raw socket can't speak within a connection of egressd's.
@@ -306,6 +340,27 @@ func TestInjection(t *testing.T) {
 				t.Errorf("did not get out although nothing stops it: %q, %v", said, err)
 			}
 		})
+	}
+}
+
+// Nor within one of egressd's with itself.
+func TestInjectionInside(t *testing.T) {
+	newWorld(t)
+	install(t, testRules())
+	serveUDP(t, "admin", fmt.Sprintf("127.0.0.1:%d", testAdmin))
+	c, err := dialExempt(t, "udp4", fmt.Sprintf("127.0.0.1:%d", testAdmin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("question")); err != nil {
+		t.Fatal(err)
+	}
+	packet := ip4("127.0.0.1", "127.0.0.1", 17, udpHead(testAdmin))
+	port := c.LocalAddr().(*net.UDPAddr).Port
+	packet[20], packet[21] = byte(port>>8), byte(port)
+	if said, err := rawSend(unix.IPPROTO_RAW, "127.0.0.1:0", packet)(); !errors.Is(err, unix.EPERM) {
+		t.Errorf("%q, %v", said, err)
 	}
 }
 
