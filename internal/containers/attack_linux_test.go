@@ -48,6 +48,21 @@ var privileges = []job.Job{
 	{ID: "egressd's policy", Op: "open.write", Via: "/etc/egressd/policy.yaml"},
 }
 
+// neighbours is what an agent does to egressd when it sees it as process 1.
+var neighbours = []job.Job{
+	{ID: "ptrace", Op: "ptrace", Port: 1},
+	{ID: "read its memory", Op: "vm.read", Port: 1},
+	{ID: "take its descriptors", Op: "pidfd.getfd", Port: 1},
+	{ID: "memory file", Op: "proc.read", Via: "/proc/1/mem"},
+	{ID: "environment", Op: "proc.read", Via: "/proc/1/environ"},
+	{ID: "maps", Op: "proc.read", Via: "/proc/1/maps"},
+	{ID: "descriptors", Op: "proc.read", Via: "/proc/1/fd"},
+	{ID: "its files", Op: "proc.read", Via: "/proc/1/root/etc/egressd/policy.yaml"},
+	{ID: "its socket", Op: "unix", Via: "/proc/1/root/run/egressd/admin.sock", Token: "GET /healthz HTTP/1.0\r\n\r\n"},
+	{ID: "kill it", Op: "kill.pid", Port: 1},
+	{ID: "enter its namespaces", Op: "setns.proc", Via: "/proc/1/ns/mnt"},
+}
+
 // attempt runs jobs in a container and reports what each came to.
 func (r *rig) attempt(t *testing.T, name string, jobs []job.Job) map[string]job.Result {
 	t.Helper()
@@ -70,17 +85,23 @@ func (r *rig) attempt(t *testing.T, name string, jobs []job.Job) map[string]job.
 // attack runs jobs as the agent; none may reach anything.
 func (k *kubelet) attack(t *testing.T, jobs []job.Job) {
 	t.Helper()
-	for id, res := range k.r.attempt(t, "agent", jobs) {
+	k.r.attack(t, jobs)
+	k.noStrays(t)
+}
+
+func (r *rig) attack(t *testing.T, jobs []job.Job) {
+	t.Helper()
+	for id, res := range r.attempt(t, "agent", jobs) {
 		// A door's answer is no success: its words for no are one.
 		done := res.Done && !strings.Contains(id, "dns question")
-		if res.Reached || done || len(res.Answers) > 0 {
+		answered := len(res.Answers) > 0 || strings.Contains(res.Text, "HTTP/") // a name's address, an admin page
+		if res.Reached || done || answered {
 			t.Errorf("%s succeeded: %+v", id, res)
 		}
 		if strings.Contains(res.Err, "unknown attempt") {
 			t.Errorf("%s: %s", id, res.Err)
 		}
 	}
-	k.noStrays(t)
 }
 
 // The list of bypasses is worth something only when each works without the
@@ -145,17 +166,5 @@ func TestPodSharedProcesses(t *testing.T) {
 	if stdout, _, _ := r.exec("agent", "", "sh", "-c", "tr '\\0' ' ' </proc/1/cmdline"); !strings.Contains(stdout, "/egressd") {
 		t.Fatalf("pid 1 is %q: the test looks at nothing", stdout)
 	}
-	k.attack(t, []job.Job{
-		{ID: "ptrace", Op: "ptrace", Port: 1},
-		{ID: "read its memory", Op: "vm.read", Port: 1},
-		{ID: "take its descriptors", Op: "pidfd.getfd", Port: 1},
-		{ID: "memory file", Op: "proc.read", Via: "/proc/1/mem"},
-		{ID: "environment", Op: "proc.read", Via: "/proc/1/environ"},
-		{ID: "maps", Op: "proc.read", Via: "/proc/1/maps"},
-		{ID: "descriptors", Op: "proc.read", Via: "/proc/1/fd"},
-		{ID: "its files", Op: "proc.read", Via: "/proc/1/root/etc/egressd/policy.yaml"},
-		{ID: "its socket", Op: "unix", Via: "/proc/1/root/run/egressd/admin.sock", Token: "GET /healthz HTTP/1.0\r\n\r\n"},
-		{ID: "kill it", Op: "kill.pid", Port: 1},
-		{ID: "enter its namespaces", Op: "setns.proc", Via: "/proc/1/ns/mnt"},
-	})
+	k.attack(t, neighbours)
 }

@@ -215,11 +215,7 @@ func TestCompose(t *testing.T) {
 	if stdout, _, _ := agent("curl", "-sS", "http://"+deniedHost+"/"); !strings.Contains(stdout, "--allow "+deniedHost) {
 		t.Errorf("a denial does not say what would allow it: %s", stdout)
 	}
-	for id, res := range c.r.attempt(t, "agent", append(slices.Clone(bypasses), privileges...)) {
-		if res.Reached || len(res.Answers) > 0 || res.Done && !strings.Contains(id, "dns question") {
-			t.Errorf("%s succeeded: %+v", id, res)
-		}
-	}
+	c.r.attack(t, append(slices.Clone(bypasses), privileges...))
 	c.verify(t)
 
 	if err := c.r.podman("kill", "-s", "KILL", c.r.id+"-egressd").run(); err != nil {
