@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"egressd/netns"
 	"egressd/netns/pod"
@@ -230,6 +231,8 @@ Kubernetes: in this init container alone, and never in the agent's,
 Compose: user: "0:0", cap_drop: [ALL], cap_add: [NET_ADMIN]
 Docker and Podman: --user 0:0 --cap-drop ALL --cap-add NET_ADMIN
 elsewhere: run it as root (sudo)`, err)
+	case errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("%w\nanother network namespace is entered with the capability SYS_ADMIN: run it as root (sudo)", err)
 	case errors.Is(err, pod.ErrMachine):
 		return fmt.Errorf(`%w
 Kubernetes: remove hostNetwork: true from the pod; Docker: --network host
