@@ -33,7 +33,8 @@ func refusal(b []byte) unix.Errno {
 // noRoute reports whether nothing can be sent there at all: choosing a route,
 // which sends nothing, fails already.
 func noRoute(addr string) bool {
-	c, err := net.Dial("udp", addr)
+	var d net.Dialer
+	c, err := d.Dial("udp", addr)
 	if err != nil {
 		return errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT)
 	}

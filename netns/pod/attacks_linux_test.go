@@ -266,7 +266,7 @@ func (a attack) against(t *testing.T, w *world, agent *agent, standing string) {
 	said := agent.try(t, a.name)
 	got := a.leaks(w.settle(t, n))
 	for deadline := time.Now().Add(patience); !stops && len(got) == 0 && time.Now().Before(deadline); {
-		time.Sleep(20 * time.Millisecond) // reports about groups are late on purpose
+		<-time.After(20 * time.Millisecond) // reports about groups are late on purpose
 		got = a.leaks(w.sniff.since(n))
 	}
 	switch {

@@ -151,6 +151,6 @@ func (w *world) settle(t testing.TB, n int) []frame {
 		if time.Now().After(deadline) {
 			t.Fatal("the sniffer does not see the pod's answers")
 		}
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 	}
 }
