@@ -78,7 +78,7 @@ print(urllib.request.urlopen("https://` + allowedHost + `/", context=c, timeout=
 		{"python captured", append(slices.Clone(unproxied), "python3", "-c", python), 0, hello, ""},
 		{"resolver", []string{"getent", "ahostsv4", allowedHost}, 0, allowedHost, ""},
 
-		{"http denied by proxy", []string{"curl", "-sS", "-w", "%{http_code}", "http://" + deniedHost + "/"}, 0, "--allow " + deniedHost, ""},
+		{"http denied by proxy", []string{"curl", "-sS", "-w", "%{http_code}", "http://" + deniedHost + "/"}, 0, "To allow it", ""},
 		{"https denied by proxy", []string{"curl", "-sS", "https://" + deniedHost + "/"}, 56, "", "403"},
 		{"denied captured", []string{"curl", "--noproxy", "*", "-sS", "https://" + deniedHost + "/"}, 6, "", "Could not resolve host"},
 		{"address captured", []string{"curl", "--noproxy", "*", "-sSk", "--max-time", "8", "https://" + canaryAddr + "/"}, 35, "", ""},
