@@ -61,6 +61,11 @@ type issuer struct {
 
 	domains []string     // permitted, with their subdomains
 	nets    []netip.Addr // permitted addresses
+
+	// The same for looking up: a policy may name 100,000 hosts, and whoever
+	// sends one waits for nothing.
+	hasDomain map[string]struct{}
+	hasNet    map[netip.Addr]struct{}
 }
 
 // leaf is one certificate, made once by whoever asks first.
@@ -95,10 +100,10 @@ func newAt(hosts []string, now func() time.Time) (*Authority, error) {
 func (a *Authority) Extend(hosts []string) (changed bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i := new(issuer)
+	i := newIssuer()
 	soon := a.clock().Add(caRenew)
 	for _, h := range hosts {
-		add := new(issuer)
+		add := newIssuer()
 		if err := add.permit(h); err != nil {
 			return false, err
 		}
@@ -141,17 +146,26 @@ func (i *issuer) make(now time.Time) (err error) {
 	return err
 }
 
+func newIssuer() *issuer {
+	return &issuer{hasDomain: make(map[string]struct{}), hasNet: make(map[netip.Addr]struct{})}
+}
+
 // permit adds host to what the name constraints allow.
 func (i *issuer) permit(host string) error {
 	if addr, err := netip.ParseAddr(host); err == nil {
-		i.nets = append(i.nets, addr.Unmap())
+		addr = addr.Unmap()
+		if _, has := i.hasNet[addr]; !has {
+			i.hasNet[addr] = struct{}{}
+			i.nets = append(i.nets, addr)
+		}
 		return nil
 	}
 	name := strings.TrimPrefix(strings.TrimPrefix(host, "*"), ".")
 	if name == "" || strings.ContainsAny(name, "*/: ") {
 		return fmt.Errorf("session CA: %q is neither a name nor an address", host)
 	}
-	if !slices.Contains(i.domains, name) {
+	if _, has := i.hasDomain[name]; !has {
+		i.hasDomain[name] = struct{}{}
 		i.domains = append(i.domains, name)
 	}
 	return nil
@@ -238,15 +252,19 @@ func (a *Authority) issuerOf(host string) (found *issuer) {
 // covers reports whether the name constraints permit host.
 func (i *issuer) covers(host string) bool {
 	if addr, err := netip.ParseAddr(host); err == nil {
-		return slices.Contains(i.nets, addr.Unmap())
+		_, has := i.hasNet[addr.Unmap()]
+		return has
 	}
-	return slices.ContainsFunc(i.domains, func(d string) bool {
-		return host == d || strings.HasSuffix(host, "."+d)
-	})
+	for rest, more := host, true; more; _, rest, more = strings.Cut(rest, ".") {
+		if _, has := i.hasDomain[rest]; has {
+			return true
+		}
+	}
+	return false
 }
 
 // includes reports whether i permits all that other permits.
 func (i *issuer) includes(other *issuer) bool {
 	return !slices.ContainsFunc(other.domains, func(d string) bool { return !i.covers(d) }) &&
-		!slices.ContainsFunc(other.nets, func(n netip.Addr) bool { return !slices.Contains(i.nets, n) })
+		!slices.ContainsFunc(other.nets, func(n netip.Addr) bool { _, has := i.hasNet[n]; return !has })
 }

@@ -240,3 +240,23 @@ func TestExtendIsBounded(t *testing.T) {
 		t.Error("certificates without end")
 	}
 }
+
+// Threat: a session's policy of 4 MiB names as many hosts as fit, to keep the
+// daemon that serves others busy -> their number costs in proportion.
+func TestManyHosts(t *testing.T) {
+	hosts := make([]string, 60_000)
+	for i := range hosts {
+		hosts[i] = fmt.Sprintf("h%d.example.com", i)
+	}
+	begin := time.Now()
+	a, err := New(hosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := a.Extend(hosts); changed || err != nil {
+		t.Errorf("the same hosts again: changed %v, %v", changed, err)
+	}
+	if took := time.Since(begin); took > 4*time.Second { // all against all takes 20 s and more
+		t.Errorf("an authority for %d hosts took %v", len(hosts), took)
+	}
+}
