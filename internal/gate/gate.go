@@ -24,10 +24,10 @@ type Config struct {
 	Events   event.Sink          // nil denies every flow: what cannot be recorded does not pass
 	Log      *slog.Logger        // nil discards
 
-	Session   string // copied into every event
+	Session string // copied into every event
 	// PolicyName is what denials call the policy; see proxy.Server.
 	PolicyName string
-	Isolation string
+	Isolation  string
 
 	// Ask is consulted when no rule covers a flow; nil: the denial stands.
 	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
