@@ -23,6 +23,8 @@ import (
 	"egressd/internal/e2e/job"
 )
 
+const resetPort = 9418 // whoever says something here gets a reset
+
 // visit is one thing that arrived at a canary.
 type visit struct {
 	Addr  netip.AddrPort // the canary's address, as dialled
@@ -136,6 +138,11 @@ func (o *origins) handle(c net.Conn) {
 	_ = c.SetDeadline(time.Now().Add(20 * time.Second)) // a closed connection fails in the read
 	ap := c.LocalAddr().(*net.TCPAddr).AddrPort()
 	at := netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	if at.Port() == resetPort {
+		_ = c.(*net.TCPConn).SetLinger(0) // the end is a reset
+		_, _ = c.Read(make([]byte, 1))
+		return
+	}
 	if at.Port() == 22 {
 		_, _ = io.WriteString(c, "SSH-2.0-"+job.Marker+"\r\n") // the client may be gone
 	}

@@ -209,14 +209,24 @@ func (e ended) blocked(match func(map[string]any) bool) int {
 	return n
 }
 
-// byClient finds the decision about the flow that the client at local opened.
-func (e ended) byClient(local string) map[string]any {
+// decision finds the decision about the flow of a row that the client at local
+// opened. A port may be used again within a session, so an event that names the
+// row's host goes first.
+func (e ended) decision(local string, r row) map[string]any {
+	host := strings.ToLower(strings.TrimSuffix(r.host, "."))
+	var found map[string]any
 	for _, ev := range e.events {
-		if ev["type"] == "network.connected" && ev["client"] == local {
+		if ev["type"] != "network.connected" || ev["client"] != local {
+			continue
+		}
+		if ev["host"] == host && ev["port"] == float64(r.port) {
 			return ev
 		}
+		if found == nil {
+			found = ev
+		}
 	}
-	return nil
+	return found
 }
 
 // about lists the events' lines that name host.

@@ -18,6 +18,8 @@ type Job struct {
 	Token   string  `json:"token,omitempty"` // bytes that must not arrive anywhere
 	QType   uint16  `json:"qtype,omitempty"`
 	QClass  uint16  `json:"qclass,omitempty"`
+	From    int     `json:"from,omitempty"`  // the client's own port, captured connections only; 0: any
+	Delay   int     `json:"delay,omitempty"` // milliseconds between the first half of what is said and the rest
 	Payload Payload `json:"payload"`
 }
 
@@ -58,6 +60,15 @@ type Result struct {
 	Local   string   `json:"local,omitempty"`  // the probe's own address: the client in the events
 	Answers []string `json:"answers,omitempty"`
 	Err     string   `json:"err,omitempty"`
+}
+
+// Tally is how the tries of one job went in a storm.
+type Tally struct {
+	ID      string         `json:"id"`
+	Tries   int            `json:"tries"`
+	Reached int            `json:"reached"`
+	Status  map[int]int    `json:"status,omitempty"` // of the tries that did not reach
+	Errs    map[string]int `json:"errs,omitempty"`   // likewise; at most a few different ones
 }
 
 // Marker is what every canary answers with.

@@ -9,6 +9,8 @@ func attempts() map[string]attempt {
 		"door.socks5":  doorSOCKS5,
 		"door.socks4":  doorSOCKS4,
 		"door.direct":  doorDirect,
+		"door.half":    doorHalf,
+		"door.udp":     doorUDP,
 		"door.dns":     doorDNS,
 
 		// Transport protocols.

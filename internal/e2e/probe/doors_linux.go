@@ -71,6 +71,7 @@ func doorConnect(j job.Job) job.Result {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, 2048))
 		return local(c, job.Result{Status: resp.StatusCode, Text: string(body), Header: resp.Header.Get("Proxy-Status")})
 	}
+	later(j)
 	r := speak(buffered{c, br}, j.Payload)
 	if r.Status < 0 {
 		r.Status = resp.StatusCode
@@ -96,6 +97,14 @@ func doorHTTP(j job.Job) job.Result {
 			host = j.Payload.Host
 		}
 		head = []byte(method(j.Payload) + " http://" + target + path(j.Payload) + " HTTP/1.1\r\nHost: " + host + "\r\n" + authHeader(user) + "Connection: close\r\n\r\n")
+	}
+	if j.Delay > 0 {
+		half := len(head) - 1 // a body's last byte comes late
+		if _, err := c.Write(head[:half]); err != nil {
+			return local(c, fail(err))
+		}
+		head = head[half:]
+		later(j)
 	}
 	if _, err := c.Write(head); err != nil {
 		return local(c, fail(err))
@@ -135,6 +144,7 @@ func doorSOCKS5(j job.Job) job.Result {
 	if _, err := io.ReadFull(c, make([]byte, rest)); err != nil {
 		return local(c, fail(err))
 	}
+	later(j)
 	r := speak(c, j.Payload)
 	if r.Status < 0 {
 		r.Status = 0
@@ -222,7 +232,11 @@ func doorDirect(j job.Job) job.Result {
 		}
 		addr = q.Answers[0]
 	}
-	c, err := net.DialTimeout("tcp", net.JoinHostPort(addr, strconv.Itoa(j.Port)), stepTimeout)
+	from := net.Dialer{Timeout: stepTimeout}
+	if j.From != 0 {
+		from.LocalAddr = &net.TCPAddr{Port: j.From}
+	}
+	c, err := from.Dial("tcp", net.JoinHostPort(addr, strconv.Itoa(j.Port)))
 	if err != nil {
 		return fail(err)
 	}
@@ -230,6 +244,7 @@ func doorDirect(j job.Job) job.Result {
 	if err := c.SetDeadline(time.Now().Add(2 * stepTimeout)); err != nil {
 		return fail(err)
 	}
+	later(j)
 	return local(c, speak(c, j.Payload))
 }
 

@@ -21,7 +21,7 @@ const (
 	attemptTimeout = 8 * time.Second // one attempt in its own process
 	stepTimeout    = 3 * time.Second // one network step inside it
 	parallelDoors  = 8               // attempts at doors run side by side
-	bareUsage      = "usage: probe run | one | bare -- PROGRAM [ARG...]"
+	bareUsage      = "usage: probe run | one | storm | bare -- PROGRAM [ARG...]"
 )
 
 // attempt is one thing an attacker does. It reports through the Result.
@@ -43,6 +43,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		err = runOne(stdin, stdout)
 	case "bare":
 		err = bare(args[1:])
+	case "storm":
+		err = storm(stdin, stdout)
 	case "linger":
 		err = linger(args[1:])
 	default:
