@@ -145,9 +145,14 @@ func (p *Policy) addrNamed(a netip.Addr, port uint16, paths bool) bool {
 	return false
 }
 
-// isStatic reports whether a hosts entry of h lists a.
+// isStatic reports whether a hosts entry of h lists a: one of p's, or where p has
+// none for h, one of its ceiling's, as in Static.
 func (p *Policy) isStatic(h Host, a netip.Addr) bool {
-	return slices.Contains(p.static[h], a)
+	own, ok := p.static[h]
+	if !ok && p.ceiling != nil {
+		return p.ceiling.isStatic(h, a)
+	}
+	return slices.Contains(own, a)
 }
 
 // judgeWire takes the third look: at what the client speaks. d.Needs says what

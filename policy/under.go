@@ -13,7 +13,8 @@ import (
 // the two ask for adds up (TLS, HTTP, interception, requests judged by path);
 // of limits the smaller counts; p audits only where the ceiling audits, too;
 // DNS is forwarded only where both say so, to the ceiling's servers; hosts
-// entries of the ceiling count for names that p has none for.
+// entries of the ceiling count for names that p allows and has none for: where
+// such a name leads is the word of the ceiling's owner.
 //
 // What p allows and the ceiling does not is denied with [ReasonCeiling]: no
 // rule of p helps, the ceiling's owner must change it. A nil or zero p or

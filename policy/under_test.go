@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -42,18 +43,30 @@ func audits(p *Policy, on bool) *Policy {
 	return &q
 }
 
+// knowing reports p with the hosts entries of c for the names that p has none for.
+func knowing(p, c *Policy) *Policy {
+	q := *p
+	q.static = maps.Clone(c.static)
+	if q.static == nil {
+		q.static = make(map[Host][]netip.Addr)
+	}
+	maps.Copy(q.static, p.static)
+	return &q
+}
+
 // checkUnder holds the property: whatever is asked, at whatever look, p under c
 // allows only what p allows and c allows, and asks for what either asks for.
 func checkUnder(t *testing.T, p, c *Policy, r Request) Decision {
 	t.Helper()
 	got := p.Under(c).Decide(r)
-	own, over := audits(p, p.audit && c.audit).Decide(r), c.Decide(r)
+	alone := knowing(p, c)
+	own, over := audits(alone, p.audit && c.audit).Decide(r), c.Decide(r)
 	fail := func(why string) {
 		t.Helper()
 		t.Fatalf("%s\n%+v\nallow %v deny %v hosts %v audit %t\nunder allow %v deny %v hosts %v audit %t\ngot %+v\nalone %+v\nceiling %+v",
 			why, r, texts(p.allowRules), texts(p.denyRules), p.static, p.audit, texts(c.allowRules), texts(c.denyRules), c.static, c.audit, got, own, over)
 	}
-	if got.Allowed() && (!p.Decide(r).Allowed() || !own.Allowed() || !over.Allowed()) {
+	if got.Allowed() && (!alone.Decide(r).Allowed() || !own.Allowed() || !over.Allowed()) {
 		fail("it allows what one of the two denies")
 	}
 	static := r.Addr.IsValid() && p.isStatic(r.Host, r.Addr)
@@ -104,9 +117,9 @@ func underRound(t *testing.T, g generator, seen map[Reason]int) {
 			seen[reasonIntercept]++
 		}
 		checkUnder(t, p, p, r)
-		// A ceiling under a ceiling.
-		twice := p.Under(c).Under(over).Decide(r)
-		if twice.Allowed() && (!d.Allowed() || !p.Under(over).Decide(r).Allowed()) {
+		// A ceiling under a ceiling: the entries of the one above count in both.
+		twice, all := p.Under(c).Under(over).Decide(r), knowing(knowing(p, c), over)
+		if twice.Allowed() && (!all.Under(knowing(c, over)).Decide(r).Allowed() || !all.Under(over).Decide(r).Allowed()) {
 			t.Fatalf("%+v passes two ceilings and not each of them", r)
 		}
 	}
@@ -149,6 +162,10 @@ func TestUnderWays(t *testing.T) {
 		{"a private address that the ceiling names", "h.test", "h.test 10.0.0.1", "h.test:443", "10.0.0.1", ReasonIPProhibited},
 		{"a session's hosts entry, private", "h.test =h.test=10.0.0.1", "h.test", "h.test:443", "10.0.0.1", ReasonCeiling},
 		{"a session's hosts entry, public", "h.test =h.test=8.8.8.8", "h.test", "h.test:443", "8.8.8.8", ReasonCeiling},
+		{"a hosts entry of the ceiling", "h.test", "h.test =h.test=10.0.0.1", "h.test:443", "10.0.0.1", ReasonAllowed},
+		{"another address than the ceiling's hosts entry", "h.test", "h.test =h.test=10.0.0.1", "h.test:443", "10.0.0.2", ReasonIPProhibited},
+		{"a hosts entry of the ceiling for a name that the session does not allow", "g.test", "h.test =h.test=10.0.0.1", "h.test:443", "10.0.0.1", ReasonHostNotListed},
+		{"a session's hosts entry in place of the ceiling's", "h.test =h.test=10.0.0.2", "h.test =h.test=10.0.0.1", "h.test:443", "10.0.0.2", ReasonCeiling},
 		{"a hosts entry of both", "h.test =h.test=10.0.0.1", "h.test =h.test=10.0.0.1", "h.test:443", "10.0.0.1", ReasonAllowed},
 		{"a hosts entry to an address of the ceiling", "h.test =h.test=10.0.0.1", "h.test 10.0.0.0/8", "h.test:443", "10.0.0.1", ReasonAllowed},
 		{"a hosts entry to another port of it", "h.test =h.test=10.0.0.1", "h.test 10.0.0.0/8:22", "h.test:443", "10.0.0.1", ReasonCeiling},
