@@ -193,11 +193,7 @@ func TestDrainEndsServe(t *testing.T) {
 		})
 	}
 	settleUp(t, "listeners", 7, m.front.servingOn)
-	wg.Go(func() {
-		if err := m.a.Run(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	wg.Go(func() { m.a.Run(context.Background(), nil) })
 	c := dialGate(m.front, m.front.explicitAddr)
 	fmt.Fprintf(c, "CONNECT a.example:22 HTTP/1.1\r\n%s\r\n", authField(tokenA))
 	if _, err := headOf(c); err != nil || !pingPong(c) {

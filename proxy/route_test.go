@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -74,22 +73,12 @@ func (m *manyGates) setByAddr(s *Server) {
 func (g *testGate) run() (stop func()) {
 	g.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	users := func() int {
-		g.life.mu.Lock()
-		defer g.life.mu.Unlock()
-		return g.life.users
-	}
-	before := users()
+	started, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := g.Run(ctx); err != nil {
-			g.t.Error(err)
-		}
+		g.Run(ctx, func() { close(started) })
 	}()
-	for users() == before {
-		runtime.Gosched()
-	}
+	<-started
 	stop = func() {
 		cancel()
 		select {

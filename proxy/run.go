@@ -87,13 +87,17 @@ func (s *Server) end(ln *listener) {
 }
 
 // Run keeps a Server going that has no listener of its own and is reached by
-// another Server's Route alone. When ctx ends, the connections that it judges
-// are closed, and Run returns after they are gone; it returns as well when
-// Drain has finished. A Server that neither runs nor serves takes no
-// connection.
-func (s *Server) Run(ctx context.Context) error {
+// another Server's Route alone. It calls started, where not nil, once clients
+// may be routed here: before, they are turned away. When ctx ends, the
+// connections that it judges are closed, and Run returns after they are gone; it
+// returns as well when Drain has finished. A Server that neither runs nor serves
+// takes no connection.
+func (s *Server) Run(ctx context.Context, started func()) {
 	if !s.begin(nil) {
-		return nil
+		return
+	}
+	if started != nil {
+		started()
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -106,7 +110,6 @@ func (s *Server) Run(ctx context.Context) error {
 	cancel()
 	wg.Wait()
 	s.end(nil)
-	return nil
 }
 
 // whenDrained reports a channel that is closed when Drain is done.

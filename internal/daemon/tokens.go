@@ -27,8 +27,9 @@ func (d *daemon) run(ctx context.Context, policyName string, g *gate.Gate) (star
 	open := sync.OnceFunc(func() { close(c) })
 	d.group.Go(func() error {
 		defer done()
-		defer open() // ctx was over already
-		return g.Run(ctx, open)
+		defer open() // it was drained already
+		g.Run(ctx, open)
+		return nil
 	})
 	return c
 }

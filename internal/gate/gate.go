@@ -114,6 +114,11 @@ func (g *Gate) route(r func(proxy.Client) *Gate) {
 	}
 }
 
+// Run keeps going a gate that is reached by another's Route, until ctx ends or
+// it has been drained. It calls started once clients may be routed here: before,
+// they are turned away. See proxy.Server.Run.
+func (g *Gate) Run(ctx context.Context, started func()) { g.proxy.Run(ctx, started) }
+
 // Bundle reports in PEM whom clients must trust when TLS is opened by an
 // authority of the gate's own: the system's roots and that one. Nil without.
 func (g *Gate) Bundle() []byte { return g.bundle }
