@@ -97,7 +97,7 @@ func (r *rig) build() error {
 		return err
 	}
 	r.probe = filepath.Join(r.dir, "probe")
-	if err := r.cmd("go", "build", "-trimpath", "-o", r.probe, "../e2e/probe").run(); err != nil {
+	if err := r.cmd("go", "build", "-buildvcs=false", "-trimpath", "-o", r.probe, "../e2e/probe").run(); err != nil {
 		return err
 	}
 	if err := r.buildBase(); err != nil {

@@ -87,7 +87,7 @@ func TestSystemdSockets(t *testing.T) {
 	dir := t.TempDir()
 	egressd := filepath.Join(dir, "egressd")
 	r := &rig{dir: dir}
-	if err := r.cmd("go", "build", "-o", egressd, "../../cmd/egressd").run(); err != nil {
+	if err := r.cmd("go", "build", "-buildvcs=false", "-o", egressd, "../../cmd/egressd").run(); err != nil {
 		t.Fatal(err)
 	}
 	name := regexp.MustCompile(`(?m)^FileDescriptorName=(.+)$`)
