@@ -13,6 +13,7 @@ var (
 	errNoName      = errors.New("not a host name")
 	errBusy        = errors.New("too many look-ups at once")
 	errNoAddress   = errors.New("no such host")
+	errBug         = errors.New("a bug in the DNS filter; its log has the details")
 )
 
 // LookupError says why a name has no addresses.

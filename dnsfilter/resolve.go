@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/miekg/dns"
@@ -65,8 +66,21 @@ func (r *Resolver) families(ctx context.Context, name policy.Host) (v4, v6 recor
 	return v4, v6
 }
 
+// askFamily reports to done what was found; a bug is an upstream's failure.
+//
+// Threat: whoever answers for a name the client chose sends an answer that makes
+// the parser panic, and with it ends everybody's way out -> the panic ends here.
 func (r *Resolver) askFamily(ctx context.Context, name policy.Host, qtype uint16, done chan<- records) {
-	done <- r.family(ctx, name, qtype)
+	found := records{err: errBug}
+	defer func() {
+		if p := recover(); p != nil {
+			if r.Log != nil {
+				r.Log.Error("a bug in the DNS filter cost a look-up its answer", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			}
+		}
+		done <- found
+	}()
+	found = r.family(ctx, name, qtype)
 }
 
 // other waits for the second family: hurried when the first has addresses.

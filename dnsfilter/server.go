@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"egressd/event"
@@ -21,7 +22,7 @@ const (
 	tcpIdle      = 10 * time.Second // between two queries of a connection. RFC 7766 section 6.2.3
 	tcpWrite     = 5 * time.Second  // for one answer
 	tcpPerConn   = 16               // pipelined queries of one connection answered at once
-	maxAcceptErr = 32               // consecutive listener errors before Serve gives up
+	maxAcceptErr = 32               // consecutive listener errors before Serve gives up, but for those that pass
 )
 
 // Server answers DNS over UDP and TCP. Set the fields before Serve. The zero
@@ -101,14 +102,28 @@ func (r *running) fail(what string, err error) {
 	}
 }
 
-// pause waits a little after the nth consecutive listener error (out of
-// descriptors, out of memory). It reports false when the listener should be
-// given up: closed, ctx over, or too many errors.
+// passing reports whether a listener fails for a while only: no descriptors, no
+// memory, or a client that was gone before it was accepted.
+//
+// Threat: a client uses up the descriptors of the process, so that the filter
+// gives up for good and everybody's names with it -> it waits, however long.
+func passing(err error) bool {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// pause waits a little after the nth consecutive listener error. It reports
+// false when the listener should be given up: closed, ctx over, or too many
+// errors that do not pass.
 func (r *running) pause(ctx context.Context, what string, n int, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	if errors.Is(err, net.ErrClosed) || n > maxAcceptErr {
+	if errors.Is(err, net.ErrClosed) || n > maxAcceptErr && !passing(err) {
 		r.fail(what, err)
 		return false
 	}

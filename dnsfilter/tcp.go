@@ -112,7 +112,7 @@ func (t *tcpConn) next() ([]byte, error) {
 
 func (r *running) answerTCP(ctx context.Context, t *tcpConn, wire []byte) {
 	defer func() { <-t.slots }()
-	answer := r.answer(ctx, wire, t.RemoteAddr().String(), true)
+	answer := r.answerCalmly(ctx, wire, t.RemoteAddr().String(), true)
 	if answer == nil {
 		return
 	}

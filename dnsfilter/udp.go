@@ -44,7 +44,7 @@ func (r *running) serveUDP(ctx context.Context, pc net.PacketConn) {
 // answerUDP answers one query and gives its slot back.
 func (r *running) answerUDP(ctx context.Context, wire []byte, reply udpReply) {
 	defer func() { <-r.slots }()
-	reply.send(r.answer(ctx, wire, reply.client(), false))
+	reply.send(r.answerCalmly(ctx, wire, reply.client(), false))
 }
 
 // udpSocket reads queries and remembers which local address each was sent to.

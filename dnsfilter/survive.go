@@ -1,0 +1,48 @@
+package dnsfilter
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/miekg/dns"
+
+	"egressd/policy"
+)
+
+// answerCalmly is answer, where a bug costs the one query that met it: it gets
+// SERVFAIL, and the bug is in the log with its stack and in the record.
+//
+// Threat: one client finds a query that makes the filter panic, and with it ends
+// everybody's way out -> every query is answered in here. Left over: a panic
+// with a lock held would block what needs the lock; the locks of this package
+// are held around map and list operations alone.
+func (s *Server) answerCalmly(ctx context.Context, wire []byte, client string, tcp bool) (answer []byte) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log().Error("a bug in the DNS filter cost a query its answer", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			answer = s.apology(wire, client)
+		}
+	}()
+	return s.answer(ctx, wire, client, tcp)
+}
+
+// apology records a query that met a bug and answers SERVFAIL. Nil, which is no
+// answer, where the bug is in reading or in recording.
+func (s *Server) apology(wire []byte, client string) (answer []byte) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log().Error("a bug was not recorded", "panic", fmt.Sprint(r))
+			answer = nil
+		}
+	}()
+	q, _, ok := parseQuery(wire)
+	if !ok {
+		return nil
+	}
+	v := verdict{host: q.spelling(), decision: policy.Decision{Reason: policy.ReasonInternal}}
+	if err := s.record(&q, v, rcodeName(dns.RcodeServerFailure), client); err != nil {
+		s.log().Error("a bug was not recorded", "err", err)
+	}
+	return q.bare(dns.RcodeServerFailure)
+}
