@@ -45,7 +45,7 @@ func (s *Server) answer(ctx context.Context, wire []byte, client string, tcp boo
 			break
 		}
 		s = to
-		o, v = s.judge(ctx, &q)
+		o, v = s.judge(ctx, &q, addrPort(client).Addr())
 	}
 	if err := s.record(&q, v, rcodeName(o.rcode), client); err != nil {
 		s.log().Error("dns query not recorded, so not answered", "err", err)
@@ -59,11 +59,16 @@ func (s *Server) routed(client string) *Server {
 	if s.Route == nil {
 		return s
 	}
+	return s.Route(addrPort(client))
+}
+
+// addrPort reads a client's address; zero when it is not known.
+func addrPort(client string) netip.AddrPort {
 	addr, err := netip.ParseAddrPort(client)
 	if err != nil {
-		return s.Route(netip.AddrPort{})
+		return netip.AddrPort{}
 	}
-	return s.Route(netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port()))
+	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 }
 
 // overloaded refuses a query unjudged: too many are in flight.
@@ -81,8 +86,8 @@ func malformed(q *query) verdict {
 	return verdict{host: q.spelling(), decision: policy.Decision{Reason: policy.ReasonMalformed}}
 }
 
-// judge decides one question of class IN.
-func (s *Server) judge(ctx context.Context, q *query) (outcome, verdict) {
+// judge decides one question of class IN, which client asks.
+func (s *Server) judge(ctx context.Context, q *query, client netip.Addr) (outcome, verdict) {
 	h, ok := q.host()
 	if !ok {
 		v := malformed(q)
@@ -121,15 +126,15 @@ func (s *Server) judge(ctx context.Context, q *query) (outcome, verdict) {
 	case forward:
 		return s.forward(ctx, p, q, v)
 	}
-	return s.synthetic(q, v)
-}
-
-// synthetic answers an allowed A or AAAA question with an address of ours.
-func (s *Server) synthetic(q *query, v verdict) (outcome, verdict) {
 	if q.qtype == dns.TypeAAAA {
 		return negative(dns.RcodeSuccess), v // IPv4 only: clients fall back to A
 	}
-	a, err := s.Pins.Pin(v.judged)
+	return s.synthetic(q, v, claim{name: h, owner: client, spelled: p.Spells(h)})
+}
+
+// synthetic answers an allowed A question with an address of ours.
+func (s *Server) synthetic(q *query, v verdict, c claim) (outcome, verdict) {
+	a, err := s.Pins.pin(c)
 	if err != nil {
 		v.allowed = false
 		v.decision.Reason = policy.ReasonOverload

@@ -15,9 +15,13 @@ import (
 const (
 	// maxPins bounds the table, whatever the prefix has room for.
 	maxPins = 65536
-	// pinQuarantine is how long an address stays with its name after it was
-	// last handed out or connected to. Ten times syntheticTTL.
-	pinQuarantine = 10 * time.Minute
+	// pinHold is how long an address surely stays with its name after it was
+	// last handed out or connected to: as long as a client may keep the answer,
+	// and a quarter more for the way of a connection.
+	pinHold = syntheticTTL * 5 / 4 * time.Second
+	// spelledShare is the part of the table that is kept for names which the
+	// policy spells out: one in so many addresses.
+	spelledShare = 4
 )
 
 var errPinsFull = errors.New("every synthetic address is in use")
@@ -25,30 +29,54 @@ var errPinsFull = errors.New("every synthetic address is in use")
 // Pins is the table of synthetic addresses: bounded, safe for concurrent use.
 // It implements proxy.Names. The zero Pins hands out nothing.
 //
-// An address stays with its name while either is used. When all are taken the
-// one idle for longest goes to the new name, but not within ten minutes of its
-// last use; until then Pin fails.
+// An address stays with its name while there are others. When there are none
+// left the one idle for longest changes hands, but not while a client may still
+// keep the answer; until then Pin fails. An open flow is no use: it was judged
+// by its name when it came, and nothing looks its address up again.
 //
 // Threat: a client keeps an old answer, the address meanwhile means another
-// name -> clients may keep answers for a minute, and ten pass before an address
-// changes hands; the connection is judged by the name the address has now.
-// Left over: such a client reaches another allowed name than it meant (where
-// TLS is spoken the SNI gives it away and it is denied).
+// name -> an address changes hands only after every answer with it has run out;
+// the connection is judged by the name the address has now. Left over: a client
+// that keeps answers for longer reaches another allowed name than it meant
+// (where TLS is spoken the SNI gives it away and it is denied).
+//
+// Threat: a client asks for any number of names below a wildcard rule, until
+// every address is taken, and starves others -> a quarter of the table is kept
+// for names that the policy spells out; of the rest no client gets more than
+// what it leaves for others, and beyond that it gets its own old ones back.
+// Left over: the flooding client's own new wildcard names fail until its old
+// ones have idled for 75 seconds; a client that can forge source addresses is
+// many clients.
 type Pins struct {
 	prefix netip.Prefix
 	base   uint32
 	size   int // addresses that may be handed out
 
 	mu     sync.Mutex
-	byName map[policy.Host]*list.Element // of *pin
-	bySlot []*list.Element
-	recent *list.List // front: used last
+	byName map[policy.Host]*pin
+	bySlot []*pin
+	// Front: used last. Each pin is in one of them.
+	spelled *list.List
+	wild    *list.List
+	owned   map[netip.Addr]*list.List // the wild pins of each client, in that order, too; never empty
 }
 
+// pin is one address in use.
 type pin struct {
-	name policy.Host
-	slot int
-	used time.Time
+	name  policy.Host
+	slot  int
+	used  time.Time
+	owner netip.Addr // who asked first; wild pins only
+	in    *list.List
+	at    *list.Element // in it
+	own   *list.Element // in the owner's list
+}
+
+// claim is who wants an address, and what for.
+type claim struct {
+	name    policy.Host
+	owner   netip.Addr // the client; zero: nobody in particular
+	spelled bool       // the policy spells the name out
 }
 
 // NewPins hands out addresses from prefix (zero: 198.18.0.0/15, RFC 2544), an
@@ -61,7 +89,10 @@ func NewPins(prefix netip.Prefix) (*Pins, error) {
 	if !prefix.IsValid() || !prefix.Addr().Is4() || prefix.Bits() > 30 || prefix != prefix.Masked() {
 		return nil, fmt.Errorf("synthetic addresses from %q: give an IPv4 network of at most 30 bits, like 198.18.0.0/15", prefix)
 	}
-	p := &Pins{prefix: prefix, byName: make(map[policy.Host]*list.Element), recent: list.New()}
+	p := &Pins{
+		prefix: prefix, byName: make(map[policy.Host]*pin),
+		spelled: list.New(), wild: list.New(), owned: make(map[netip.Addr]*list.List),
+	}
 	a := prefix.Addr().As4()
 	p.base = binary.BigEndian.Uint32(a[:])
 	if prefix.Bits() <= 24 {
@@ -73,9 +104,17 @@ func NewPins(prefix netip.Prefix) (*Pins, error) {
 }
 
 // Pin reports the synthetic address of name, the same one while it lives. It
-// fails when name is no name, or when every address was used lately.
+// fails when name is no name, or when every address was used lately. The name
+// counts as one that the policy spells out.
 func (p *Pins) Pin(name policy.Host) (netip.Addr, error) {
-	if name.Name() == "" {
+	return p.pin(claim{name: name, spelled: true})
+}
+
+// pin reports the address for c. How often a name is asked for, and by whom,
+// makes no difference once it has one; whether it is spelled out is what the
+// last to ask said, as a policy may change.
+func (p *Pins) pin(c claim) (netip.Addr, error) {
+	if c.name.Name() == "" {
 		return netip.Addr{}, errNoName
 	}
 	if p == nil || p.size == 0 {
@@ -84,26 +123,110 @@ func (p *Pins) Pin(name policy.Host) (netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if e, ok := p.byName[name]; ok {
+	e := p.byName[c.name]
+	switch {
+	case e != nil && e.in == p.listOf(c):
 		p.touch(e, now)
-		return p.addr(e.Value.(*pin).slot), nil
-	}
-	if len(p.bySlot) < p.size {
-		e := p.recent.PushFront(&pin{name: name, slot: len(p.bySlot), used: now})
+		return p.addr(e.slot), nil
+	case e != nil:
+		p.take(e)
+	case p.mayGrow(c):
+		e = &pin{slot: len(p.bySlot)}
 		p.bySlot = append(p.bySlot, e)
-		p.byName[name] = e
-		return p.addr(e.Value.(*pin).slot), nil
+	default:
+		if e = p.idle(c, now); e == nil {
+			return netip.Addr{}, errPinsFull
+		}
+		p.take(e)
 	}
-	e := p.recent.Back()
-	old := e.Value.(*pin)
-	if now.Sub(old.used) < pinQuarantine {
-		return netip.Addr{}, errPinsFull
+	p.give(e, c, now)
+	return p.addr(e.slot), nil
+}
+
+// mayGrow reports whether c gets an address that nobody has had. Called with mu
+// held, as are the functions below.
+func (p *Pins) mayGrow(c claim) bool {
+	if len(p.bySlot) >= p.size {
+		return false
 	}
-	delete(p.byName, old.name)
-	old.name = name
-	p.byName[name] = e
-	p.touch(e, now)
-	return p.addr(old.slot), nil
+	return c.spelled || !p.greedy(c.owner)
+}
+
+// greedy reports whether a client has as many wild pins as it may, which is as
+// many as it leaves for others.
+func (p *Pins) greedy(client netip.Addr) bool {
+	left := p.size - p.size/spelledShare - p.wild.Len()
+	return left <= 0 || p.owned[client] != nil && p.owned[client].Len() > left
+}
+
+// idle reports the pin that changes hands for c, nil when none may.
+func (p *Pins) idle(c claim, now time.Time) *pin {
+	oldest := last(p.wild)
+	switch own := p.owned[c.owner]; {
+	case c.spelled:
+		if s := last(p.spelled); oldest == nil || s != nil && s.used.Before(oldest.used) {
+			oldest = s
+		}
+	case own != nil && p.greedy(c.owner):
+		oldest = last(own)
+	}
+	if oldest == nil || now.Sub(oldest.used) < pinHold {
+		return nil
+	}
+	return oldest
+}
+
+// last reports the pin of l that is idle for longest, nil for none.
+func last(l *list.List) *pin {
+	if l.Len() == 0 {
+		return nil
+	}
+	return l.Back().Value.(*pin)
+}
+
+// take takes e from its name and its list.
+func (p *Pins) take(e *pin) {
+	delete(p.byName, e.name)
+	e.in.Remove(e.at)
+	if e.own == nil {
+		return
+	}
+	own := p.owned[e.owner]
+	own.Remove(e.own)
+	e.own = nil
+	if own.Len() == 0 {
+		delete(p.owned, e.owner)
+	}
+}
+
+// give makes e the pin of c.
+func (p *Pins) give(e *pin, c claim, now time.Time) {
+	e.name, e.owner, e.used, e.in = c.name, c.owner, now, p.listOf(c)
+	e.at = e.in.PushFront(e)
+	p.byName[c.name] = e
+	if c.spelled {
+		return
+	}
+	if p.owned[c.owner] == nil {
+		p.owned[c.owner] = list.New()
+	}
+	e.own = p.owned[c.owner].PushFront(e)
+}
+
+func (p *Pins) listOf(c claim) *list.List {
+	if c.spelled {
+		return p.spelled
+	}
+	return p.wild
+}
+
+// touch marks e as used now.
+func (p *Pins) touch(e *pin, now time.Time) {
+	e.used = now
+	e.in.MoveToFront(e.at)
+	if e.own != nil {
+		p.owned[e.owner].MoveToFront(e.own)
+	}
 }
 
 // NameOf reports the name behind a. known is false for an address of the
@@ -122,13 +245,7 @@ func (p *Pins) NameOf(a netip.Addr) (name policy.Host, known, synthetic bool) {
 	}
 	e := p.bySlot[slot]
 	p.touch(e, time.Now())
-	return e.Value.(*pin).name, true, true
-}
-
-// touch marks e as used now. Called with mu held.
-func (p *Pins) touch(e *list.Element, now time.Time) {
-	e.Value.(*pin).used = now
-	p.recent.MoveToFront(e)
+	return e.name, true, true
 }
 
 // addr is the address of slot: 254 of every 256, from .1 to .254.

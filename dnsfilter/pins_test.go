@@ -138,7 +138,7 @@ func TestPinsPrefixes(t *testing.T) {
 	}
 }
 
-func TestPinsQuarantine(t *testing.T) {
+func TestPinsStayWhileAnswersLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPins(t, "192.0.2.0/30") // .1 and .2
 		a := pinned(t, p, "a.test")
@@ -147,12 +147,12 @@ func TestPinsQuarantine(t *testing.T) {
 		if _, err := p.Pin(host(t, "c.test")); err == nil {
 			t.Fatal("a third name found room among two addresses in use")
 		}
-		time.Sleep(pinQuarantine - 2*time.Second)
+		time.Sleep(pinHold - 2*time.Second)
 		if _, _, ok := p.NameOf(a); !ok { // a connection arrives: a.test is in use
 			t.Fatal("a.test is gone")
 		}
 		if _, err := p.Pin(host(t, "c.test")); err == nil {
-			t.Fatal("an address changed hands within its quarantine")
+			t.Fatal("an address changed hands while an answer with it may be kept")
 		}
 		time.Sleep(2 * time.Second)
 		if c := pinned(t, p, "c.test"); c != b {
@@ -168,6 +168,130 @@ func TestPinsQuarantine(t *testing.T) {
 			t.Errorf("a.test moved to %s", again)
 		}
 	})
+}
+
+// wildPin claims an address for a name below a wildcard.
+func wildPin(t testing.TB, p *Pins, name, client string) error {
+	t.Helper()
+	_, err := p.pin(claim{name: host(t, name), owner: netip.MustParseAddr(client)})
+	return err
+}
+
+// flood claims wild names until one fails, at most as many as there are
+// addresses, and reports how many there were.
+func flood(t testing.TB, p *Pins, client, prefix string) int {
+	t.Helper()
+	for i := range p.size {
+		if wildPin(t, p, fmt.Sprintf("%s%d.wild.test", prefix, i), client) != nil {
+			return i
+		}
+	}
+	return p.size
+}
+
+func TestPinsFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPins(t, "192.0.2.0/24") // 254, 63 of them for spelled names
+		const bad, other = "192.0.2.1", "192.0.2.2"
+		if n := flood(t, p, bad, "a"); n < 90 || n > 100 {
+			t.Errorf("a client that floods got %d of 254 addresses, want half of 191", n)
+		}
+		for i := range 40 {
+			if err := wildPin(t, p, fmt.Sprintf("o%d.wild.test", i), other); err != nil {
+				t.Fatalf("beside a client that floods, name %d of another: %v", i, err)
+			}
+		}
+		for c := range 20 {
+			if n := flood(t, p, fmt.Sprintf("192.0.2.%d", 100+c), fmt.Sprintf("c%d-", c)); n == 0 && c < 5 {
+				t.Errorf("flooding client %d found no room at all", c)
+			}
+		}
+		if got := p.wild.Len(); got > 191 {
+			t.Errorf("wild names have %d addresses", got)
+		}
+		for i := range 63 {
+			pinned(t, p, fmt.Sprintf("s%d.test", i))
+		}
+		if _, err := p.Pin(host(t, "one-more.test")); err == nil {
+			t.Error("a young pin changed hands")
+		}
+		time.Sleep(pinHold)
+		if n := flood(t, p, bad, "b"); n == 0 {
+			t.Error("no new wild name once the old ones are idle")
+		}
+		for i := range 63 {
+			a := pinned(t, p, fmt.Sprintf("s%d.test", i))
+			if h, known, _ := p.NameOf(a); !known || h.Name() != fmt.Sprintf("s%d.test", i) {
+				t.Errorf("%s means %v", a, h)
+			}
+		}
+		checkPins(t, p)
+	})
+}
+
+// A client that keeps its wild names in use does not come by those of others.
+func TestPinsGreedy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPins(t, "192.0.2.0/24")
+		const bad, other = "192.0.2.1", "192.0.2.2"
+		had := flood(t, p, bad, "a")
+		for round := range 20 {
+			for i := range 30 {
+				if err := wildPin(t, p, fmt.Sprintf("r%d-%d.wild.test", round, i), other); err != nil {
+					t.Fatalf("round %d, name %d: %v", round, i, err)
+				}
+			}
+			for range 2 {
+				time.Sleep(pinHold / 2)
+				flood(t, p, bad, "a")
+			}
+			for i := range 50 {
+				_ = wildPin(t, p, fmt.Sprintf("more%d-%d.wild.test", round, i), bad)
+			}
+		}
+		if got := p.owned[netip.MustParseAddr(bad)].Len(); got > had {
+			t.Errorf("a greedy client grew from %d to %d addresses", had, got)
+		}
+		checkPins(t, p)
+	})
+}
+
+// A name moves between the two kinds as the policy changes, and keeps its
+// address where it can.
+func TestPinsChangeKind(t *testing.T) {
+	p := newPins(t, "192.0.2.0/24")
+	a := pinned(t, p, "a.test")
+	for _, spelled := range []bool{false, true, true, false, false} {
+		got, err := p.pin(claim{name: host(t, "a.test"), owner: netip.MustParseAddr("192.0.2.1"), spelled: spelled})
+		if err != nil || got != a {
+			t.Fatalf("a.test moved from %s to %s, %v", a, got, err)
+		}
+		checkPins(t, p)
+	}
+	if p.wild.Len() != 1 || p.spelled.Len() != 0 {
+		t.Errorf("%d wild, %d spelled", p.wild.Len(), p.spelled.Len())
+	}
+}
+
+// checkPins holds what is always true of a table.
+func checkPins(t *testing.T, p *Pins) {
+	t.Helper()
+	owned := 0
+	for client, own := range p.owned {
+		if own.Len() == 0 {
+			t.Errorf("an empty list for %s", client)
+		}
+		owned += own.Len()
+	}
+	if owned != p.wild.Len() || len(p.byName) != len(p.bySlot) || p.wild.Len()+p.spelled.Len() != len(p.bySlot) || len(p.bySlot) > p.size {
+		t.Errorf("%d owned, %d wild, %d spelled, %d names, %d slots of %d",
+			owned, p.wild.Len(), p.spelled.Len(), len(p.byName), len(p.bySlot), p.size)
+	}
+	for name, e := range p.byName {
+		if e.name != name || p.bySlot[e.slot] != e {
+			t.Errorf("%v: pin %+v", name, e)
+		}
+	}
 }
 
 func TestPinsConcurrently(t *testing.T) {

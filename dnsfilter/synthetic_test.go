@@ -2,6 +2,7 @@ package dnsfilter
 
 import (
 	"bytes"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -221,6 +222,26 @@ func TestAskLaterAndAudit(t *testing.T) {
 	}
 	if e := g.events.one(t); !e.Audit || e.Decision != event.Allowed || e.Reason != policy.ReasonHostNotListed.String() {
 		t.Errorf("event %+v", e)
+	}
+}
+
+// A wildcard rule cannot use up what is kept for names that the policy spells
+// out, also where a wildcard covers those, too.
+func TestPinsKeptForSpelledNames(t *testing.T) {
+	pins, err := NewPins(netip.MustParsePrefix("192.0.2.0/28")) // 14 addresses
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := start(t, &Server{Policy: compile(t, "", "*.wild.test", "api.wild.test"), Pins: pins})
+	refused := false
+	for i := range 14 {
+		refused = g.query(t, fmt.Sprintf("n%d.wild.test", i), dns.TypeA).Rcode == dns.RcodeServerFailure || refused
+	}
+	if !refused {
+		t.Error("a wildcard took every address")
+	}
+	if m := g.query(t, "api.wild.test", dns.TypeA); m.Rcode != dns.RcodeSuccess || len(m.Answer) != 1 {
+		t.Errorf("a name that the policy spells out: %v", m)
 	}
 }
 

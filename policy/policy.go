@@ -75,6 +75,17 @@ func (p *Policy) Static(h Host) []netip.Addr {
 	return nil
 }
 
+// Spells reports whether an allow rule or a hosts entry names h itself, and not
+// only a domain above it. Such names are as many as somebody wrote down; of
+// names below a wildcard a client can ask for any number.
+func (p *Policy) Spells(h Host) bool {
+	if p == nil || !p.loaded || h.name == "" {
+		return false
+	}
+	_, ok := p.allow.exact[h.name]
+	return ok || len(p.Static(h)) > 0
+}
+
 // Digest is "sha256:<hex>" over the compiled policy's canonical text. It does
 // not depend on formatting, nor on order where order means nothing; any change
 // in what the policy decides changes it. A nil or zero Policy has the digest "".

@@ -278,3 +278,24 @@ func TestOnly(t *testing.T) {
 		t.Error("a bad rule passed")
 	}
 }
+
+func TestSpells(t *testing.T) {
+	p, err := Compile(&Document{
+		Allow: []Entry{{Text: "a.test"}, {Text: "*.wild.test"}, {Text: ".tree.test"}, {Text: "b.wild.test:8443"}},
+		Hosts: []Entry{{Text: "pinned.wild.test=192.0.2.1"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		"a.test": true, "b.wild.test": true, "pinned.wild.test": true, "tree.test": true,
+		"x.wild.test": false, "wild.test": false, "x.tree.test": false, "192.0.2.1": false,
+	} {
+		if got := p.Spells(host(t, name)); got != want {
+			t.Errorf("Spells(%s) = %v", name, got)
+		}
+	}
+	if (*Policy)(nil).Spells(host(t, "a.test")) || new(Policy).Spells(host(t, "a.test")) {
+		t.Error("no policy spells a name out")
+	}
+}
