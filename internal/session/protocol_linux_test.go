@@ -107,7 +107,7 @@ func TestAnnouncedLength(t *testing.T) {
 // Connections that say nothing keep nobody out but for their time.
 func TestSilentLaunchers(t *testing.T) {
 	d := serve(t, doc("a.test"), nil)
-	for range maxPending {
+	for range maxSettingUpUser {
 		d.knock(t)
 	}
 	start := time.Now()

@@ -42,10 +42,18 @@ type Server struct {
 
 	Limits Limits
 
-	mu       sync.Mutex
-	sessions map[*session]struct{}
-	perUser  map[uint32]int
-	draining bool
+	// Words holds the words (strings) that no session may bear any more: those of
+	// the sessions of every server that shares it, and what else the record uses.
+	// Nil: this server's sessions alone.
+	Words *sync.Map
+
+	mu        sync.Mutex
+	sessions  map[*session]struct{}
+	users     map[uint32]*user
+	waiting   int           // connections whose session does not stand yet
+	bytes     int           // of the policies and secrets of all sessions
+	settingUp chan struct{} // see user
+	draining  bool
 }
 
 // Limits bounds what launchers may take. Zero fields have defaults.
@@ -53,6 +61,8 @@ type Limits struct {
 	Sessions        int // at once; 4096
 	SessionsPerUser int // at once of one user id; 1024
 	HelloBytes      int // of a session's policy and secrets; 4 MiB
+	Bytes           int // of those of all sessions together; 32 MiB. They take 15 times that
+	BytesPerUser    int // of those of one user id; 16 MiB
 }
 
 // Implementation constants.
@@ -60,7 +70,8 @@ const (
 	defaultSessions   = 4096
 	defaultPerUser    = 1024
 	defaultHelloBytes = 4 << 20
-	maxPending        = 32 // connections whose session does not stand yet; more wait in the backlog
+	defaultBytes      = 32 << 20
+	defaultUserBytes  = 16 << 20
 	acceptPause       = 100 * time.Millisecond
 )
 
@@ -75,7 +86,6 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	pending := make(chan struct{}, maxPending)
 	paused := false
 	for {
 		c, err := ln.Accept()
@@ -101,13 +111,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			_ = c.Close()
 			return fmt.Errorf("control socket: %s is no unix socket", ln.Addr().Network())
 		}
-		select {
-		case pending <- struct{}{}:
-		case <-ctx.Done():
-			_ = conn.Close()
-			return nil
-		}
-		wg.Go(func() { s.serveLauncher(ctx, conn, sync.OnceFunc(func() { <-pending })) })
+		s.admit(ctx, &wg, conn)
 	}
 }
 
@@ -168,28 +172,45 @@ func (s *Server) list() []*session {
 }
 
 // enter counts one into the sessions.
-func (s *Server) enter(one *session) error {
+func (s *Server) enter(one *session) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	uid := one.peer.uid
+	if s.Words == nil {
+		s.Words = new(sync.Map)
+	}
+	word := one.hello.Session
+	if _, taken := s.Words.LoadOrStore(word, struct{}{}); taken {
+		one.hello.Session = "" // the record must not say another's word of this one
+		return fmt.Errorf("there is a session %s already", word)
+	}
+	if err := s.room(one); err != nil {
+		s.Words.Delete(word)
+		return err
+	}
+	if s.sessions == nil {
+		s.sessions = make(map[*session]struct{})
+	}
+	s.sessions[one] = struct{}{}
+	s.bytes += one.bytes
+	one.user.bytes += one.bytes
+	one.user.sessions++
+	return nil
+}
+
+// room reports why there is none for one. Called with mu held.
+func (s *Server) room(one *session) error {
+	uid, u, limits := one.peer.uid, one.user, s.Limits
 	switch {
 	case s.draining:
 		return errors.New("it is being shut down")
-	case len(s.sessions) >= or(s.Limits.Sessions, defaultSessions):
+	case len(s.sessions) >= or(limits.Sessions, defaultSessions):
 		return fmt.Errorf("there are %d sessions already; wait until some have ended", len(s.sessions))
-	case s.perUser[uid] >= or(s.Limits.SessionsPerUser, defaultPerUser):
-		return fmt.Errorf("user %d has %d sessions already; end some of them", uid, s.perUser[uid])
+	case u.sessions >= or(limits.SessionsPerUser, defaultPerUser):
+		return fmt.Errorf("user %d has %d sessions already; end some of them", uid, u.sessions)
+	case u.bytes+one.bytes > or(limits.BytesPerUser, defaultUserBytes), s.bytes+one.bytes > or(limits.Bytes, defaultBytes):
+		return fmt.Errorf("the policies of user %d's sessions take %d bytes already, those of all sessions %d: no room for %d more; put long lists into the daemon's policy",
+			uid, u.bytes, s.bytes, one.bytes)
 	}
-	for other := range s.sessions {
-		if other.hello.Session == one.hello.Session {
-			return fmt.Errorf("there is a session %s already", one.hello.Session)
-		}
-	}
-	if s.sessions == nil {
-		s.sessions, s.perUser = make(map[*session]struct{}), make(map[uint32]int)
-	}
-	s.sessions[one] = struct{}{}
-	s.perUser[uid]++
 	return nil
 }
 
@@ -198,9 +219,11 @@ func (s *Server) leave(one *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, one)
-	if s.perUser[one.peer.uid]--; s.perUser[one.peer.uid] <= 0 {
-		delete(s.perUser, one.peer.uid)
-	}
+	s.Words.Delete(one.hello.Session)
+	s.bytes -= one.bytes
+	one.user.bytes -= one.bytes
+	one.user.sessions--
+	s.forget(one.peer.uid, one.user)
 }
 
 func (s *Server) ceiling() *policy.Policy {

@@ -23,6 +23,8 @@ type session struct {
 	server *Server
 	link   *link
 	peer   peer
+	user   *user // of peer
+	bytes  int   // of hello
 	hello  *hello
 	log    *slog.Logger
 	events *stream
@@ -35,15 +37,15 @@ type session struct {
 	gate *gate.Gate     // nil until the session stands
 }
 
-// serveLauncher is the life of one connection, until daemon ends. settled is
-// called once the session stands, or never will.
-func (s *Server) serveLauncher(daemon context.Context, c *net.UnixConn, settled func()) {
+// serveLauncher is the life of one connection of u's, until daemon ends. settled
+// is called when the session stands, or never will.
+func (s *Server) serveLauncher(daemon context.Context, c *net.UnixConn, u *user, settled func()) {
 	defer settled()
 	defer c.Close() //nolint:errcheck // everything was said
 	stop := context.AfterFunc(daemon, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	_ = c.SetDeadline(time.Now().Add(helloTimeout)) // a closed connection says so itself
-	one := &session{server: s, link: &link{c: c, in: c}, log: s.log(), events: newStream(AckTimeout), hello: new(hello), opened: time.Now()}
+	one := &session{server: s, user: u, link: &link{c: c, in: c}, log: s.log(), events: newStream(AckTimeout), hello: new(hello), opened: time.Now()}
 	defer one.contain()
 	if err := one.listen(); err != nil {
 		one.refuse(err)
@@ -93,7 +95,7 @@ func (o *session) listen() (err error) {
 	if err != nil {
 		return err
 	}
-	o.hello = h
+	o.hello, o.bytes = h, len(body)
 	o.log = o.log.With(slog.String("session", h.Session))
 	return nil
 }
@@ -166,7 +168,7 @@ func (o *session) checkWishes() error {
 
 func (o *session) gateConfig() gate.Config {
 	c := gate.Config{
-		Policy: &o.current, Resolver: o.server.Resolver, Events: event.Fanout{o.events, o.server.Events},
+		Policy: &o.current, Resolver: o.server.Resolver, Events: both{o.events, o.server.Events},
 		Log: o.log, Session: o.hello.Session, Isolation: o.hello.Isolation,
 		SecretValue: o.secretValue, RootCAs: o.server.RootCAs,
 		Own: slices.Concat(o.server.Own, o.hello.Own),
