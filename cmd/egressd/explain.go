@@ -156,7 +156,7 @@ func (o *options) checkTokens(all []compiled) error {
 	if o.tokens == "" {
 		return nil
 	}
-	set, err := tokens.Load(o.tokens)
+	set, err := tokens.Load(o.tokens, nil)
 	if err != nil {
 		return err
 	}

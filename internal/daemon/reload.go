@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"slices"
@@ -99,16 +100,12 @@ func (d *daemon) readTokens() (*tokens.Set, error) {
 	if d.c.Tokens == "" {
 		return nil, nil
 	}
-	// Half a file would take the other half's flows down: read it as policies are.
-	data, err := d.c.ReadFile(d.c.Tokens)
-	if err != nil {
+	set, err := tokens.Load(d.c.Tokens, d.c.ReadFile)
+	var unread *fs.PathError
+	switch {
+	case errors.As(err, &unread):
 		return nil, unreadable("--tokens "+d.c.Tokens, err)
-	}
-	if _, err := tokens.Load(d.c.Tokens); err != nil { // for its mode
-		return nil, fmt.Errorf("--tokens: %w", err)
-	}
-	set, err := tokens.Parse(d.c.Tokens, data)
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("--tokens: %w", err)
 	}
 	for _, ref := range set.Refs() {

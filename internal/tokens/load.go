@@ -2,33 +2,34 @@ package tokens
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
+
+	"egressd/internal/watch"
 )
 
 // Load reads and parses the file at path. It refuses a file that everybody may
-// read, or that others than its owner may change.
+// read, or that others than its owner may change. read gets its bytes; nil is
+// watch.ReadFile, for half a file would take the other half's flows down. An
+// error of the system is an *fs.PathError.
 //
 // Threat: an agent on the same machine reads a token and is judged by another
-// policy. The mode is asked of the file that is then read, not of the path.
-// Left over: members of the file's group can read it, as operators need.
-func Load(path string) (*Set, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("tokens: %w", err)
+// policy -> the file's mode is looked at at every load. Left over: members of
+// the file's group can read it, as operators need.
+func Load(path string, read func(name string) ([]byte, error)) (*Set, error) {
+	if read == nil {
+		read = watch.ReadFile
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("tokens: %w", err)
+		return nil, err
 	}
 	if err := checkMode(path, info); err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	data, err := read(path)
 	if err != nil {
-		return nil, fmt.Errorf("tokens: %w", err)
+		return nil, err
 	}
 	return Parse(path, data)
 }

@@ -162,7 +162,7 @@ func TestLoad(t *testing.T) {
 		if err := os.Chmod(path, tt.mode); err != nil {
 			t.Fatal(err)
 		}
-		s, err := Load(path)
+		s, err := Load(path, nil)
 		if _, ok := s.Lookup(first); ok != (tt.want == "") {
 			t.Errorf("mode %o: known is %v", tt.mode, ok)
 		}
@@ -170,7 +170,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("mode %o: %v, want %q", tt.mode, err, tt.want)
 		}
 	}
-	if _, err := Load(path + "x"); err == nil || !strings.Contains(err.Error(), path+"x") {
+	if _, err := Load(path+"x", nil); err == nil || !strings.Contains(err.Error(), path+"x") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,13 +14,14 @@ const (
 	emptyTime    = time.Second            // and as long an empty one is not believed
 	patienceTime = 250 * time.Millisecond // how long a read waits for its writers to rest; then restTime must do
 	readTime     = 1500 * time.Millisecond
+	maxReadBytes = 128 << 20 // twice the longest policy
 )
 
 // ReadFile is os.ReadFile for a file that others write in place: it reads again
 // when the file has changed meanwhile, and waits a moment for one that was
 // written or emptied just now. When that does not end it fails: half a policy is
-// another policy. Use it in Changed, so that the next write cannot be read by
-// halves either.
+// another policy. A file over 128 MiB fails, too. Use it in Changed, so that the
+// next write cannot be read by halves either.
 func ReadFile(name string) ([]byte, error) {
 	begin := time.Now()
 	for {
@@ -60,8 +61,13 @@ func readOnce(name string, between func()) (data []byte, how int, err error) {
 	if err != nil {
 		return nil, torn, err
 	}
-	if data, err = io.ReadAll(f); err != nil {
-		return nil, torn, err
+	if before.Size() <= maxReadBytes {
+		if data, err = io.ReadAll(io.LimitReader(f, maxReadBytes+1)); err != nil {
+			return nil, torn, err
+		}
+	}
+	if max(before.Size(), int64(len(data))) > maxReadBytes {
+		return nil, torn, fmt.Errorf("%s: more than %d MiB: this is no policy and no tokens file", name, maxReadBytes>>20)
 	}
 	if between != nil {
 		between()

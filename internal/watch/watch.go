@@ -17,13 +17,6 @@ import (
 	"time"
 )
 
-// Files calls changed whenever a file behind one of paths may have changed, as
-// [Watcher] does, until ctx ends.
-func Files(ctx context.Context, paths []string, changed func()) error {
-	w := Watcher{Paths: paths, Changed: changed}
-	return w.Run(ctx)
-}
-
 // Watcher watches a few files. Set the fields before Run.
 type Watcher struct {
 	Paths []string

@@ -84,7 +84,8 @@ func TestNoLeak(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "policy.yaml")
 		write(t, path, oldText)
 		ctx, cancel := context.WithCancel(t.Context())
-		if err := Files(ctx, []string{path}, cancel); err != nil {
+		w := Watcher{Paths: []string{path}, Changed: cancel}
+		if err := w.Run(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}

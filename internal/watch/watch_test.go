@@ -318,10 +318,10 @@ func TestIrregular(t *testing.T) {
 }
 
 func TestNothingToWatch(t *testing.T) {
-	if err := Files(t.Context(), nil, func() {}); err == nil {
+	if err := (&Watcher{Changed: func() {}}).Run(t.Context()); err == nil {
 		t.Error("no files are no error")
 	}
-	if err := Files(t.Context(), []string{"x"}, nil); err == nil {
+	if err := (&Watcher{Paths: []string{"x"}}).Run(t.Context()); err == nil {
 		t.Error("nobody to tell is no error")
 	}
 }
