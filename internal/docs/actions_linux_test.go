@@ -249,6 +249,10 @@ func (r *runner) run(st step, at string) error {
 	if err != nil {
 		return err
 	}
+	dir, err := r.expand(st.Dir)
+	if err != nil {
+		return err
+	}
 	log := filepath.Join(r.s.dir, "log")
 	n := r.s.n
 	script, output := filepath.Join(log, fmt.Sprint(n, "-step.sh")), filepath.Join(log, fmt.Sprint(n, "-output"))
@@ -264,7 +268,7 @@ func (r *runner) run(st step, at string) error {
 	for k, v := range env {
 		fmt.Fprintf(&head, "export %s=%s\n", k, quote(v))
 	}
-	fmt.Fprintf(&head, "while read -r dir; do PATH=$dir:$PATH; done < <(cat %s/paths 2>/dev/null)\nset -eo pipefail\ncd %s\n", log, quote(filepath.Join(at, st.Dir)))
+	fmt.Fprintf(&head, "while read -r dir; do PATH=$dir:$PATH; done < <(cat %s/paths 2>/dev/null)\nset -eo pipefail\ncd %s\n", log, quote(filepath.Join(at, dir)))
 	if err := os.WriteFile(script, []byte(head.String()+text), 0o644); err != nil {
 		return err
 	}

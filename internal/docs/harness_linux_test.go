@@ -53,6 +53,12 @@ func TestWrongPage(t *testing.T) {
 		{"json that is nothing", "json:\n{}\n", "schema"},
 		{"a rule that is none", "rules:\na..b   two dots\n", "a..b"},
 		{"a unit with an unknown setting", "ini:\n# x.service\n[Service]\nExecStart=/bin/true\nLunch=noon\n", "Lunch"},
+		{"a workflow whose step fails", "yaml:\non: push\njobs:\n  a:\n    runs-on: x\n    steps:\n      - run: 'true'\n      - run: exit 3\n", "exit code 3"},
+		{"a workflow with an unknown key", "yaml:\non: push\njobs:\n  a:\n    runs-on: x\n    lunch: noon\n    steps: []\n", "lunch"},
+		{"a step with an unknown action", "yaml:\n- uses: somebody/else@v1\n", "nobody knows"},
+		{"a step with an unknown input", "yaml:\n- uses: egressd/egressd/deploy/github-action@main\n  with:\n    lunch: noon\n", "lunch"},
+		{"a step with an unknown expression", "yaml:\n- run: echo ${{ secrets.LUNCH }}\n", "secrets.LUNCH"},
+		{"an alert on a metric that is not there", "yaml:\ngroups:\n  - name: a\n    rules:\n      - {alert: a, expr: egressd_lunch_total > 0}\n", "egressd_lunch_total"},
 		{"a unit without a name", "ini:\n[Service]\nExecStart=/bin/true\n", "name"},
 	}
 	for _, tt := range wrong {

@@ -17,6 +17,7 @@ type finding struct {
 type result struct {
 	findings []finding
 	notRun   []finding // with the page's reasons
+	forRoot  []finding // what only root can run here
 	commands int
 	checked  int // blocks other than commands
 }
@@ -42,6 +43,11 @@ func runPage(p page, s *shell) result {
 				fail(b.line, "%v", err)
 				continue
 			}
+			if why := s.forRootOnly(list); why != "" {
+				r.forRoot = append(r.forRoot, finding{b.line, why})
+				ran = false
+				continue
+			}
 			printed, ran = "", true
 			for _, c := range list {
 				r.commands++
@@ -62,6 +68,8 @@ func runPage(p page, s *shell) result {
 				if err := checkRules(b.text); err != nil {
 					fail(b.line, "%v", err)
 				}
+			case !ran && len(r.forRoot) > 0 && r.forRoot[len(r.forRoot)-1].line < b.line:
+				r.checked-- // the output of what was not run
 			case !ran:
 				fail(b.line, "a text block with no command before it: whose output is it?")
 			default:
@@ -82,6 +90,22 @@ func runPage(p page, s *shell) result {
 		}
 	}
 	return r
+}
+
+// forRootOnly reports the first command that needs what only root has here: a
+// container engine, or root.
+func (s *shell) forRootOnly(list []command) string {
+	if os.Geteuid() == 0 {
+		return ""
+	}
+	for _, c := range list {
+		for _, word := range []string{"docker ", "helm ", "kubectl ", "sudo "} {
+			if strings.HasPrefix(c.text, word) {
+				return c.text
+			}
+		}
+	}
+	return ""
 }
 
 // save writes a block to the file that its first line names, as the reader
