@@ -227,28 +227,6 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// A socket's file that a killed daemon left is replaced, and nothing else is.
-func TestListenUnix(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	stale, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stale.SetUnlinkOnClose(false)
-	_ = stale.Close()
-	ln, err := listenUnix(t.Context(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	if _, err := listenUnix(t.Context(), path); err == nil || !strings.Contains(err.Error(), "another egressd") {
-		t.Errorf("a socket that somebody answers: %v", err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != socketMode {
-		t.Errorf("%v, %v", info, err)
-	}
-}
-
 // The gate of a token that nobody uses any more goes, and comes again.
 func TestTokenGatesAreCollected(t *testing.T) {
 	c := config(t)

@@ -12,6 +12,7 @@ import (
 
 	"egressd/internal/admin"
 	"egressd/internal/session"
+	"egressd/internal/unixsocket"
 	"egressd/netns"
 )
 
@@ -45,7 +46,7 @@ func (d *daemon) openControl(ctx context.Context) error {
 		}
 		err = d.add(socket{kind: kindAdmin, what: "--admin " + d.c.Admin}, func(s *socket) (err error) {
 			if network == "unix" {
-				s.ln, err = listenUnix(ctx, addr)
+				s.ln, err = unixsocket.Listen(ctx, addr)
 				return err
 			}
 			s.ln, err = new(net.ListenConfig).Listen(ctx, network, addr)
@@ -68,42 +69,6 @@ func (d *daemon) openControl(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// socketMode lets the socket's group in, as operators need it.
-const socketMode = 0o660
-
-// listenUnix listens at path. What a killed daemon left there is replaced; a
-// socket that somebody answers, and any other file, is an error.
-func listenUnix(ctx context.Context, path string) (net.Listener, error) {
-	if err := removeStale(ctx, path); err != nil {
-		return nil, err
-	}
-	old := syscall.Umask(0o777 &^ socketMode) // nobody connects before the mode is right
-	ln, err := new(net.ListenConfig).Listen(ctx, "unix", path)
-	syscall.Umask(old)
-	return ln, err
-}
-
-func removeStale(ctx context.Context, path string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%s exists and is no socket: remove it, or name another path", path)
-	}
-	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
-	if err == nil {
-		_ = c.Close() // it was a question
-		return fmt.Errorf("%s: another egressd answers there", path)
-	}
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return err
-	}
-	return os.Remove(path)
 }
 
 // hint says what to do about a socket that could not be opened.

@@ -145,7 +145,7 @@ var rooms = []room{
 	},
 	{
 		path:   "internal/session",
-		ours:   []string{"policy", "event", "dnsfilter", "netns", "internal/ca", "internal/gate", "internal/gateflags"},
+		ours:   []string{"policy", "event", "dnsfilter", "netns", "internal/ca", "internal/gate", "internal/gateflags", "internal/unixsocket"},
 		std:    []string{"net/http", "os/exec"},
 		reason: "both halves of one conversation: it knows neither the sandbox whose doors are handed over nor the daemon that takes them",
 	},

@@ -4,32 +4,22 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"egressd/internal/unixsocket"
 )
 
-// socketMode lets in the owner and the group.
-const socketMode = 0o660
-
-// Listen listens at path for launchers: mode 0660, in a directory that not
-// everybody may write. What a killed daemon left there is replaced; a socket
-// that somebody answers, and any other file, is an error. It is for start-up:
-// the umask of the process changes for a moment.
+// Listen listens at path for launchers, as unixsocket.Listen does, in a directory
+// that not everybody may write. The caller closes the listener.
 func Listen(ctx context.Context, path string) (net.Listener, error) {
 	if err := checkDirectory(path); err != nil {
 		return nil, err
 	}
-	if err := removeStale(ctx, path); err != nil {
-		return nil, err
-	}
-	old := syscall.Umask(0o777 &^ socketMode) // nobody connects before the mode is right
-	ln, err := new(net.ListenConfig).Listen(ctx, "unix", path)
-	syscall.Umask(old)
+	ln, err := unixsocket.Listen(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("control socket: %w", err)
 	}
@@ -62,27 +52,6 @@ func checkDirectory(path string) error {
 			return nil
 		}
 	}
-}
-
-func removeStale(ctx context.Context, path string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("control socket %s: that exists and is no socket: remove it, or name another path", path)
-	}
-	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
-	if err == nil {
-		_ = c.Close() // it was a question
-		return fmt.Errorf("control socket %s: another egressd answers there", path)
-	}
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("control socket %s: %w", path, err)
-	}
-	return os.Remove(path)
 }
 
 // checkPeer refuses a listener that is neither root, nor this user, nor the
