@@ -137,7 +137,7 @@ func dropCgroups(world int) {
 		})
 		for i := len(dirs) - 1; i >= 0; i-- {
 			for end := time.Now().Add(2 * time.Second); syscall.Rmdir(dirs[i]) == syscall.EBUSY && time.Now().Before(end); {
-				time.Sleep(10 * time.Millisecond) // the kernel tells nobody when the last process is gone
+				time.Sleep(10 * time.Millisecond) // polling: the kernel tells nobody when the last process is gone
 			}
 		}
 	}

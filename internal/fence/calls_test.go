@@ -38,6 +38,7 @@ var bans = []ban{
 	},
 	{
 		pkg: "time", names: `Sleep`, tests: true,
+		except: map[string]string{"internal/e2e/probe": "the attacker is slow on purpose"},
 		reason: "readiness is an event: a channel, a listener, a context, or a synctest bubble",
 	},
 	{

@@ -33,12 +33,13 @@ var textBans = []textBan{
 		re: regexp.MustCompile(`\b(registry\.npm` + `js\.org|proxy\.gol` + `ang\.org|sum\.gol` + `ang\.org|py` + `pi\.org|files\.pythonho` + `sted\.org|` +
 			`static\.crat` + `es\.io|index\.crat` + `es\.io|repo\.mav` + `en\.apache\.org|repo1\.mav` + `en\.org|deb\.deb` + `ian\.org)\b`),
 		except: map[string]string{
-			"policy/presets":        "the presets are lists of those hosts, with their sources",
-			"policy/preset_test.go": "checks that the presets name them",
-			"policy":                "preset data and its tests, wherever in the room they stand",
-			"docs":                  "tells users which hosts a preset opens",
-			"README.md":             "shows what a user types for the registries",
-			"cmd/launch/testdata":   "scripts that print presets",
+			"policy/presets":         "the presets are lists of those hosts, with their sources",
+			"policy/preset_test.go":  "checks that the presets name them",
+			"policy":                 "preset data and its tests, wherever in the room they stand",
+			"docs":                   "tells users which hosts a preset opens",
+			"README.md":              "shows what a user types for the registries",
+			"cmd/launch/testdata":    "scripts that print presets",
+			"internal/docs/testdata": "stands for the programs of the pages' examples, which reach what presets open",
 		},
 	},
 	{
