@@ -44,6 +44,10 @@ func (r *relayed) recordAllowed() bool {
 		ev := f.s.decisionEvent(f.sc, r.req, r.d, netip.AddrPortFrom(r.req.Addr, r.req.Port).String())
 		if err := f.s.record(ev); err != nil {
 			f.s.log().Error("a flow was not recorded and is denied", "err", err)
+			// The refusal counts in the metrics, and is on record when there is room again.
+			no := f.s.decisionEvent(f.sc, r.req, because(policy.ReasonOverload), "")
+			no.Error = "the flow could not be recorded"
+			_ = f.s.record(no) // as likely as not it fails, too
 			return
 		}
 		r.recorded = true
