@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,6 +20,7 @@ import (
 type options struct {
 	launch, probe string
 	egressd       string
+	storm         time.Duration
 	inWorld       bool
 	through       bool
 }
@@ -32,6 +34,7 @@ var env struct {
 	base   string // directory of this run, outside /tmp and /run, open to the throw-away uid
 	skip   string // why there is no world
 
+	storm   time.Duration
 	through bool // launch is one that hands everything to a daemon
 }
 
@@ -40,6 +43,7 @@ func TestMain(m *testing.M) {
 	flag.StringVar(&o.launch, "launch", "", "launch binary to test (default: build it)")
 	flag.StringVar(&o.probe, "probe", "", "probe binary (default: build it)")
 	flag.StringVar(&o.egressd, "egressd", "", "egressd binary (default: build it)")
+	flag.DurationVar(&o.storm, "storm", 3*time.Second, "how long the daemon's tests under load go on, each")
 	flag.BoolVar(&o.inWorld, "in-world", false, "internal: this process is in the tests' own network namespace")
 	flag.BoolVar(&o.through, "through", false, "internal: launch is internal/e2e/through")
 	flag.Parse()
@@ -156,7 +160,7 @@ func placed(ctx context.Context, base, given, pkg string) (string, error) {
 
 // runInWorld builds the world around this process and runs the tests in it.
 func runInWorld(m *testing.M, o options) int {
-	env.through = o.through
+	env.through, env.storm = o.through, o.storm
 	env.launch, env.probe, env.daemon, env.base = o.launch, o.probe, o.egressd, os.Getenv("EGRESSD_E2E_BASE")
 	w, err := newWorld(env.base)
 	if err != nil {
