@@ -22,7 +22,7 @@ type captureOptions struct {
 	hold                 bool
 }
 
-// DefaultUID is egressd's user in its image.
+// defaultUID is egressd's user in its image.
 const defaultUID = 65532
 
 func (o *captureOptions) flags() *flag.FlagSet {

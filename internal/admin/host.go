@@ -22,7 +22,7 @@ func onLoopback(r *http.Request) bool {
 }
 
 // hostAllowed reports whether a request with this Host may be answered.
-func (s *Server) hostAllowed(hostport string) bool {
+func hostAllowed(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
 		host = h
@@ -38,8 +38,5 @@ func (s *Server) hostAllowed(hostport string) bool {
 	if !strings.Contains(host, ".") {
 		return true // no page's own name has a single label
 	}
-	if slices.ContainsFunc(localSuffixes(), func(end string) bool { return strings.HasSuffix(host, end) }) {
-		return true
-	}
-	return slices.ContainsFunc(s.Names, func(name string) bool { return strings.EqualFold(name, host) })
+	return slices.ContainsFunc(localSuffixes(), func(end string) bool { return strings.HasSuffix(host, end) })
 }

@@ -32,10 +32,7 @@ type Server struct {
 	Details func() []string
 	// Metrics answers /metrics. Nil: 404.
 	Metrics http.Handler
-	// Names are the host names besides the machine-local ones under which clients
-	// on the loopback may ask; see [Server.Handler].
-	Names []string
-	Log   *slog.Logger
+	Log     *slog.Logger // nil discards
 }
 
 // Serve answers on ln until ctx ends, closes it, and returns after every
@@ -77,17 +74,16 @@ func (s *Server) end(srv *http.Server, ended chan<- struct{}) {
 	}
 }
 
-// Handler answers the requests of a TCP listener.
+// handler answers the requests of a listener; local says that it is a unix
+// socket.
 //
 // Threat: a web page that a browser on this machine shows makes its own name
 // resolve to 127.0.0.1 (DNS rebinding) and reads the answers. Requests that
-// arrive on the loopback must name an address, localhost, a name that no public
-// DNS serves (a single label, .internal, .local, .svc, ...) or one of Names. On
-// any other address whoever chose it lets a network ask, by whatever name. Left
+// arrive on the loopback must name an address, localhost, or a name that no
+// public DNS serves (a single label, .internal, .local, .svc, ...). On any other
+// address whoever chose it lets a network ask, by whatever name. Left
 // over: any program that can connect can ask; what must not, is kept off by the
 // listener's address and by egressd capture --protect-port.
-func (s *Server) Handler() http.Handler { return s.handler(false) }
-
 func (s *Server) handler(local bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -97,7 +93,7 @@ func (s *Server) handler(local bool) http.Handler {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			h.Set("Allow", "GET, HEAD")
 			say(w, http.StatusMethodNotAllowed, "GET and HEAD only")
-		case !local && onLoopback(r) && !s.hostAllowed(r.Host):
+		case !local && onLoopback(r) && !hostAllowed(r.Host):
 			say(w, http.StatusMisdirectedRequest, "this Host is not one of the admin address's: ask by address")
 		default:
 			s.route(w, r)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -116,11 +115,10 @@ func (d *daemon) serve(ctx context.Context) error {
 	d.group, d.serving = errgroup.WithContext(serve)
 
 	// The admin address answers until everything else is gone.
-	adminCtx, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
-	var adminDone sync.WaitGroup
-	defer adminDone.Wait()
+	answer, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAdmin()
-	d.serveAdmin(adminCtx, &adminDone)
+	admins, answering := errgroup.WithContext(answer)
+	d.serveAdmin(answering, admins)
 
 	names, stopNames := context.WithCancel(d.serving)
 	defer stopNames()
@@ -137,11 +135,14 @@ func (d *daemon) serve(ctx context.Context) error {
 		stopNames()
 		d.drain()
 	case <-d.serving.Done():
+	case <-answering.Done():
 	}
 	d.state.Store(draining)
 	stopReloads()
 	stop()
-	return d.group.Wait()
+	err := d.group.Wait()
+	stopAdmin()
+	return errors.Join(err, admins.Wait())
 }
 
 // serveDoors starts every gate, and then every door. DNS doors end with names.
@@ -154,18 +155,20 @@ func (d *daemon) serveDoors(names context.Context) {
 	}
 }
 
-func (d *daemon) serveAdmin(ctx context.Context, wg *sync.WaitGroup) {
+// serveAdmin answers at every admin address until ctx ends.
+func (d *daemon) serveAdmin(ctx context.Context, admins *errgroup.Group) {
 	d.metrics.Probe(metrics.Probes{Ready: d.Ready, Sessions: d.sessions})
 	for _, s := range d.sockets {
-		if s.kind == kindAdmin {
-			server := &admin.Server{Ready: d.Ready, Details: d.details, Metrics: d.metrics.Handler(), Log: d.log}
-			wg.Go(func() {
-				if err := server.Serve(ctx, s.ln); err != nil {
-					d.log.Error("the admin address closed early", "err", err)
-					d.group.Go(func() error { return fmt.Errorf("%s: %w", s.what, err) })
-				}
-			})
+		if s.kind != kindAdmin {
+			continue
 		}
+		server := &admin.Server{Ready: d.Ready, Details: d.details, Metrics: d.metrics.Handler(), Log: d.log}
+		admins.Go(func() error {
+			if err := server.Serve(ctx, s.ln); err != nil {
+				return fmt.Errorf("%s: %w", s.what, err)
+			}
+			return nil
+		})
 	}
 }
 

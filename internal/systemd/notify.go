@@ -75,9 +75,6 @@ func (n *Notifier) Reloading() error {
 // Stopping says that the service is on its way out.
 func (n *Notifier) Stopping(status string) error { return n.send("STOPPING=1", statusLine(status)) }
 
-// Status says in one line how the service is.
-func (n *Notifier) Status(status string) error { return n.send(statusLine(status)) }
-
 // Extend asks the manager for d more time to start, reload or stop.
 func (n *Notifier) Extend(d time.Duration) error {
 	return n.send("EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(max(d, 0).Microseconds(), 10))

@@ -45,7 +45,7 @@ func TestNotify(t *testing.T) {
 			{func() error { return n.Ready("") }, "READY=1\n"},
 			{func() error { return n.Ready("2 policies") }, "READY=1\nSTATUS=2 policies\n"},
 			{func() error { return n.Stopping("draining") }, "STOPPING=1\nSTATUS=draining\n"},
-			{func() error { return n.Status("a\nREADY=0\x7fb\xff") }, "STATUS=a READY=0 b?\n"}, // one assignment, whatever is in it
+			{func() error { return n.Stopping("a\nREADY=0\x7fb\xff") }, "STOPPING=1\nSTATUS=a READY=0 b?\n"}, // one assignment, whatever is in it
 			{func() error { return n.Extend(30 * time.Second) }, "EXTEND_TIMEOUT_USEC=30000000\n"},
 		} {
 			if err := tt.send(); err != nil {
@@ -55,10 +55,10 @@ func TestNotify(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", path, got, tt.want)
 			}
 		}
-		if err := n.Status(strings.Repeat("é", maxStatusBytes)); err != nil {
+		if err := n.Ready(strings.Repeat("é", maxStatusBytes)); err != nil {
 			t.Fatal(err)
 		}
-		if got := receive(deadline(t), t, conn); len(got) > maxStatusBytes+len("STATUS=\n") || strings.Contains(got, "\ufffd") {
+		if got := receive(deadline(t), t, conn); len(got) > maxStatusBytes+len("READY=1\nSTATUS=\n") || strings.Contains(got, "\ufffd") {
 			t.Errorf("a long status has %d bytes", len(got))
 		}
 	}
@@ -97,7 +97,7 @@ func TestNobodyToNotify(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []*Notifier{nil, new(Notifier), silent} {
-		for _, err := range []error{n.Ready("x"), n.Reloading(), n.Stopping("x"), n.Status("x"), n.Extend(1)} {
+		for _, err := range []error{n.Ready("x"), n.Reloading(), n.Stopping("x"), n.Extend(1)} {
 			if err != nil {
 				t.Error(err)
 			}
