@@ -64,6 +64,13 @@ func openShell(t *testing.T, checkout, first string) *shell {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if os.Geteuid() != 0 { // so that all of it is the reader's own
+		own := filepath.Join(dir, "checkout")
+		if out, err := exec.Command("cp", "-r", checkout, own).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		checkout = own
+	}
 	furnishBin(t, filepath.Join(dir, "bin"))
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -100,7 +107,7 @@ func openShell(t *testing.T, checkout, first string) *shell {
 		t.Fatal(err)
 	}
 	copyInto(t, "testdata/project", project)
-	if err := s.check("cp " + project + "/* . && set -o pipefail"); err != nil { // stricter than a reader's shell
+	if err := s.check("cp " + project + "/* . && { git rev-parse || git init; } >/dev/null 2>&1 && set -o pipefail"); err != nil { // stricter than a reader's shell
 		t.Fatal(err)
 	}
 	return s
@@ -167,7 +174,9 @@ func (s *shell) run(c command) (code int, out string, err error) {
 	// would not be seen while something it left behind lives.
 	line := fmt.Sprintf("eval \"$(<%s)\" </dev/null >%s 2>&1 3>&-; echo $? >&3\n", text, print)
 	if c.background {
-		line = fmt.Sprintf("eval \"$(<%s)\" </dev/null >%s 2>&1 3>&-; %s $! >>%s 2>&1 3>&-; echo $? >&3\n", text, print, awaitRole, print)
+		before := text + ".before"
+		line = fmt.Sprintf("%s >%s 3>&-; eval \"$(<%s)\" </dev/null >%s 2>&1 3>&-; %s $! <%s >>%s 2>&1 3>&-; echo $? >&3\n",
+			awaitRole, before, text, print, awaitRole, before, print)
 	}
 	if _, err := io.WriteString(s.in, line); err != nil {
 		s.dead = true
