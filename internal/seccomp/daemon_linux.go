@@ -5,8 +5,9 @@ package seccomp
 import "golang.org/x/sys/unix"
 
 // InstallDaemon loads the filter of a daemon that holds all its listeners: that of
-// the harness, and nothing that starts programs or looks into others. It holds for every thread, and nothing can take it off again. The
-// calling thread has set no_new_privs (or holds CAP_SYS_ADMIN).
+// the harness, and nothing that starts programs or looks into others. It holds
+// for every thread, and nothing can take it off again. The calling thread has set
+// no_new_privs (or holds CAP_SYS_ADMIN).
 func InstallDaemon() error { return install(filter(append(Options{}.rules(), daemonRules()...))) }
 
 // daemonRules are for a process that is all there is of its program.
