@@ -31,8 +31,9 @@ import (
 const (
 	caLife   = 365 * 24 * time.Hour // nothing can be intercepted in a session that is older
 	leafLife = 24 * time.Hour
-	backdate = time.Hour // for clients whose clock is slow
-	leafMax  = 1024      // leaves kept
+	backdate = time.Hour          // for clients whose clock is slow
+	setBack  = 7 * 24 * time.Hour // what the clock may be set back without an end to the certificate that clients trust
+	leafMax  = 1024               // leaves kept
 
 	issuersMax = 64                  // certificates to trust: one for each time that hosts were added
 	caRenew    = 30 * 24 * time.Hour // how long before its end a certificate is good for no new host
@@ -73,6 +74,7 @@ type leaf struct {
 	once sync.Once
 	cert *tls.Certificate
 	err  error
+	made time.Time // no clock that shows less knows it as valid for sure
 	end  time.Time // when it is to be made anew
 }
 
@@ -124,9 +126,12 @@ func (a *Authority) Extend(hosts []string) (changed bool, err error) {
 	return true, nil
 }
 
+// clock is the time of day, without the monotonic reading: certificates are
+// judged by the former, which may jump (a clock that is set, a machine that was
+// asleep) while the latter goes on as if nothing had been.
 func (a *Authority) clock() time.Time {
 	if a.now == nil {
-		return time.Now()
+		return time.Now().Round(0)
 	}
 	return a.now()
 }
@@ -176,7 +181,7 @@ func (i *issuer) template(now time.Time) *x509.Certificate {
 	t := &x509.Certificate{
 		SerialNumber:                serial(),
 		Subject:                     pkix.Name{CommonName: "egressd session CA", Organization: []string{"egressd"}},
-		NotBefore:                   now.Add(-backdate),
+		NotBefore:                   now.Add(-setBack),
 		NotAfter:                    now.Add(caLife),
 		IsCA:                        true,
 		BasicConstraintsValid:       true,

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -258,5 +259,32 @@ func TestManyHosts(t *testing.T) {
 	}
 	if took := time.Since(begin); took > 4*time.Second { // all against all takes 20 s and more
 		t.Errorf("an authority for %d hosts took %v", len(hosts), took)
+	}
+}
+
+// The clock is set, forward or back, or the machine was asleep: what clients get
+// is valid by the time of day.
+func TestClockJumps(t *testing.T) {
+	begin := time.Now()
+	for _, jump := range []time.Duration{48 * time.Hour, 13 * time.Hour, -2 * time.Hour, -6 * 24 * time.Hour} {
+		now := begin
+		a, err := newAt([]string{"example.com"}, func() time.Time { return now.Round(0) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Leaf("example.com"); err != nil {
+			t.Fatal(err)
+		}
+		now = begin.Add(jump)
+		c, err := a.Leaf("example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := verify(t, a, c, "example.com", now); err != nil {
+			t.Errorf("after %v: %v", jump, err)
+		}
+	}
+	if text := new(Authority).clock().String(); strings.Contains(text, "m=") {
+		t.Errorf("%s holds a monotonic reading, which goes on while the time of day jumps", text)
 	}
 }

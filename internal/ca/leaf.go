@@ -33,7 +33,7 @@ func (a *Authority) slot(host string) *leaf {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.clock()
-	if l := a.leaves[host]; l != nil && now.Before(l.end) {
+	if l := a.leaves[host]; l != nil && now.Before(l.end) && !now.Before(l.made.Add(-backdate/2)) {
 		return l
 	}
 	if len(a.leaves) >= leafMax {
@@ -42,7 +42,7 @@ func (a *Authority) slot(host string) *leaf {
 			break
 		}
 	}
-	l := &leaf{end: now.Add(leafLife / 2)}
+	l := &leaf{made: now, end: now.Add(leafLife / 2)}
 	if a.leaves == nil {
 		a.leaves = make(map[string]*leaf)
 	}
