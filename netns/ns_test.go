@@ -5,7 +5,6 @@ package netns
 import (
 	"errors"
 	"net"
-	"net/netip"
 	"os"
 	"strconv"
 	"testing"
@@ -15,15 +14,6 @@ import (
 
 	"egressd/netns/capture"
 )
-
-func mustPrefix(t *testing.T, s string) netip.Prefix {
-	t.Helper()
-	p, err := netip.ParsePrefix(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 // inode identifies the calling thread's network namespace.
 func inode(t *testing.T) uint64 {

@@ -141,7 +141,7 @@ func TestWhoIsJudgedByWhat(t *testing.T) {
 		args = append(args, "--policy", name+"="+write(t, name+".yaml", policyFor("app.test", port)))
 	}
 	p := start(t, args...)
-	first, second := p.addr("proxy"), strings.Trim(strings.Fields(p.wait("msg=listening", "policy=team-b"))[4], "addr=")
+	first, second := p.addr("proxy"), strings.TrimPrefix(strings.Fields(p.wait("msg=listening", "policy=team-b"))[4], "addr=")
 	for _, tt := range []struct{ from, door, token, want string }{
 		{"127.0.0.1", first, "", "default"},
 		{"127.0.0.3", first, "", "team-a"},      // the longest prefix
@@ -306,7 +306,7 @@ func TestDNSDoors(t *testing.T) {
 	forward := "dns: {mode: forward}\nhosts:\n  b.test: 127.0.0.9\nallow:\n  - b.test\n"
 	p := start(t, "--listen", "none", "--dns", "127.0.0.1:0", "--dns", "team-b@127.0.0.2:0", "--source", "127.0.0.3=team-b",
 		"--policy", write(t, "a.yaml", "allow:\n  - a.test\n"), "--policy", "team-b="+write(t, "b.yaml", forward))
-	first, second := p.addr("dns"), strings.Trim(strings.Fields(p.wait("msg=listening", "policy=team-b"))[4], "addr=")
+	first, second := p.addr("dns"), strings.TrimPrefix(strings.Fields(p.wait("msg=listening", "policy=team-b"))[4], "addr=")
 	for _, tt := range []struct {
 		from, door, name string
 		want             string // first bytes of the answer; "": no such name

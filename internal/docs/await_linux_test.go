@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"strconv"
 )
 
 const awaitTimeout = 10 * time.Second

@@ -7,11 +7,8 @@ import (
 	"testing"
 )
 
-// engineWorld is a plain world in which the real docker command finds an
-// engine: Podman, which speaks the same API, with images of its own.
-const engineWorld = "engine"
-
-// startEngine puts an engine into the world of s.
+// startEngine puts an engine into the world of s: the real docker command finds
+// Podman there, which speaks the same API, with images of its own.
 func startEngine(t *testing.T, s *shell) {
 	t.Helper()
 	sharedImages.need(t)

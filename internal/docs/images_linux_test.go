@@ -134,8 +134,10 @@ func buildTools() error {
 // has downloaded take the place of those of golang:1.26.
 func buildArgs() []string {
 	volumes := []string{goEnv("GOROOT") + ":/usr/local/go:ro", goEnv("GOMODCACHE") + ":/modules:ro", goEnv("GOCACHE") + ":/cache"}
-	args := []string{"buildah", "bud", "--isolation", "chroot", "--format", "docker", "--pull-never", "--layers=false",
-		"--build-arg", "TARGETOS=", "--build-arg", "TARGETARCH="}
+	args := []string{
+		"buildah", "bud", "--isolation", "chroot", "--format", "docker", "--pull-never", "--layers=false",
+		"--build-arg", "TARGETOS=", "--build-arg", "TARGETARCH=",
+	}
 	for _, v := range volumes {
 		args = append(args, "--volume", v)
 	}

@@ -122,8 +122,12 @@ func TestMetricsReference(t *testing.T) {
 	defer m.Gate("default", func() metrics.Stats { return metrics.Stats{BytesOut: 1, BytesIn: 1} })()
 	sink := m.Audit(m.Sink("default"))
 	for _, e := range []event.Event{
-		{Type: event.NetworkConnected}, {Type: event.NetworkClosed}, {Type: event.DNSQuery},
-		{Type: event.SessionOpened}, {Type: event.SessionRefused}, {Type: event.SessionClosed},
+		{Type: event.NetworkConnected},
+		{Type: event.NetworkClosed},
+		{Type: event.DNSQuery},
+		{Type: event.SessionOpened},
+		{Type: event.SessionRefused},
+		{Type: event.SessionClosed},
 	} {
 		if err := sink.Emit(e); err != nil {
 			t.Fatal(err)

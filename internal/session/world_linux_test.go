@@ -75,12 +75,6 @@ func ofType(typ event.Type) func(event.Event) bool {
 	return func(e event.Event) bool { return e.Type == typ }
 }
 
-func decided(decision, host string) func(event.Event) bool {
-	return func(e event.Event) bool {
-		return e.Type == event.NetworkConnected && e.Decision == decision && e.Host == host
-	}
-}
-
 // doc makes a policy document of "allow", "!deny" and "=name=addr" lines.
 func doc(lines ...string) *policy.Document {
 	d := new(policy.Document)

@@ -156,8 +156,14 @@ func TestLoad(t *testing.T) {
 		mode os.FileMode
 		want string // part of the error; "": good
 	}{
-		{0o600, ""}, {0o400, ""}, {0o440, ""}, {0o640, ""},
-		{0o644, "chmod 0640 " + path}, {0o604, "everybody can read"}, {0o660, "others can change"}, {0o602, "others can change"},
+		{0o600, ""},
+		{0o400, ""},
+		{0o440, ""},
+		{0o640, ""},
+		{0o644, "chmod 0640 " + path},
+		{0o604, "everybody can read"},
+		{0o660, "others can change"},
+		{0o602, "others can change"},
 	} {
 		if err := os.Chmod(path, tt.mode); err != nil {
 			t.Fatal(err)

@@ -26,9 +26,15 @@ var dangerous = []struct {
 	bit  uint
 	name string
 }{
-	{unix.CAP_NET_ADMIN, "NET_ADMIN"}, {unix.CAP_NET_RAW, "NET_RAW"}, {unix.CAP_SYS_ADMIN, "SYS_ADMIN"},
-	{unix.CAP_SETUID, "SETUID"}, {unix.CAP_SYS_PTRACE, "SYS_PTRACE"}, {unix.CAP_SYS_MODULE, "SYS_MODULE"},
-	{unix.CAP_BPF, "BPF"}, {unix.CAP_DAC_OVERRIDE, "DAC_OVERRIDE"}, {unix.CAP_SYS_RAWIO, "SYS_RAWIO"},
+	{unix.CAP_NET_ADMIN, "NET_ADMIN"},
+	{unix.CAP_NET_RAW, "NET_RAW"},
+	{unix.CAP_SYS_ADMIN, "SYS_ADMIN"},
+	{unix.CAP_SETUID, "SETUID"},
+	{unix.CAP_SYS_PTRACE, "SYS_PTRACE"},
+	{unix.CAP_SYS_MODULE, "SYS_MODULE"},
+	{unix.CAP_BPF, "BPF"},
+	{unix.CAP_DAC_OVERRIDE, "DAC_OVERRIDE"},
+	{unix.CAP_SYS_RAWIO, "SYS_RAWIO"},
 }
 
 func noCapabilities(context.Context, Config) Result {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,7 +38,7 @@ func attacker() int {
 }
 
 func try(name string) string {
-	for _, a := range attacks {
+	for _, a := range slices.Concat(attacks, onRules) {
 		if a.name == name {
 			said, err := a.run()
 			if err != nil {

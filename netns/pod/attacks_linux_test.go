@@ -96,6 +96,38 @@ var attacks = []attack{
 	{name: "frame with a mark", raw: true, run: frameSend(0x88b5, []byte("LEAK"), tolerant(setInt(unix.SOL_SOCKET, unix.SO_MARK, 0x10000000))), stops: "frames"},
 }
 
+// onRules are ways to take the walls down. They send nothing.
+var onRules = []attack{
+	{name: "remove the rules", run: dropTable},
+	{name: "remove the rules in a nested user namespace", run: nested("remove the rules")},
+}
+
+// Who may not change the namespace's rules does not, with CAP_NET_RAW neither.
+func TestRulesStay(t *testing.T) {
+	newWorld(t)
+	rules := testRules()
+	if _, err := rules.Install(); err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range []bool{false, true} {
+		agent := startAgent(t, raw)
+		for _, a := range onRules {
+			if said := agent.try(t, a.name); !strings.Contains(said, prohibited) {
+				t.Errorf("%s: the program is told %q", a.name, said)
+			}
+			if err := rules.Verify(); err != nil {
+				t.Fatalf("%s: %v", a.name, err)
+			}
+		}
+	}
+	if said, err := dropTable(); err != nil { // who may, does: the attack is one
+		t.Fatal(said, err)
+	}
+	if rules.Verify() == nil {
+		t.Error("the rules are said to be there after they were removed")
+	}
+}
+
 // tolerant goes on without the option where it is refused: that is a wall too,
 // and not the one in question.
 func tolerant(o option) option {

@@ -81,7 +81,8 @@ func (r Rules) install(c *conn, names []string) (Result, error) {
 			return Result{}, errors.Join(err, again)
 		}
 		result.Notes = append(result.Notes, fmt.Sprintf(
-			"this kernel can't filter frames that are not IP (%v; it needs Linux 5.16): give no agent the capability NET_RAW", err))
+			"this kernel can't filter frames that are not IP (%v; it needs Linux 5.16): give no agent the capability NET_RAW", err,
+		))
 		tables, names, err = withoutFrames, nil, nil
 	}
 	if err != nil {

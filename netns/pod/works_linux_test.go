@@ -213,8 +213,13 @@ func TestWithoutEgressd(t *testing.T) {
 	w.origin(t, 443, 53)
 	n := w.sniff.count()
 	for _, c := range [][2]string{
-		{"tcp", far4 + ":443"}, {"tcp", "[" + far6 + "]:443"}, {"tcp", far4 + ":53"},
-		{"udp", far4 + ":53"}, {"udp", far4 + ":443"}, {"udp", "[" + far6 + "]:443"}, {"udp", "127.0.0.1:53"},
+		{"tcp", far4 + ":443"},
+		{"tcp", "[" + far6 + "]:443"},
+		{"tcp", far4 + ":53"},
+		{"udp", far4 + ":53"},
+		{"udp", far4 + ":443"},
+		{"udp", "[" + far6 + "]:443"},
+		{"udp", "127.0.0.1:53"},
 	} {
 		start := time.Now()
 		if said, err := ask(c[0], c[1]); !errors.Is(err, unix.ECONNREFUSED) {
