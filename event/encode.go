@@ -72,7 +72,8 @@ func appendTarget(b []byte, e *Event) []byte {
 	b = appendStringField(b, "client", e.Client)
 	b = appendStringField(b, "method", e.Method)
 	b = appendStringField(b, "path", e.Path)
-	return appendStringField(b, "proto", e.Proto)
+	b = appendStringField(b, "proto", e.Proto)
+	return appendIntField(b, "count", e.Count)
 }
 
 // appendKey takes only the names above: nothing in them needs escaping.

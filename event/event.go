@@ -85,6 +85,7 @@ type Event struct {
 	Method string `json:"method,omitempty"`
 	Path   string `json:"path,omitempty"`
 	Proto  string `json:"proto,omitempty"` // udp, icmp, ... for DoorKernel
+	Count  int64  `json:"count,omitempty"` // DoorKernel: packets that came too fast for a line each
 
 	QType string `json:"qtype,omitempty"` // dns.query
 	RCode string `json:"rcode,omitempty"`

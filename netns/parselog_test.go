@@ -21,16 +21,20 @@ func FuzzParseLog(f *testing.F) {
 	m := append([]byte{2, 0, 0, 1}, payload...) // struct nfgenmsg
 	head := []byte{byte(16 + len(m)), 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	good := append(head, m...)
-	if got := parseLog(good); len(got) != 1 || got[0].Port != 0x0304 {
-		f.Fatalf("got %+v", got)
+	var told []Refusal
+	t := &tally{fn: func(r Refusal) { told = append(told, r) }}
+	if t.take(good); len(told) != 1 || told[0].Port != 0x0304 || t.count != 0 {
+		f.Fatalf("got %+v", told)
 	}
 	f.Add(good)
 	f.Add(good[:len(good)-3])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, r := range parseLog(b) {
-			if r.Proto == "" || !r.Dst.IsValid() {
+		all := tally{fn: func(r Refusal) {
+			if r.Count == 0 && (r.Proto == "" || !r.Dst.IsValid()) || r.Count < 0 {
 				t.Errorf("half a refusal: %+v", r)
 			}
-		}
+		}}
+		all.take(b)
+		all.report()
 	})
 }

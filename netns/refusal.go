@@ -13,6 +13,10 @@ type Refusal struct {
 	Src   netip.Addr // where it came from, inside
 	Dst   netip.Addr
 	Port  uint16 // destination port; 0 for protocols without ports
+
+	// Count is how many packets came too fast to be told apart: nothing else is
+	// known of them, and no other field is set. 0: this is one packet.
+	Count int64
 }
 
 // IP protocol numbers (IANA).

@@ -10,17 +10,29 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/capture"
 )
 
 // Constants of linux/netfilter/nfnetlink_log.h.
 const (
 	nfulPacket  = unix.NFNL_SUBSYS_ULOG << 8 // NFULNL_MSG_PACKET (0)
 	nfulPayload = 9                          // NFULA_PAYLOAD
+	nfulSeq     = 12                         // NFULA_SEQ
 )
+
+// countEvery is how often packets that have no record of their own are reported.
+const countEvery = time.Second
 
 // ServeRefusals reports each refused packet read from f (Doors.Refusals) to
 // fn, one at a time, until ctx ends or f fails. It closes f. When packets come
-// faster than fn takes them the kernel drops the record, never the refusal.
+// faster than the rules record them, or than fn takes them, the rest are
+// refused all the same: fn is told once a second, and at the end, how many they
+// were (Refusal.Count).
+//
+// Threat: a program sends something unwanted amid a flood, so that nothing is
+// on record -> that there was more is on record, and how much. Left over: which
+// addresses those packets named.
 func ServeRefusals(ctx context.Context, f *os.File, fn func(Refusal)) error {
 	own, err := pollable(f)
 	if err != nil {
@@ -31,21 +43,135 @@ func ServeRefusals(ctx context.Context, f *os.File, fn func(Refusal)) error {
 		return fmt.Errorf("read refused packets: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = own.SetReadDeadline(time.Unix(1, 0)) })()
+	raw, err := own.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("read refused packets: %w", err)
+	}
+	t := &tally{fn: fn}
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := own.Read(buf)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, unix.ENOBUFS):
-			continue
-		case err != nil:
+		// Before the look at ctx: its end then finds this deadline, and moves it.
+		if err := own.SetReadDeadline(t.due); err != nil {
 			return fmt.Errorf("read refused packets: %w", err)
 		}
-		for _, r := range parseLog(buf[:n]) {
-			fn(r)
+		if ctx.Err() != nil {
+			return t.finish(raw, buf)
+		}
+		n, err := receive(raw, buf)
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+		case errors.Is(err, unix.ENOBUFS):
+			t.overrun = true
+		case err != nil:
+			t.report()
+			return fmt.Errorf("read refused packets: %w", err)
+		}
+		t.take(buf[:n])
+		if !t.due.IsZero() && !time.Now().Before(t.due) {
+			t.report()
 		}
 	}
+}
+
+// tally tells what has a record of its own, and adds up what has none.
+type tally struct {
+	fn      func(Refusal)
+	next    [capture.CountGroup + 1]uint32 // the number of each group's next packet
+	count   int64                          // not yet reported
+	overrun bool                           // the kernel dropped records and no number has told yet how many
+	due     time.Time                      // when count is to be reported; zero: there is none
+
+	listed int       // packets with a record, up to capture.LogBurst
+	last   time.Time // when the last of them came
+}
+
+// take takes one datagram of nfnetlink_log.
+func (t *tally) take(b []byte) {
+	for _, l := range parseLog(b) {
+		if int(l.group) >= len(t.next) {
+			continue
+		}
+		if gap := l.seq - t.next[l.group]; l.numbered && gap < 1<<31 {
+			t.add(int64(gap))
+			t.overrun = t.overrun && gap == 0
+		}
+		t.next[l.group] = l.seq + 1
+		if l.group == capture.CountGroup {
+			t.add(1)
+			continue
+		}
+		t.listed = min(t.listed+1, capture.LogBurst)
+		t.last = time.Now()
+		if r, err := ParsePacket(l.payload); err == nil {
+			t.fn(r)
+		} else {
+			t.add(1)
+		}
+	}
+}
+
+// add counts n packets without a record of their own.
+func (t *tally) add(n int64) {
+	if t.count += n; t.count > 0 && t.due.IsZero() {
+		t.due = time.Now().Add(countEvery)
+	}
+}
+
+// report tells what has been counted, if anything.
+func (t *tally) report() {
+	if t.count > 0 {
+		t.fn(Refusal{Count: t.count})
+	}
+	t.count, t.due = 0, time.Time{}
+}
+
+// finish takes what the kernel has ready, and waits for what it collects only
+// where there may be something: packets go uncounted only while those that are
+// recorded come at full rate.
+func (t *tally) finish(raw syscall.RawConn, buf []byte) error {
+	end := time.Now()
+	if t.listed == capture.LogBurst && time.Since(t.last) < 2*capture.CountFlush {
+		end = end.Add(capture.CountFlush + capture.CountFlush/4)
+	}
+	for ok := true; ok; {
+		if err := raw.Control(func(fd uintptr) { ok = t.readReady(int(fd), buf, time.Until(end)) }); err != nil {
+			return fmt.Errorf("read refused packets: %w", err)
+		}
+	}
+	if t.overrun {
+		t.add(1) // at least
+	}
+	t.report()
+	return nil
+}
+
+// readReady takes one datagram that is there within wait; false when none is.
+func (t *tally) readReady(fd int, buf []byte, wait time.Duration) bool {
+	ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(ready, int(max(wait, 0).Milliseconds()))
+	if n <= 0 {
+		return errors.Is(err, unix.EINTR) && wait > 0
+	}
+	n, _, err = unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT)
+	if errors.Is(err, unix.ENOBUFS) {
+		t.overrun = true
+		return true
+	}
+	t.take(buf[:max(n, 0)])
+	return err == nil && wait > -capture.CountFlush // what lives on may go on sending
+}
+
+// receive reads one datagram, until the deadline of raw.
+//
+// Threat: whoever made the socket keeps a copy and takes O_NONBLOCK away, which
+// belongs to the open file and not to a descriptor: a read would keep a thread
+// -> no read here waits in the kernel, whatever the flag says.
+func receive(raw syscall.RawConn, buf []byte) (n int, err error) {
+	rerr := raw.Read(func(fd uintptr) bool {
+		n, _, err = unix.Recvfrom(int(fd), buf, unix.MSG_DONTWAIT)
+		return !errors.Is(err, unix.EAGAIN)
+	})
+	return max(n, 0), errors.Join(rerr, err)
 }
 
 // pollable duplicates f as a file that has deadlines: a descriptor that came
@@ -71,23 +197,33 @@ func pollable(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
+// logged is one packet as nfnetlink_log tells it.
+type logged struct {
+	group    uint16
+	seq      uint32 // among those of its group, from 0; numbered says that there is one
+	numbered bool
+	payload  []byte // how the packet starts; nil: not asked for
+}
+
 // parseLog reads the packets in one datagram of nfnetlink_log. What it can't
 // read it leaves out.
-func parseLog(b []byte) []Refusal {
+func parseLog(b []byte) []logged {
 	messages, err := syscall.ParseNetlinkMessage(b)
 	if err != nil {
 		return nil
 	}
-	var refusals []Refusal
+	var packets []logged
 	for _, m := range messages {
 		if m.Header.Type != nfulPacket || len(m.Data) < 4 {
 			continue
 		}
-		if r, err := ParsePacket(attribute(m.Data[4:], nfulPayload)); err == nil {
-			refusals = append(refusals, r)
+		l := logged{group: binary.BigEndian.Uint16(m.Data[2:]), payload: attribute(m.Data[4:], nfulPayload)}
+		if seq := attribute(m.Data[4:], nfulSeq); len(seq) == 4 {
+			l.seq, l.numbered = binary.BigEndian.Uint32(seq), true
 		}
+		packets = append(packets, l)
 	}
-	return refusals
+	return packets
 }
 
 // attribute reports the data of the first netlink attribute of that kind in b,

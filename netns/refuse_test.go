@@ -6,10 +6,13 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"iter"
 	"net"
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -332,5 +335,108 @@ func TestRefusalsAreReported(t *testing.T) {
 	}
 	if _, err := dup.Stat(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("the file is still open: %v", err)
+	}
+}
+
+// What comes faster than it is recorded is counted: a packet of a flood is on
+// record in an event of its own or in a sum.
+func TestRefusalsBeyondTheRateAreCounted(t *testing.T) {
+	for _, n := range []int{400, 20000} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			w := newWorld(t, nil)
+			var mu sync.Mutex
+			var listed, counted, sums int
+			ctx, cancel := context.WithCancel(t.Context())
+			served := make(chan error, 1)
+			go func() {
+				served <- ServeRefusals(ctx, w.doors.Refusals, func(r Refusal) {
+					mu.Lock()
+					defer mu.Unlock()
+					if listed++; r.Count > 0 {
+						listed, counted, sums = listed-1, counted+int(r.Count), sums+1
+					}
+				})
+			}()
+			start := time.Now()
+			c, err := net.Dial("udp", "224.0.0.251:5353") // no reply that sending could wait for
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			for range n {
+				if _, err := c.Write([]byte("x")); !errors.Is(err, unix.EPERM) {
+					t.Fatal(err)
+				}
+			}
+			took := time.Since(start)
+			cancel()
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
+			// Of what the kernel drops at the very end no number tells.
+			if sum := listed + counted; sum > n || sum < n*9/10 || n < 500 && listed != n {
+				t.Errorf("%d listed, %d counted of %d", listed, counted, n)
+			}
+			if most := 500 + 101*int(took.Seconds()+1); listed > most || n > most && counted == 0 {
+				t.Errorf("%d listed, %d counted of %d in %v", listed, counted, n, took)
+			}
+			if sums > int(took.Seconds())+2 {
+				t.Errorf("%d sums in %v, want one a second", sums, took)
+			}
+		})
+	}
+}
+
+// Records that the kernel had to drop, as nobody read them, are counted, too.
+func TestRefusalsDroppedAreCounted(t *testing.T) {
+	w := newWorld(t, nil)
+	c, err := net.Dial("udp", "224.0.0.251:5353")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const n = 1000
+	if err := unix.SetsockoptInt(int(w.doors.Refusals.Fd()), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096); err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		_, _ = c.Write([]byte("x"))
+	}
+	got := make(chan Refusal, 2*n)
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- ServeRefusals(ctx, w.doors.Refusals, func(r Refusal) { got <- r }) }()
+	first := <-got
+	time.Sleep(50 * time.Millisecond) // tokens for records whose numbers show the gap
+	_, _ = c.Write([]byte("x"))
+	listed, counted := 1, int64(first.Count)
+	for r := range refusalsUntil(got, patience) {
+		if listed++; r.Count > 0 {
+			listed, counted = listed-1, counted+r.Count
+			break
+		}
+	}
+	cancel()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if counted < n/4 || listed > n/4*3 {
+		t.Errorf("%d listed, %d counted of %d", listed, counted, n)
+	}
+}
+
+func refusalsUntil(got <-chan Refusal, wait time.Duration) iter.Seq[Refusal] {
+	return func(yield func(Refusal) bool) {
+		timeout := time.After(wait)
+		for {
+			select {
+			case r := <-got:
+				if !yield(r) {
+					return
+				}
+			case <-timeout:
+				return
+			}
+		}
 	}
 }

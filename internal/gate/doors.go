@@ -105,7 +105,8 @@ func (g *Gate) watch(ctx context.Context, d door) error {
 	return fmt.Errorf("%s door: %w", d.name, err)
 }
 
-// refused records one packet that the capture rules refused.
+// refused records one packet that the capture rules refused, or how many came
+// too fast for that.
 func (g *Gate) refused(r netns.Refusal) {
 	if g.proxy.Events == nil {
 		return
@@ -113,7 +114,7 @@ func (g *Gate) refused(r netns.Refusal) {
 	e := event.Event{
 		Type: event.NetworkConnected, Session: g.proxy.Session, Isolation: g.proxy.Isolation,
 		Door: event.DoorKernel, Decision: event.Blocked, Reason: policy.ReasonProtocol.String(),
-		Proto: r.Proto, Port: r.Port, Policy: g.proxy.Policy.Load().Digest(),
+		Proto: r.Proto, Port: r.Port, Count: r.Count, Policy: g.proxy.Policy.Load().Digest(),
 	}
 	if r.Dst.IsValid() {
 		e.Host, e.Addr = r.Dst.String(), r.Dst.String()

@@ -241,4 +241,12 @@ func TestRefused(t *testing.T) {
 	if got := events.last(); got != want {
 		t.Errorf("recorded %+v", got)
 	}
+	g.refused(netns.Refusal{Count: 1234})
+	want = event.Event{
+		Type: event.NetworkConnected, Session: "s", Isolation: "netns", Door: event.DoorKernel, Decision: event.Blocked,
+		Reason: "protocol_not_carried", Count: 1234,
+	}
+	if got := events.last(); got != want {
+		t.Errorf("recorded %+v", got)
+	}
 }

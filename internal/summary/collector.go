@@ -43,6 +43,7 @@ type Collector struct {
 	blocked  map[key]*total
 	audited  map[key]*total
 	overflow int // events beyond maxKeys
+	unlisted int // refused packets that came too fast to tell what they were
 }
 
 // Emit implements [event.Sink]. It never fails.
@@ -68,6 +69,10 @@ func (c *Collector) Emit(e event.Event) error {
 }
 
 func (c *Collector) connected(e event.Event) {
+	if e.Count > 0 {
+		c.unlisted += int(e.Count)
+		return
+	}
 	k := key{host: host(e), port: e.Port, proto: e.Proto}
 	if e.Decision != event.Allowed {
 		k.reason = e.Reason

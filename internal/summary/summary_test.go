@@ -53,6 +53,15 @@ func TestGolden(t *testing.T) {
 	asked := event.Event{Type: event.DNSQuery, Host: "asked.test", Decision: event.Blocked, Reason: "host_not_listed"}
 	askedToo := asked
 	askedToo.Host = "a.test"
+	flood := event.Event{Type: event.NetworkConnected, Door: event.DoorKernel, Decision: event.Blocked, Reason: "protocol_not_carried", Count: 4321}
+	peers := []event.Event{flow("name.test", 443, "host_not_listed"), private}
+	for i := range 30 {
+		peers = append(peers, flow(fmt.Sprintf("203.0.113.%d", i), 6881, "host_not_listed"))
+		local := flow(fmt.Sprintf("10.0.0.%d", i), 80, "destination_ip_prohibited")
+		local.Addr = local.Host
+		peers = append(peers, local)
+	}
+	peers = append(peers, flow("203.0.113.29", 6881, "host_not_listed"), flow("203.0.113.29", 6881, "host_not_listed"))
 	hostile := flow("x\x1b[2J\nlaunch: all is well\u202e"+strings.Repeat("y", 999), 443, "host_not_listed")
 	audited := flow("audit.test", 22, "host_not_listed")
 	audited.Decision, audited.Audit = event.Allowed, true
@@ -66,6 +75,8 @@ func TestGolden(t *testing.T) {
 			flow("bad.test", 443, "denied_by_rule"), flow("api.test", 443, "connection_refused"),
 		},
 		"hostile": {hostile},
+		"flood":   {udp, flood, flood},
+		"peers":   peers,
 		"audited": {audited},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ const (
 	maxAllowedLines = 12
 	maxBlockedLines = 20
 	maxSuggestions  = 40
+	maxAddresses    = 10 // in a line of suggestions
 	maxWord         = 64
 )
 
@@ -28,7 +30,7 @@ func (c *Collector) Write(w io.Writer) error {
 	defer c.mu.Unlock()
 	allowed, audited := ordered(c.allowed), withoutQuestions(ordered(c.audited))
 	blocked, failed := c.worthSaying()
-	if len(allowed)+len(blocked)+len(failed)+len(audited)+c.overflow == 0 {
+	if len(allowed)+len(blocked)+len(failed)+len(audited)+c.overflow+c.unlisted == 0 {
 		return nil
 	}
 	var b bytes.Buffer
@@ -40,6 +42,9 @@ func (c *Collector) Write(w io.Writer) error {
 	table(&b, "allowed", allowed, maxAllowedLines)
 	table(&b, "failed", failed, maxBlockedLines)
 	table(&b, "blocked", blocked, maxBlockedLines)
+	if c.unlisted > 0 {
+		fmt.Fprintf(&b, "  blocked  and %s (UDP, ICMP, ...) that came too fast to list\n", plural(c.unlisted, "packet"))
+	}
 	if c.overflow > 0 {
 		fmt.Fprintf(&b, "  (%d events more are in the event log only)\n", c.overflow)
 	}
@@ -135,22 +140,45 @@ func (t *total) amount() string {
 
 // advise prints the rules that would allow list as one line, ready to paste.
 // Private and special addresses stand apart: a program that probes the local
-// network must not get its way by a paste.
+// network must not get its way by a paste. So do addresses without a name, of
+// which those tried most often come first: programs that talk to peers, or scan,
+// try any number.
 func advise(b *bytes.Buffer, title string, list []*total) {
-	special := policy.ReasonIPProhibited.String()
-	adviseOn(b, title, list, func(reason string) bool { return reason != special })
-	adviseOn(b, "Private or special addresses, to allow only if you mean it:", list, func(reason string) bool { return reason == special })
-}
-
-func adviseOn(b *bytes.Buffer, title string, list []*total, wanted func(reason string) bool) {
-	var rules []string
+	var named, bare, special []*total
 	for _, t := range list {
-		if wanted(t.reason) && t.suggest != "" && !slices.Contains(rules, t.suggest) && len(rules) < maxSuggestions {
-			rules = append(rules, t.suggest)
+		switch _, err := netip.ParseAddr(t.host); {
+		case t.suggest == "":
+		case t.reason == policy.ReasonIPProhibited.String():
+			special = append(special, t)
+		case err == nil:
+			bare = append(bare, t)
+		default:
+			named = append(named, t)
 		}
 	}
-	if len(rules) > 0 {
-		fmt.Fprintf(b, "%s\n  %s\n", title, Flags(rules))
+	often := func(x, y *total) int { return cmp.Compare(y.count, x.count) }
+	slices.SortStableFunc(bare, often)
+	slices.SortStableFunc(special, often)
+	adviseOn(b, title, named, maxSuggestions)
+	adviseOn(b, "Addresses without a name, to allow if you know whose they are:", bare, maxAddresses)
+	adviseOn(b, "Private or special addresses, to allow only if you mean it:", special, maxAddresses)
+}
+
+func adviseOn(b *bytes.Buffer, title string, list []*total, most int) {
+	var rules []string
+	seen := make(map[string]bool)
+	for _, t := range list {
+		if !seen[t.suggest] && len(rules) < most {
+			rules = append(rules, t.suggest)
+		}
+		seen[t.suggest] = true
+	}
+	if len(rules) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "%s\n  %s\n", title, Flags(rules))
+	if rest := len(seen) - len(rules); rest > 0 {
+		fmt.Fprintf(b, "  and %d more: see --events FILE\n", rest)
 	}
 }
 

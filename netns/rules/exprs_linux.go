@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/capture"
 )
 
 // The register that every expression here uses (NFT_REG_1).
@@ -135,13 +137,32 @@ func drop() Rule {
 	return Rule{Text: "drop", exprs: []expr.Any{&expr.Verdict{Kind: expr.VerdictDrop}}}
 }
 
-// logRefusal records the packet while refusals are not too many, and goes on.
+// visit runs chain and comes back.
+func visit(chain string) Rule {
+	return Rule{
+		Text:  "jump " + chain,
+		exprs: []expr.Any{&expr.Verdict{Kind: expr.VerdictJump, Chain: chain}},
+	}
+}
+
+// countRefusal tells that there was a packet where refusals are too many to
+// record each, and ends chain record with it.
+func countRefusal() Rule {
+	return Rule{
+		Text: fmt.Sprintf("limit rate over %d/second burst %d packets log group %d return", logPerSecond, logBurst, capture.CountGroup),
+		exprs: []expr.Any{
+			&expr.Limit{Type: expr.LimitTypePkts, Rate: logPerSecond, Unit: expr.LimitTimeSecond, Burst: logBurst, Over: true},
+			&expr.Log{Key: 1 << unix.NFTA_LOG_GROUP, Group: capture.CountGroup},
+			&expr.Verdict{Kind: expr.VerdictReturn},
+		},
+	}
+}
+
+// logRefusal records the packet.
 func logRefusal() Rule {
 	return Rule{
-		Text: fmt.Sprintf("limit rate %d/second burst %d packets log group %d snaplen %d queue-threshold 1",
-			logPerSecond, logBurst, logGroup, logSnaplen),
+		Text: fmt.Sprintf("log group %d snaplen %d queue-threshold 1", logGroup, logSnaplen),
 		exprs: []expr.Any{
-			&expr.Limit{Type: expr.LimitTypePkts, Rate: logPerSecond, Unit: expr.LimitTimeSecond, Burst: logBurst},
 			&expr.Log{
 				Key:        1<<unix.NFTA_LOG_GROUP | 1<<unix.NFTA_LOG_SNAPLEN | 1<<unix.NFTA_LOG_QTHRESHOLD,
 				Group:      logGroup,

@@ -17,8 +17,8 @@ const tableName = "egressd"
 const (
 	logGroup     = capture.LogGroup
 	logSnaplen   = capture.LogSnaplen
-	logPerSecond = 100 // beyond the rate packets are refused all the same, unrecorded
-	logBurst     = 500
+	logPerSecond = capture.LogPerSecond
+	logBurst     = capture.LogBurst
 )
 
 // Set is a blueprint of rules: pure and deterministic. What the kernel can do
@@ -58,11 +58,13 @@ type Rule struct {
 func Capture(dns, transparent uint16, record bool) Set {
 	refuse := []Rule{reject()}
 	discard := []Rule{drop()}
+	var chains []Chain
 	if record {
-		refuse = append([]Rule{logRefusal()}, refuse...)
-		discard = append([]Rule{logRefusal()}, discard...)
+		chains = []Chain{{Name: "record", Rules: []Rule{countRefusal(), logRefusal()}}}
+		refuse = append([]Rule{visit("record")}, refuse...)
+		discard = append([]Rule{visit("record")}, discard...)
 	}
-	return Set{Chains: []Chain{
+	return Set{Chains: append(chains, []Chain{
 		{Name: "refuse", Rules: refuse},
 		{Name: "discard", Rules: discard},
 		{
@@ -116,7 +118,7 @@ func Capture(dns, transparent uint16, record bool) Set {
 				Goto("refuse"),
 			},
 		},
-	}}
+	}...)}
 }
 
 // String is the Set as "nft list Set" prints it.
