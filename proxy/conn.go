@@ -43,6 +43,10 @@ type conn struct {
 	buf    *[]byte // nil while nothing is held
 	r, w   int     // (*buf)[r:w] is held
 	high   int     // the most of buf that was ever used
+
+	// tunnel is the flow that was let pass and is still to be carried: what
+	// becomes of the connection when its door has returned.
+	tunnel *relayed
 }
 
 // held reports the bytes read from the client and not consumed.
@@ -124,6 +128,16 @@ func (c *conn) giveBack() {
 		return
 	}
 	c.budget.giveBack(len(*c.buf) - pooledBytes)
+}
+
+// carry carries the tunnel that a door may have left, to its end.
+func (c *conn) carry() {
+	if c.tunnel == nil {
+		return
+	}
+	ended := make(chan struct{})
+	c.tunnel.carry(func() { close(ended) })
+	<-ended
 }
 
 // SetReadDeadline sets the deadline unless the client must make room.

@@ -62,6 +62,7 @@ func (s *Server) serveConnect(ctx context.Context, nc net.Conn, head []byte) {
 		return
 	}
 	f.connect(f.parseConnect(head))
+	c.carry()
 }
 
 // parseConnect reads head, and what is wrong with it. Who judges it is settled

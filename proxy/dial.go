@@ -98,7 +98,7 @@ func (s *Server) dialAddrs(ctx context.Context, r policy.Request, addrs []netip.
 	defer cancel()
 	addrs = interleave(addrs)
 	if len(addrs) == 1 {
-		return s.attemptApart(ctx, r, addrs[0])
+		return s.attempt(ctx, r, addrs[0])
 	}
 	return s.race(ctx, r, addrs)
 }
@@ -217,14 +217,6 @@ func (s *Server) race(ctx context.Context, r policy.Request, addrs []netip.Addr)
 		return dialled{d: last}
 	}
 	return won
-}
-
-// attemptApart is attempt in a goroutine of its own: connecting takes a large
-// stack, which the goroutine of a tunnel would keep for as long as it is open.
-func (s *Server) attemptApart(ctx context.Context, r policy.Request, a netip.Addr) dialled {
-	results := make(chan dialled, 1)
-	go s.raceOne(ctx, r, a, results)
-	return <-results
 }
 
 func (s *Server) raceOne(ctx context.Context, r policy.Request, a netip.Addr, results chan<- dialled) {

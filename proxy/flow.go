@@ -71,7 +71,8 @@ func (f *flow) begin() bool {
 const evictedDetail = "it took over a second to say what it wants while the gate was full, and made room for others"
 
 // run takes the flow through its looks: name, addresses, what the client
-// speaks; then dials, records and relays. It closes the connection.
+// speaks; then dials and records. It closes the connection, or leaves it with a
+// tunnel to carry.
 func (f *flow) run() {
 	if !f.begin() {
 		return
@@ -232,8 +233,8 @@ func (f *flow) plainHTTP() {
 // client is told to go on, because servers of many protocols speak first.
 func (f *flow) any(addrs []netip.Addr, sniff bool) { f.dialAndRelay(addrs, sniff) }
 
-// dialAndRelay connects, records, tells the client to go on if that has not
-// been done, and relays until both sides are done.
+// dialAndRelay connects, records, and tells the client to go on if that has not
+// been done. Who has called the door carries the tunnel.
 func (f *flow) dialAndRelay(addrs []netip.Addr, sniff bool) {
 	up := f.s.dialAddrs(f.ctx, f.req, addrs)
 	if up.c == nil {
@@ -241,7 +242,7 @@ func (f *flow) dialAndRelay(addrs []netip.Addr, sniff bool) {
 		return
 	}
 	f.req.Addr = up.addr
-	r := &relayed{f: f, up: up.c, req: f.req, d: up.d, limit: f.s.bounds().bytesPerFlow}
+	r := &relayed{f: f, up: up.c, req: f.req, d: up.d, limit: f.s.bounds().bytesPerFlow, sniff: sniff}
 	// What the client speaks is looked at once it speaks: until then there is
 	// no decision to record.
 	if !sniff && !r.recordAllowed() {
@@ -256,7 +257,7 @@ func (f *flow) dialAndRelay(addrs []netip.Addr, sniff bool) {
 		return
 	}
 	_ = f.c.SetDeadline(time.Time{})
-	r.run(sniff)
+	f.c.tunnel = r
 }
 
 // refuse denies the flow: it is recorded, and the client is told in the

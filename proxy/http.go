@@ -86,7 +86,9 @@ func (h *httpConn) trackHost() (release func()) {
 	if h.sc.host.IsZero() || !h.s.look(h.ctx, r).Allowed() {
 		return func() {} // what is denied is told so, request by request
 	}
-	return h.s.track(&tracked{ctx: h.ctx, req: r, stop: h.stop, hidden: true}, under)
+	t := &tracked{ctx: h.ctx, req: r, stop: h.stop, hidden: true}
+	h.s.track(t, under)
+	return func() { h.s.untrack(t) }
 }
 
 // stop ends the connection: the policy now in force denies its host.

@@ -76,7 +76,9 @@ func (x *exchange) forward() {
 	defer cancel(nil)
 	x.ctx, x.cancel = ctx, cancel
 	x.limit = x.h.s.bounds().bytesPerFlow
-	defer x.h.s.track(&tracked{ctx: ctx, req: x.judged, stop: x.stop, bytes: &x.moved}, x.up.policy)()
+	t := &tracked{ctx: ctx, req: x.judged, stop: x.stop, bytes: &x.moved}
+	x.h.s.track(t, x.up.policy)
+	defer x.h.s.untrack(t)
 	defer x.up.done()
 	// A response may begin while the request body is still on its way.
 	_ = http.NewResponseController(x.w).EnableFullDuplex() // HTTP/1 always can

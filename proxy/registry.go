@@ -42,7 +42,7 @@ type registry struct {
 	flows map[*tracked]struct{}
 }
 
-// track registers a flow that was allowed by the policy under, until release is
+// track registers a flow that was allowed by the policy under, until untrack is
 // called. t.stop must end the flow and return at once; it may be called more
 // than once, from any goroutine, and before track returns. t.bytes counts what
 // was relayed; nil turns the idle limit off for this flow.
@@ -51,7 +51,7 @@ type registry struct {
 // line, so that neither look nor Rejudge sees the new one -> once the flow is
 // registered, where every later Rejudge finds it, the policy in force is
 // compared with the one it was judged by.
-func (s *Server) track(t *tracked, under *policy.Policy) (release func()) {
+func (s *Server) track(t *tracked, under *policy.Policy) {
 	t.since = s.now()
 	t.active = t.since
 	g := &s.open
@@ -64,11 +64,12 @@ func (s *Server) track(t *tracked, under *policy.Policy) (release func()) {
 	if s.inForce() != under {
 		s.rejudge(t)
 	}
-	return func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		delete(g.flows, t)
-	}
+}
+
+func (s *Server) untrack(t *tracked) {
+	s.open.mu.Lock()
+	defer s.open.mu.Unlock()
+	delete(s.open.flows, t)
 }
 
 // Rejudge closes every flow that the policy in force now denies, and the kept

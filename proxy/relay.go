@@ -25,6 +25,11 @@ type relayed struct {
 	req   policy.Request  // as it was when the origin was dialled
 	d     policy.Decision // about req
 	limit int64           // bytes, both ways together
+	sniff bool            // the client's first bytes are still to be judged
+
+	start time.Time
+	done  func()       // called at the very end
+	open  atomic.Int32 // directions that have not ended
 
 	out, in, sum atomic.Int64 // client to origin, origin to client, both
 	aborted      sync.Once
@@ -32,6 +37,8 @@ type relayed struct {
 
 	record   sync.Once
 	recorded bool // written under record
+
+	entry tracked // among the flows that go on
 
 	again *again // nil: the client may send what it likes after its first bytes
 }
@@ -55,37 +62,53 @@ func (r *relayed) recordAllowed() bool {
 	return r.recorded
 }
 
-// run carries bytes both ways until both sides have ended, one of them
-// fails, or the gate stops it; then it records the close. It closes both.
-func (r *relayed) run(sniff bool) {
-	start := r.f.s.now()
+// carry carries bytes both ways until both sides have ended, one of them
+// fails, or the gate stops it; then it closes both, records that, and calls
+// done. It returns when the client's first bytes have been seen to: from then
+// on there are two goroutines, which need little more than the stacks that they
+// begin with.
+func (r *relayed) carry(done func()) {
+	r.start, r.done = r.f.s.now(), done
+	r.open.Store(2)
 	kind := flowTunnel
 	if r.f.raw {
 		kind = flowRaw
 	}
-	release := r.f.s.track(&tracked{ctx: r.f.ctx, req: r.f.req, kind: kind, bytes: &r.sum, stop: r.stop}, r.f.under)
-	defer release()
-	if r.watchesRetry(sniff) {
+	r.entry = tracked{ctx: r.f.ctx, req: r.f.req, kind: kind, bytes: &r.sum, stop: r.stop}
+	r.f.s.track(&r.entry, r.f.under)
+	if r.watchesRetry() {
 		r.again = newAgain()
 	}
-	var wg sync.WaitGroup
-	wg.Go(r.originToClient)
-	r.clientToOrigin(sniff)
-	wg.Wait()
-	_ = r.up.Close()
-	_ = r.f.c.Close()
-	if r.recordAllowed() {
-		r.recordClose(start)
+	go r.originToClient()
+	if r.clientBegins() {
+		go r.clientToOrigin()
+	} else {
+		r.ends()
 	}
 }
 
-func (r *relayed) recordClose(start time.Time) {
+// ends is the end of one direction. The second one is the tunnel's.
+func (r *relayed) ends() {
+	if r.open.Add(-1) > 0 {
+		return
+	}
+	defer r.done()
+	defer r.f.s.survive(r.f.ctx, nil)
+	defer r.f.s.untrack(&r.entry)
+	_ = r.up.Close()
+	_ = r.f.c.Close()
+	if r.recordAllowed() {
+		r.recordClose()
+	}
+}
+
+func (r *relayed) recordClose() {
 	f := r.f
 	ev := event.Event{
 		Type: event.NetworkClosed, Flow: f.sc.flow, Door: f.sc.door,
 		Host: f.req.Host.String(), Port: f.req.Port,
 		BytesOut: r.out.Load(), BytesIn: r.in.Load(),
-		DurationMS: f.s.now().Sub(start).Milliseconds(),
+		DurationMS: f.s.now().Sub(r.start).Milliseconds(),
 	}
 	if why := r.why.Load(); why != nil {
 		ev.Error = *why
@@ -113,21 +136,28 @@ func (r *relayed) abort() {
 	})
 }
 
-// clientToOrigin sends what is held, then the rest.
-func (r *relayed) clientToOrigin(sniff bool) {
+// clientBegins looks at the client's first bytes and sends what is held. False:
+// the flow was stopped.
+func (r *relayed) clientBegins() bool {
 	defer r.f.s.survive(r.f.ctx, r.abort)
 	c := r.f.c
-	if sniff && !r.sniff() {
-		return
+	if r.sniff && !r.firstBytes() {
+		return false
 	}
 	if r.again != nil && r.f.req.Wire == policy.WireTLS && !r.secondHello() {
-		return
+		return false
 	}
 	if !r.sendHeld(len(c.held())) {
-		return
+		return false
 	}
 	c.release()
-	r.pump(r.up, c.Conn, &r.out)
+	return true
+}
+
+func (r *relayed) clientToOrigin() {
+	defer r.ends()
+	defer r.f.s.survive(r.f.ctx, r.abort)
+	r.pump(r.up, r.f.c.Conn, &r.out)
 }
 
 // sendHeld sends the first n held bytes to the origin. False: the flow was
@@ -155,6 +185,7 @@ func (r *relayed) send(dst net.Conn, p []byte, n *atomic.Int64) bool {
 }
 
 func (r *relayed) originToClient() {
+	defer r.ends()
 	defer r.f.s.survive(r.f.ctx, r.abort)
 	if r.again != nil && !r.answers() {
 		return
@@ -195,10 +226,10 @@ func (r *relayed) count(n *atomic.Int64, k int64) bool {
 	return true
 }
 
-// sniff looks at the client's first bytes on a port that may carry anything:
+// firstBytes looks at the client's first bytes on a port that may carry anything:
 // where they are TLS, their SNI must match. It holds nothing back that cannot
 // become a ClientHello any more. False: the flow was stopped.
-func (r *relayed) sniff() bool {
+func (r *relayed) firstBytes() bool {
 	f := r.f
 	var scan wire.HelloScanner
 	for timed := false; ; {

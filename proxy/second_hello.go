@@ -95,7 +95,7 @@ func (r *relayed) secondHello() bool {
 			if r.again.settled() {
 				return true
 			}
-			return r.sniff()
+			return r.firstBytes()
 		case n > 0: // early data, change_cipher_spec, alert
 			rest = n
 		default:
@@ -118,6 +118,6 @@ func (r *relayed) ended(err error) bool {
 
 // watchesRetry reports whether the origin may ask for a second hello that
 // matters: where the first one is judged.
-func (r *relayed) watchesRetry(sniff bool) bool {
-	return sniff || r.f.req.Wire == policy.WireTLS
+func (r *relayed) watchesRetry() bool {
+	return r.sniff || r.f.req.Wire == policy.WireTLS
 }

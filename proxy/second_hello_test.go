@@ -149,7 +149,9 @@ func TestHelloThatDripsIn(t *testing.T) {
 			}
 		})
 		go func() { _, _ = io.Copy(io.Discard, ours) }()
-		g.explicit(context.Background(), &conn{Conn: theirs, pool: &g.heads})
+		c := &conn{Conn: theirs, pool: &g.heads}
+		g.explicit(context.Background(), c)
+		c.carry()
 		if d := time.Since(start); d < helloTimeout || d > helloTimeout+2*lingerTimeout {
 			t.Errorf("took %v", d)
 		}

@@ -178,23 +178,41 @@ func (l *listener) start(ctx context.Context, c net.Conn) {
 		l.left(v, refusing)
 		return
 	}
-	l.wg.Go(func() { l.handle(context.WithValue(ctx, visitKey{}, v), v, refusing) })
+	l.wg.Add(1)
+	go l.handle(context.WithValue(ctx, visitKey{}, v), v, refusing)
 }
 
+// handle leads the connection through its door. A tunnel goes on when the door
+// has returned, and handle with it: the large stack that a door needs is not
+// kept for as long as the tunnel is open.
 func (l *listener) handle(ctx context.Context, v *visit, refusing bool) {
+	c := &conn{Conn: v.conn, v: v, pool: &l.s.heads, budget: &l.s.held}
+	l.enter(ctx, c)
+	if r := c.tunnel; r != nil {
+		r.carry(func() { l.ended(c, refusing) })
+		return
+	}
+	l.ended(c, refusing)
+}
+
+func (l *listener) enter(ctx context.Context, c *conn) {
 	s := l.s
-	defer l.left(v, refusing)
-	defer l.crowd.leave(v)
-	pc := &conn{Conn: v.conn, v: v, pool: &s.heads, budget: &s.held}
-	defer pc.release()
-	defer pc.Conn.Close() // doors close it; a second close does no harm
 	defer s.survive(ctx, nil)
 	if s.Route == nil {
-		if _, no := v.join(s); no != nil {
+		if _, no := c.v.join(s); no != nil {
 			return // s has been stopped
 		}
 	}
-	l.serve(ctx, pc)
+	l.serve(ctx, c)
+}
+
+// ended is the end of a connection that handle was started for.
+func (l *listener) ended(c *conn, refusing bool) {
+	_ = c.Conn.Close() // doors close it; a second close does no harm
+	c.release()
+	l.crowd.leave(c.v)
+	l.left(c.v, refusing)
+	l.wg.Done()
 }
 
 // left gives back what start took.

@@ -398,7 +398,8 @@ func TestIdleAndDuration(t *testing.T) {
 				f := &flow{s: g.Server, ctx: ctx, c: &conn{Conn: gate, pool: &g.heads}, req: policy.Request{Host: hostOf(t, "a.example"), Port: 22}}
 				r := &relayed{f: f, up: up, req: f.req, d: policy.Decision{Verdict: policy.Allow}, limit: 1 << 40}
 				start := time.Now()
-				r.run(false)
+				f.c.tunnel = r
+				f.c.carry()
 				if d := time.Since(start); d < tt.after || d > tt.after+2*sweepEvery {
 					t.Errorf("ended after %v, want %v", d, tt.after)
 				}
