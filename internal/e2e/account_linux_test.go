@@ -118,7 +118,11 @@ func trouble() []job.Job {
 		{ID: "x broken DNS", Op: "door.connect", Host: "servfail.example.com", Port: stormPort, Payload: raw("PING\n")},
 		{ID: "x no such name", Op: "door.connect", Host: "nx.example.com", Port: stormPort, Payload: raw("PING\n")},
 	}
-	for i := range 400 { // at a time; each is kept until the gate or 2 seconds end it
+	half := 400 // at a time; each is kept until the gate or 2 seconds end it
+	if env.storm >= 10*time.Second {
+		half = 4000
+	}
+	for i := range half {
 		head := "CONNECT " + stormHost + ":9000 HTTP/1.1\r\nHost: "
 		switch i % 4 {
 		case 1:
@@ -242,7 +246,8 @@ func TestDaemonStuckPipe(t *testing.T) {
 	s := g.pod.startStorm(t, append(allowedStorm(), deniedStorm()...))
 	stuck := func() bool {
 		m := scrape(t, admin)
-		for _, door := range []string{"connect", "http", "socks4", "socks5", "transparent"} {
+		// Captured clients do not come so far: their DNS questions go unanswered.
+		for _, door := range []string{"connect", "http", "socks4", "socks5"} {
 			if sum(m, "egressd_decisions_total", `door="`+door+`"`, `reason="connection_limit_reached"`) == 0 {
 				return false
 			}
