@@ -116,15 +116,20 @@ func buildTools() error {
 	if err := os.MkdirAll(tools, 0o755); err != nil {
 		return err
 	}
-	for _, tool := range []struct{ name, module, pkg string }{
-		{"docker-compose", "compose", "github.com/docker/compose/v2/cmd"},
-		{"helm", filepath.Join(root, "deploy/validate"), "helm.sh/helm/v4/cmd/helm"},
-		{"kubeconform", filepath.Join(root, "deploy/validate"), "github.com/yannh/kubeconform/cmd/kubeconform"},
+	for _, tool := range []struct{ name, module, tool string }{
+		{"docker-compose", "compose", "cmd"},
+		{"helm", filepath.Join(root, "deploy/validate"), "helm"},
+		{"kubeconform", filepath.Join(root, "deploy/validate"), "kubeconform"},
 	} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(tools, tool.name), tool.pkg)
+		cmd := exec.Command("go", "tool", "-n", tool.tool) // Go's cache keeps what it links
 		cmd.Dir = tool.module
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", tool.name, err, tail(string(out)))
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("build %s: %w", tool.name, err)
+		}
+		if err := os.Symlink(strings.TrimSpace(string(out)), filepath.Join(tools, tool.name)); err != nil {
+			return err
 		}
 	}
 	return nil
