@@ -38,3 +38,29 @@ func TestPrivateWorkingDirectory(t *testing.T) {
 		}
 	}
 }
+
+// TestPrivateDirectoriesShareOneBound fills nothing: the sizes say it.
+func TestPrivateDirectoriesShareOneBound(t *testing.T) {
+	script := `for d in /tmp /var/tmp /run /dev/shm; do
+	stat -f -c '%T %i %b' $d; stat -c '%a' $d; ls -A $d | wc -l
+	touch $d/here && echo ok || echo no
+done
+echo x >/tmp/one; ls -A /dev/shm
+grep -c ' tmpfs .*size=' /proc/self/mounts`
+	res := run(t, &Backend{}, sandbox.Spec{Argv: []string{"/bin/sh", "-c", script}, Dir: "/"})
+	if res.err != nil || res.ExitCode != 0 {
+		t.Fatalf("exit code %d, %v: %s", res.ExitCode, res.err, res.out)
+	}
+	lines := strings.Split(strings.TrimSpace(res.out), "\n")
+	if len(lines) != 18 {
+		t.Fatalf("%d lines: %s", len(lines), res.out)
+	}
+	for i, mode := range []string{"1777", "1777", "755", "1777"} {
+		if got := lines[4*i : 4*i+4]; got[0] != lines[0] || !strings.HasPrefix(got[0], "tmpfs ") || got[1] != mode {
+			t.Errorf("directory %d: %q, want the file system %q with mode %s", i, got, lines[0], mode)
+		}
+	}
+	if lines[16] != "here" {
+		t.Errorf("/dev/shm holds %q: the directories are not apart", lines[16])
+	}
+}

@@ -20,6 +20,9 @@ type builder struct {
 	devices []device
 	binds   []tree // one for each of the plan's; -1: it is gone
 	cgroup  tree   // -1: none
+
+	scratch tree // the file system behind every private directory; 0: not made yet
+	rooms   int  // directories of it in use
 }
 
 // begin builds what every run needs. A kernel without nftables must know the

@@ -77,7 +77,6 @@ func (b *builder) mountDev() error {
 		options      [][2]string
 	}{
 		{"pts", "devpts", unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC, [][2]string{{"ptmxmode", "0666"}, {"mode", "620"}}},
-		{"shm", "tmpfs", unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, [][2]string{{"mode", "1777"}, {"size", "50%"}}},
 		{"mqueue", "mqueue", unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC, nil},
 	} {
 		if err := os.Mkdir("/dev/"+m.name, 0o755); err != nil {
@@ -94,5 +93,8 @@ func (b *builder) mountDev() error {
 			return err
 		}
 	}
-	return nil
+	if err := os.Mkdir("/dev/shm", 0o755); err != nil {
+		return err
+	}
+	return b.mountRoom("/dev/shm", 0o1777)
 }

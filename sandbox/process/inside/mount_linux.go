@@ -57,6 +57,11 @@ func newTree(fstype string, attrs int, options ...[2]string) (tree, error) {
 // attach mounts t on path and closes it.
 func (t tree) attach(path string) error {
 	defer unix.Close(int(t))
+	return t.place(path)
+}
+
+// place mounts t on path; t is that mount from then on.
+func (t tree) place(path string) error {
 	if err := unix.MoveMount(int(t), "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return fmt.Errorf("mount on %s: %w", path, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -108,19 +109,55 @@ func (b *builder) mountSys() error {
 	return nil
 }
 
-func (b *builder) mountPrivate() error {
-	for _, r := range b.cfg.Plan.Roots {
-		mode, size := "1777", "50%"
-		if strings.HasSuffix(r, "run") {
-			mode, size = "755", "10%"
-		}
-		t, err := newTree("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, [2]string{"mode", mode}, [2]string{"size", size})
+// scratchSize is what all private directories may hold together.
+const scratchSize = "50%" // of the machine's memory, tmpfs(5)
+
+// mountRoom mounts a private directory on path: one of the one file system that
+// is behind them all, of which nothing else is to be seen.
+//
+// Threat: a program fills private directories until the machine is out of
+// memory, which a tmpfs of half the memory each would let it -> they share one
+// bound. Left over: half of the memory, until the run ends.
+func (b *builder) mountRoom(path string, mode uint32) error {
+	if b.scratch <= 0 {
+		base, err := newTree("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, [2]string{"mode", "700"}, [2]string{"size", scratchSize})
 		if err != nil {
 			return err
 		}
-		if err := t.attach(r); err != nil {
+		// Only what is attached can be copied in part. The copy covers it at once.
+		if err := base.place(path); err != nil {
+			base.discard()
 			return err
 		}
+		b.scratch = base
+	}
+	name := strconv.Itoa(b.rooms)
+	b.rooms++
+	if err := unix.Mkdirat(int(b.scratch), name, mode); err != nil {
+		return &fs.PathError{Op: "mkdir", Path: path, Err: err}
+	}
+	if err := unix.Fchmodat(int(b.scratch), name, mode, 0); err != nil { // whatever the umask is
+		return &fs.PathError{Op: "chmod", Path: path, Err: err}
+	}
+	room, err := unix.OpenTree(int(b.scratch), name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return &fs.PathError{Op: "open_tree", Path: path, Err: err}
+	}
+	return tree(room).attach(path)
+}
+
+func (b *builder) mountPrivate() error {
+	for _, r := range b.cfg.Plan.Roots {
+		mode := uint32(0o1777)
+		if strings.HasSuffix(r, "run") {
+			mode = 0o755
+		}
+		if err := b.mountRoom(r, mode); err != nil {
+			return err
+		}
+	}
+	if b.scratch > 0 {
+		b.scratch.discard()
 	}
 	if d := b.cfg.TmpDir; below(d, b.cfg.Plan.Roots) {
 		if err := os.MkdirAll(d, 0o700); err != nil {
