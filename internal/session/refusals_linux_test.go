@@ -1,10 +1,13 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -152,5 +155,33 @@ func TestBugIsContained(t *testing.T) {
 	d.settle(t)
 	if c, err := d.join(t, offer("one", allow)).tunnel(at("a.test", port)); err != nil || !echo(c) {
 		t.Errorf("another session: %v", err)
+	}
+}
+
+// A daemon that ends waits for no launcher, also where it ends between two words.
+func TestEndedDaemonWaitsForNobody(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	silent, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	c, err := ln.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := &session{link: &link{c: c, in: c}}
+	o.within(ended, patience)
+	begin := time.Now()
+	if _, _, err := o.link.receive(maxFrame); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begin) > patience/2 {
+		t.Errorf("after %v: %v", time.Since(begin), err)
 	}
 }

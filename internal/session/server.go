@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -179,11 +180,12 @@ func (s *Server) enter(one *session) (err error) {
 		s.Words = new(sync.Map)
 	}
 	word := one.hello.Session
-	if _, taken := s.Words.LoadOrStore(word, struct{}{}); taken {
+	_, taken := s.Words.LoadOrStore(word, struct{}{})
+	switch err := s.room(one); {
+	case taken:
 		one.hello.Session = "" // the record must not say another's word of this one
-		return fmt.Errorf("there is a session %s already", word)
-	}
-	if err := s.room(one); err != nil {
+		return cmp.Or(err, fmt.Errorf("there is a session %s already", word))
+	case err != nil:
 		s.Words.Delete(word)
 		return err
 	}

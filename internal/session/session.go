@@ -44,9 +44,9 @@ func (s *Server) serveLauncher(daemon context.Context, c *net.UnixConn, u *user,
 	defer c.Close() //nolint:errcheck // everything was said
 	stop := context.AfterFunc(daemon, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	_ = c.SetDeadline(time.Now().Add(helloTimeout)) // a closed connection says so itself
 	one := &session{server: s, user: u, link: &link{c: c, in: c}, log: s.log(), events: newStream(AckTimeout), hello: new(hello), opened: time.Now()}
 	defer one.contain()
+	one.within(daemon, helloTimeout)
 	if err := one.listen(); err != nil {
 		one.refuse(err)
 		return
@@ -56,7 +56,7 @@ func (s *Server) serveLauncher(daemon context.Context, c *net.UnixConn, u *user,
 		return
 	}
 	defer s.leave(one)
-	if err := one.stand(); err != nil {
+	if err := one.stand(daemon); err != nil {
 		one.refuse(err)
 		return
 	}
@@ -100,8 +100,17 @@ func (o *session) listen() (err error) {
 	return nil
 }
 
+// within gives the launcher d for its next words; none when daemon has ended,
+// so that nobody waits for one that was stopped.
+func (o *session) within(daemon context.Context, d time.Duration) {
+	_ = o.link.c.SetDeadline(time.Now().Add(d)) // a closed connection says so itself
+	if daemon.Err() != nil {
+		_ = o.link.c.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
 // stand compiles and narrows the policy, makes the gate and says so.
-func (o *session) stand() error {
+func (o *session) stand(daemon context.Context) error {
 	own, err := policy.Compile(o.hello.Documents...)
 	if err != nil {
 		return err
@@ -131,7 +140,7 @@ func (o *session) stand() error {
 		return fmt.Errorf("it could not be recorded: %w", err)
 	}
 	o.log.Info("session opened", slog.String("policy", answer.Digest))
-	_ = o.link.c.SetDeadline(time.Now().Add(setUpTimeout))
+	o.within(daemon, setUpTimeout)
 	if err := o.link.sendJSON(kindReady, answer); err != nil {
 		o.log.Warn("the launcher left", slog.Any("error", err)) // takeDoors sees it, too
 	}
@@ -248,6 +257,7 @@ func (o *session) serve(daemon context.Context, doors gate.Doors) error {
 	var wg, sending sync.WaitGroup
 	wg.Go(func() {
 		defer cancel()
+		defer o.contain()
 		o.hear()
 	})
 	wg.Go(func() {
@@ -256,6 +266,7 @@ func (o *session) serve(daemon context.Context, doors gate.Doors) error {
 	})
 	sending.Go(func() {
 		defer cancel()
+		defer o.contain()
 		o.tell()
 	})
 	err := o.engine().Serve(ctx, doors)
