@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -24,17 +25,26 @@ func PacketConn(f *os.File) (net.PacketConn, error) {
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("packet connection: %s is not UDP", pc.LocalAddr().Network()), pc.Close())
 	}
-	return &packetConn{UDPConn: conn}, nil
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("packet connection: %w", err), conn.Close())
+	}
+	return &packetConn{conn, raw}, nil
 }
 
+// Threat: whoever made the socket keeps a copy and takes O_NONBLOCK away, which
+// belongs to the open file and not to a descriptor: every read and write would
+// keep a thread -> no call here waits in the kernel, whatever the flag says.
 type packetConn struct {
 	*net.UDPConn
+	raw syscall.RawConn
 }
 
 // peer is who asked, and at which of our addresses.
 type peer struct {
 	client netip.AddrPort
-	info   []byte // control message that sends from the address asked; nil: the kernel chooses
+	at     unix.Sockaddr // client, as the kernel told it
+	info   []byte        // control message that sends from the address asked; nil: the kernel chooses
 }
 
 func (p *peer) Network() string { return "udp" }
@@ -46,12 +56,17 @@ func (p *peer) AddrPort() netip.AddrPort { return p.client }
 // ReadFrom reads one packet. The address it reports carries what WriteTo needs.
 func (c *packetConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	oob := make([]byte, unix.CmsgSpace(unix.SizeofInet6Pktinfo))
-	n, oobn, _, client, err := c.ReadMsgUDPAddrPort(b, oob)
-	if err != nil {
-		return n, nil, err
+	var n, oobn int
+	var from unix.Sockaddr
+	var err error
+	waitErr := c.raw.Read(func(fd uintptr) bool {
+		n, oobn, _, from, err = unix.Recvmsg(int(fd), b, oob, unix.MSG_DONTWAIT)
+		return !errors.Is(err, unix.EAGAIN)
+	})
+	if err = c.opError("read", waitErr, err); err != nil {
+		return 0, nil, err
 	}
-	client = netip.AddrPortFrom(client.Addr().Unmap(), client.Port())
-	return n, &peer{client: client, info: replyInfo(oob[:oobn])}, nil
+	return n, &peer{client: addrPort(from), at: from, info: replyInfo(oob[:oobn])}, nil
 }
 
 // WriteTo answers addr, which came from ReadFrom, from the address it asked.
@@ -60,8 +75,39 @@ func (c *packetConn) WriteTo(b []byte, addr net.Addr) (int, error) {
 	if !ok {
 		return 0, &net.OpError{Op: "write", Net: "udp", Addr: addr, Err: errors.New("address is not from ReadFrom")}
 	}
-	n, _, err := c.WriteMsgUDPAddrPort(b, p.info, p.client)
-	return n, err
+	var n int
+	var err error
+	waitErr := c.raw.Write(func(fd uintptr) bool {
+		n, err = unix.SendmsgN(int(fd), b, p.info, p.at, unix.MSG_DONTWAIT)
+		return !errors.Is(err, unix.EAGAIN)
+	})
+	return n, c.opError("write", waitErr, err)
+}
+
+// opError is what package net makes of the errors of waiting and of a call.
+func (c *packetConn) opError(op string, waitErr, err error) error {
+	if waitErr != nil {
+		err = waitErr
+	}
+	if err == nil {
+		return nil
+	}
+	var known *net.OpError
+	if errors.As(err, &known) {
+		return err
+	}
+	return &net.OpError{Op: op, Net: "udp", Addr: c.LocalAddr(), Err: err}
+}
+
+// addrPort is sa without IPv6's way to write IPv4.
+func addrPort(sa unix.Sockaddr) netip.AddrPort {
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr).Unmap(), uint16(sa.Port))
+	}
+	return netip.AddrPort{}
 }
 
 // replyInfo turns the packet info of what arrived into the one that sends from

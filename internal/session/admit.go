@@ -15,6 +15,8 @@ const (
 	maxSettingUpUser = 8   // of one user id
 	maxWaiting       = 4096
 	maxWaitingUser   = 1024
+	maxAccepting     = 128 // threads in accept, of all sessions: a service may have 512 in all
+	maxAcceptingUser = 16  // of the sessions of one user id
 )
 
 // user is what the launchers of one user id take. Its counts are guarded by
@@ -24,6 +26,7 @@ type user struct {
 	sessions  int
 	bytes     int           // of their policies and secrets
 	settingUp chan struct{} // tokens of those who may speak
+	accepting chan struct{} // tokens of those who are in accept
 }
 
 // knock counts a connection that wants a session.
@@ -35,11 +38,12 @@ func (s *Server) knock(uid uint32) (*user, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users == nil {
-		s.users, s.settingUp = make(map[uint32]*user), make(chan struct{}, maxSettingUp)
+		s.users = make(map[uint32]*user)
+		s.settingUp, s.accepting = make(chan struct{}, maxSettingUp), make(chan struct{}, maxAccepting)
 	}
 	u := s.users[uid]
 	if u == nil {
-		u = &user{settingUp: make(chan struct{}, maxSettingUpUser)}
+		u = &user{settingUp: make(chan struct{}, maxSettingUpUser), accepting: make(chan struct{}, maxAcceptingUser)}
 	}
 	if u.waiting >= maxWaitingUser || s.waiting >= maxWaiting {
 		return nil, fmt.Errorf("user %d has %d connections that wait for a session, and there are %d: try again later", uid, u.waiting, s.waiting)

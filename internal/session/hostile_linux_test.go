@@ -3,9 +3,13 @@ package session
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"egressd/event"
 )
@@ -134,5 +138,79 @@ func TestUsersTakeTurns(t *testing.T) {
 	}
 	if _, err := s.knock(2); err != nil {
 		t.Errorf("another user is turned away: %v", err)
+	}
+}
+
+// Threat: a launcher keeps copies of its listeners and makes them blocking, so
+// that the daemon runs out of threads.
+func TestBlockingDoors(t *testing.T) {
+	turns := make(chan struct{}, 1)
+	open := func() (*door, *os.File) {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tcp := ln.(*net.TCPListener)
+		cp, err := tcp.File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := newDoor(tcp, turns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cp.Close(); d.Close() })
+		return d.(*door), cp
+	}
+	block := func(f *os.File) int {
+		fd := int(f.Fd()) // makes it blocking
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err != nil || flags&unix.O_NONBLOCK != 0 {
+			t.Fatalf("still non-blocking: %v", err)
+		}
+		return fd
+	}
+	ended := func(what string, f func() error, want error) {
+		done := make(chan error, 1)
+		go func() { done <- f() }()
+		select {
+		case err := <-done:
+			if !errors.Is(err, want) {
+				t.Errorf("%s: got %v, want %v", what, err, want)
+			}
+		case <-time.After(patience):
+			t.Fatalf("%s: accept sleeps in the kernel", what)
+		}
+	}
+	d, cp := open()
+	block(cp)
+	ended("before the look", func() error { _, err := d.Accept(); return err }, errBlocking)
+
+	d, cp = open()
+	fd := block(cp)
+	ended("behind the look", func() error {
+		defer d.impatient()()
+		_, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC)
+		return err
+	}, unix.EINVAL)
+
+	d, _ = open()
+	done := make(chan error, 1)
+	go func() { _, err := d.Accept(); done <- err }()
+	c, err := net.Dial("tcp", d.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := <-done; err != nil {
+		t.Errorf("an honest launcher's door: %v", err)
+	}
+	go func() { _, err := d.Accept(); done <- err }()
+	turns <- struct{}{} // nobody is in accept while they wait
+	<-turns
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("closed: %v", err)
 	}
 }

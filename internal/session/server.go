@@ -54,6 +54,7 @@ type Server struct {
 	waiting   int           // connections whose session does not stand yet
 	bytes     int           // of the policies and secrets of all sessions
 	settingUp chan struct{} // see user
+	accepting chan struct{}
 	draining  bool
 }
 

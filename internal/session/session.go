@@ -242,7 +242,9 @@ func (o *session) takeDoors() (gate.Doors, error) {
 	if err != nil {
 		return doors, err
 	}
-	doors = shutOnClose(doors)
+	if doors, err = guarded(doors, o.user.accepting, o.server.accepting); err != nil {
+		return gate.Doors{}, err
+	}
 	if err := o.link.send(kindServing, nil); err != nil {
 		return gate.Doors{}, errors.Join(err, doors.Close())
 	}

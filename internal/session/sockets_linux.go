@@ -87,9 +87,8 @@ var errMissing = errors.New("its socket is missing")
 //
 // Threat: a launcher hands over a file, a terminal or a socket of another kind,
 // on which a read never ends or does something else -> only what is named here
-// is touched. Left over: the launcher may keep a copy and change its flags; at
-// the session's end the sockets are shut down, which wakes whoever sleeps on
-// them.
+// is touched. Left over: the launcher may keep a copy and change its flags; see
+// door, and netns.PacketConn, for what that does.
 func check(what string, f *os.File, typ int) error {
 	if f == nil {
 		return fmt.Errorf("%s door: %w", what, errMissing)
@@ -139,32 +138,37 @@ func netlink(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(dup), "refusals"), nil
 }
 
-// shutOnClose makes closing a door end the socket itself, so that copies of it,
-// wherever they are, end with it, and whoever sleeps on it wakes up.
-func shutOnClose(d gate.Doors) gate.Doors {
-	wrap := func(ln net.Listener) net.Listener {
-		if t, ok := ln.(*net.TCPListener); ok {
-			return shutListener{t}
+// guarded makes the doors of d safe to serve although their launcher may have
+// kept copies: accepting takes turns, and closing a door ends the socket itself,
+// so that copies of it, wherever they are, end with it, and whoever sleeps on it
+// wakes up. After an error every door is closed.
+func guarded(d gate.Doors, turns ...chan struct{}) (_ gate.Doors, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
 		}
-		return ln
-	}
+	}()
+	all := []*net.Listener{&d.DNSTCP}
 	for _, list := range [][]net.Listener{d.Explicit, d.Transparent} {
 		for i := range list {
-			list[i] = wrap(list[i])
+			all = append(all, &list[i])
 		}
 	}
 	for i := range d.Fixed {
-		d.Fixed[i].Listener = wrap(d.Fixed[i].Listener)
+		all = append(all, &d.Fixed[i].Listener)
 	}
-	d.DNSTCP, d.DNSUDP = wrap(d.DNSTCP), shutPacketConn{d.DNSUDP}
-	return d
-}
-
-type shutListener struct{ *net.TCPListener }
-
-func (l shutListener) Close() error {
-	shut(l.TCPListener)
-	return l.TCPListener.Close()
+	for _, ln := range all {
+		t, ok := (*ln).(*net.TCPListener)
+		if !ok {
+			return d, fmt.Errorf("a door is no TCP listener: %T", *ln) // unreachable: it was checked
+		}
+		if *ln, err = newDoor(t, turns...); err != nil {
+			*ln = t
+			return d, err
+		}
+	}
+	d.DNSUDP = shutPacketConn{d.DNSUDP}
+	return d, nil
 }
 
 type shutPacketConn struct{ net.PacketConn }

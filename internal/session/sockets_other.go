@@ -9,4 +9,4 @@ import (
 
 func (s Sockets) doors() (gate.Doors, error) { return gate.Doors{}, netns.ErrNotSupported }
 
-func shutOnClose(d gate.Doors) gate.Doors { return d }
+func guarded(d gate.Doors, _ ...chan struct{}) (gate.Doors, error) { return d, netns.ErrNotSupported }
