@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-const awaitTimeout = 10 * time.Second
+const awaitTimeout = 30 * time.Second
 
 // runAwait waits until somebody listens who did not before, which is what a
 // reader sees by looking, or the process args[0] has ended. What listened

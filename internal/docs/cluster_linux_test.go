@@ -21,7 +21,7 @@ import (
 // until their startup probe succeeds, then the rest, each a container of the
 // world's engine in one network namespace.
 
-const startTimeout = 60 * time.Second
+const startTimeout = 2 * time.Minute
 
 // object is what kubectl apply takes; everything is kept.
 type object struct {

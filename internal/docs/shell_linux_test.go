@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-const commandTimeout = 2 * time.Minute
+const commandTimeout = 4 * time.Minute
 
 // shell is one reader's terminal in a world of its own.
 type shell struct {

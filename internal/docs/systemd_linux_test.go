@@ -19,7 +19,7 @@ import (
 const (
 	systemdWorld  = "systemd"
 	systemdBinary = "/lib/systemd/systemd"
-	bootTimeout   = 20 * time.Second
+	bootTimeout   = time.Minute
 )
 
 // units are those of the distribution's that the world has. Everything else, such as
