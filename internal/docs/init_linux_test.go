@@ -51,16 +51,18 @@ func runInit(args []string) int {
 
 // shellEnviron is what a reader's shell has.
 func shellEnviron(dir string) []string {
+	path := []string{filepath.Join(dir, "bin"), filepath.Join(filepath.Dir(dir), "bin"), filepath.Join(filepath.Dir(dir), "tools")}
+	if goroot := os.Getenv("GOROOT"); goroot != "" {
+		path = append(path, filepath.Join(goroot, "bin"))
+	}
+	path = append(path, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 	who := "root"
 	if os.Geteuid() != 0 {
 		who = "reader"
 	}
 	return []string{
 		"HOME=" + filepath.Join(dir, "home"), "USER=" + who, "LOGNAME=" + who, "SHELL=/bin/bash", "LANG=C.UTF-8", "TERM=dumb",
-		"TMPDIR=" + filepath.Join(dir, "tmp"), "PATH=" + strings.Join([]string{
-			filepath.Join(dir, "bin"), filepath.Join(filepath.Dir(dir), "bin"), filepath.Join(filepath.Dir(dir), "tools"), filepath.Join(runtime.GOROOT(), "bin"),
-			"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin",
-		}, ":"),
+		"TMPDIR=" + filepath.Join(dir, "tmp"), "PATH=" + strings.Join(path, ":"),
 		"GOCACHE=" + os.Getenv("GOCACHE"), "GOMODCACHE=" + os.Getenv("GOMODCACHE"), "GOFLAGS=-mod=mod -buildvcs=false", "GOPROXY=off",
 	}
 }

@@ -117,7 +117,7 @@ func openShell(t *testing.T, checkout, first string) *shell {
 // spelt out: the world has another HOME.
 func goEnviron() []string {
 	out := os.Environ()
-	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
+	for _, name := range []string{"GOROOT", "GOCACHE", "GOMODCACHE"} {
 		if v, err := exec.Command("go", "env", name).Output(); err == nil {
 			out = append(out, name+"="+strings.TrimSpace(string(v)))
 		}
