@@ -34,9 +34,6 @@ func (n *NS) Close() error { return ErrNotSupported }
 // Setup reports ErrNotSupported.
 func Setup(Capture) (*Doors, error) { return nil, ErrNotSupported }
 
-// ListenLoopback reports ErrNotSupported.
-func ListenLoopback(uint16) ([]*os.File, error) { return nil, ErrNotSupported }
-
 // PacketConn reports ErrNotSupported.
 func PacketConn(*os.File) (net.PacketConn, error) { return nil, ErrNotSupported }
 

@@ -1,7 +1,6 @@
 package netns
 
 import (
-	"os"
 	"runtime"
 
 	"egressd/netns/capture"
@@ -21,13 +20,4 @@ func Setup(c Capture) (*Doors, error) {
 		return nil, err
 	}
 	return l.Open(c)
-}
-
-// ListenLoopback listens at port on 127.0.0.1 and, where the kernel has IPv6,
-// on ::1, in the calling thread's namespace: for what should look like a local
-// service inside. The caller closes the files.
-func ListenLoopback(port uint16) ([]*os.File, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	return capture.ListenLoopback(port)
 }

@@ -71,7 +71,7 @@ func TestSetupKeepsOffReservedPorts(t *testing.T) {
 			if slices.Contains([]uint16{0, 3128, 3129, 3131}, d.ProxyPort) {
 				t.Errorf("the proxy took %d", d.ProxyPort)
 			}
-			files, err := ListenLoopback(3128)
+			files, err := capture.ListenLoopback(3128)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +179,7 @@ func TestWithoutIPv6(t *testing.T) {
 			if got, err := ask("[2606:4700::1111]:443", netip.Addr{}); err == nil {
 				t.Errorf("IPv6 goes somewhere: %q", got)
 			}
-			files, err := ListenLoopback(8080)
+			files, err := capture.ListenLoopback(8080)
 			if err != nil || len(files) != 1 {
 				t.Errorf("%d listeners, %v", len(files), err)
 			}

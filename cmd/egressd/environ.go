@@ -25,8 +25,9 @@ type listed interface{ IsList() bool }
 type grouped interface{ Group(parts []string) []string }
 
 // fromEnvironment sets from environ the flags of fs that the command line left
-// alone, and reports the variables that it used. Variables of other commands' flags are left aside; one that no command
-// knows is an error, since a misspelt one would change nothing, silently.
+// alone, and reports the variables that it used. Variables of other commands'
+// flags are left aside; one that no command knows is an error, since a misspelt
+// one would change nothing, silently.
 func fromEnvironment(fs *flag.FlagSet, environ []string) (used []string, err error) {
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })

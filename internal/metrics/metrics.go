@@ -108,8 +108,8 @@ func (m *Metrics) Probe(p Probes) {
 }
 
 // Sink counts the events of the gates that the policy of this name judges; ""
-// is shown as "none". It never fails and allocates nothing. Put it behind the sink that [Metrics.Audit]
-// made, so that it hears only of what was recorded.
+// is shown as "none". It never fails and allocates nothing. Put it behind the
+// sink that [Metrics.Audit] made, so that it hears only of what was recorded.
 func (m *Metrics) Sink(policyName string) event.Sink {
 	m.mu.Lock()
 	defer m.mu.Unlock()
