@@ -32,19 +32,19 @@ type measurement struct {
 	name string
 	unit string
 	run  func(b *bench, ctx context.Context, c *contestant) (figure, error)
-	// once: one round is enough, and a direct connection has no figure.
-	once bool
+	once bool // one round is enough
+	http bool // it takes a proxy for HTTP
 }
 
 func measurements() []measurement {
 	return []measurement{
 		{name: "connect", unit: "per_second", run: connects(func(*bench) []byte { return []byte("x") })},
 		{name: "connect_tls", unit: "per_second", run: connects(func(b *bench) []byte { return b.hello })},
-		{name: "http_get", unit: "per_second", run: (*bench).gets},
+		{name: "http_get", unit: "per_second", run: (*bench).gets, http: true},
 		{name: "bulk_1", unit: "mb_per_second", run: bulk(1)},
 		{name: "bulk_8", unit: "mb_per_second", run: bulk(8)},
 		{name: "connect_latency", unit: "per_second", run: (*bench).connectLatency},
-		{name: "http_latency", unit: "per_second", run: (*bench).httpLatency},
+		{name: "http_latency", unit: "per_second", run: (*bench).httpLatency, http: true},
 		{name: "idle_memory", unit: "kib_per_tunnel", run: (*bench).idleMemory, once: true},
 	}
 }
@@ -192,9 +192,6 @@ const settleFor = 5 * time.Second
 // idleMemory opens tunnels that carry a byte each way and then nothing, and
 // compares what is resident with before. Kernel memory is not in it.
 func (b *bench) idleMemory(ctx context.Context, c *contestant) (figure, error) {
-	if c.cmd == nil {
-		return figure{}, nil
-	}
 	before, err := c.memory()
 	if err != nil {
 		return figure{}, err

@@ -53,6 +53,19 @@ func newReport(all []*contestant, cf config) *report {
 	return &report{all: all, cf: cf, rounds: make(map[string][]figure)}
 }
 
+// of reports who takes part in m. A direct connection has no memory; bare
+// speaks no HTTP, and has pipes for two thousand tunnels at most.
+func (r *report) of(m measurement) []*contestant {
+	var all []*contestant
+	for _, c := range r.all {
+		if m.once && c.cmd == nil || (m.once || m.http) && c.name == "bare" {
+			continue
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
 func key(m measurement, c *contestant) string { return m.name + " " + c.name }
 
 // turns measures m for all contestants in turns. One round more comes first
@@ -64,7 +77,7 @@ func (r *report) turns(ctx context.Context, b *bench, m measurement, stderr io.W
 	}
 	fmt.Fprintf(stderr, "%s ", m.name)
 	for i := range rounds {
-		for _, c := range r.all {
+		for _, c := range r.of(m) {
 			f, err := m.run(b, ctx, c)
 			if err != nil {
 				return err
@@ -148,10 +161,7 @@ func (r *report) print(stdout, stderr io.Writer) error {
 	table := tabwriter.NewWriter(stderr, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\t\tmedian\tof egressd's\tproxy CPU us/op\tp50 us\tp99 us")
 	for _, m := range r.done {
-		for _, c := range r.all {
-			if m.once && c.cmd == nil {
-				continue
-			}
+		for _, c := range r.of(m) {
 			line := r.row(m, c)
 			if err := enc.Encode(line); err != nil {
 				return err
@@ -161,8 +171,8 @@ func (r *report) print(stdout, stderr io.Writer) error {
 		}
 	}
 	for _, m := range r.done {
-		for _, c := range r.all {
-			if c == r.ours() || m.once && c.cmd == nil {
+		for _, c := range r.of(m) {
+			if c == r.ours() {
 				continue
 			}
 			if err := enc.Encode(r.ratio(m, r.ours(), c)); err != nil {

@@ -26,6 +26,13 @@ type config struct {
 // run is main without the process: 0 when everything was measured, 1 when
 // something failed, 2 for a wrong flag.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 2 && args[0] == bareFlag {
+		if err := serveBare(ctx, args[1]); err != nil {
+			fmt.Fprintln(stderr, "load:", err)
+			return 1
+		}
+		return 0
+	}
 	var c config
 	flags := flag.NewFlagSet("load", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -34,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&c.idle, "idle", 5000, "idle tunnels; each takes 4 descriptors, 2 of them here")
 	flags.StringVar(&c.egressd, "egressd", "", "the egressd binary (default: build it from this tree)")
 	flags.StringVar(&c.other, "other", "", "another egressd binary, measured as egressd-other: before a change, say")
-	flags.StringVar(&c.without, "without", "", "contestants to leave out: squid, squid-2, direct (comma list)")
+	flags.StringVar(&c.without, "without", "", "contestants to leave out: direct, bare, squid, squid-2 (comma list)")
 	flags.StringVar(&c.only, "only", "", "measure these alone (comma list of names, default all)")
 	flags.BoolVar(&c.raw, "raw", false, "print every round too")
 	if err := flags.Parse(args); err != nil {
@@ -88,11 +95,12 @@ func measure(ctx context.Context, cf config, stdout, stderr io.Writer) error {
 	b := &bench{o: o, hello: hello, each: cf.each, idle: cf.idle}
 	r := newReport(all, cf)
 	for _, m := range chosen {
-		if err := r.turns(ctx, b, m, stderr); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+		if err = r.turns(ctx, b, m, stderr); err != nil {
+			err = fmt.Errorf("%s: %w", m.name, err)
+			break
 		}
 	}
-	return r.print(stdout, stderr)
+	return errors.Join(r.print(stdout, stderr), err) // what there is until then is of use
 }
 
 func (cf config) measurements() ([]measurement, error) {
@@ -131,6 +139,9 @@ func (cf config) contestants(ctx context.Context, dir string, o *origin) ([]*con
 	add(egressd("egressd", cf.egressd, dir, o))
 	if cf.other != "" {
 		add(egressd("egressd-other", cf.other, dir, o))
+	}
+	if !slices.Contains(without, "bare") {
+		add(bare())
 	}
 	if !slices.Contains(without, "squid") {
 		add(squid(dir, 1))

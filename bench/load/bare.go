@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+)
+
+// bare is this program as a CONNECT proxy that decides, bounds and records
+// nothing: what a gate in Go costs above it is what gating costs.
+func bare() (*contestant, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	return &contestant{name: "bare", addr: addr, cmd: exec.Command(self, bareFlag, addr)}, nil
+}
+
+const bareFlag = "-serve-bare"
+
+// serveBare is the process of bare. It ends with its listener.
+func serveBare(ctx context.Context, addr string) error {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = ln.Close() })()
+	accept(ln, relay)
+	return nil
+}
+
+var pool = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+func relay(client net.Conn) {
+	buf := pool.Get().(*[32 << 10]byte)
+	defer pool.Put(buf)
+	n, err := client.Read(buf[:])
+	words := bytes.Fields(buf[:n])
+	if err != nil || len(words) < 2 || string(words[0]) != "CONNECT" {
+		return
+	}
+	up, err := new(net.Dialer).DialContext(context.Background(), "tcp", string(words[1]))
+	if err != nil {
+		return
+	}
+	defer up.Close()
+	if _, err := io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		return
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = carry(client, up) })
+	_ = carry(up, client)
+	wg.Wait()
+}
+
+// carry copies src to dst and passes its end on.
+func carry(dst, src net.Conn) error {
+	_, err := io.Copy(dst, src) // splices, with a pipe for as long as it lasts
+	return errors.Join(err, dst.(*net.TCPConn).CloseWrite())
+}
