@@ -1,6 +1,10 @@
 package sandbox
 
-import "slices"
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
 
 // agent is what one coding agent needs from the host's environment: its own
 // settings and its own key, nobody else's.
@@ -42,3 +46,38 @@ func AgentVars(argv []string) []string {
 // AgentNests reports whether the program that argv runs makes namespaces for
 // its tools and fails where it can't: Codex runs every command in bwrap.
 func AgentNests(argv []string) bool { return programName(argv) == "codex" }
+
+// Withheld reports an agent that argv names but does not run itself (a shell or
+// a script does, as in sh -c "claude -p ..."), and those of the agent's keys
+// that the host has and env, the program's environment, has not. No keys: there
+// is nothing to tell.
+func Withheld(host, argv, env []string) (name string, keys []string) {
+	for i, a := range argv {
+		words := []string{a}
+		if i > 0 && strings.HasPrefix(argv[i-1], "-") && strings.HasSuffix(argv[i-1], "c") {
+			words = strings.FieldsFunc(a, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()'\"`", r) })
+		}
+		for _, w := range words {
+			if vars := AgentVars([]string{w}); vars != nil {
+				return filepath.Base(w), withheld(vars, host, env)
+			}
+		}
+	}
+	return "", nil
+}
+
+// withheld lists the keys among vars.
+func withheld(vars, host, env []string) []string {
+	var keys []string
+	for _, kv := range host {
+		k, v, _ := strings.Cut(kv, "=")
+		if v == "" || !validName(k) || !matchesAny(vars, k) || !strings.HasSuffix(k, "_KEY") && !strings.HasSuffix(k, "_TOKEN") {
+			continue
+		}
+		if !slices.ContainsFunc(env, func(have string) bool { return strings.HasPrefix(have, k+"=") }) && !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}

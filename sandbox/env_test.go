@@ -66,3 +66,27 @@ func TestNoForeignCredentials(t *testing.T) {
 		}
 	}
 }
+
+func TestWithheld(t *testing.T) {
+	host := []string{"ANTHROPIC_API_KEY=a", "CLAUDE_CODE_OAUTH_TOKEN=t", "ANTHROPIC_MODEL=m", "OPENAI_API_KEY=", "GITHUB_TOKEN=g"}
+	for _, tt := range []struct {
+		argv []string
+		env  []string
+		want string
+	}{
+		{[]string{"sh", "-c", "claude -p 'hello'"}, nil, "claude: ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN"},
+		{[]string{"bash", "-lc", "cd x && /usr/bin/claude"}, nil, "claude: ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN"},
+		{[]string{"sudo", "-n", "claude"}, nil, "claude: ANTHROPIC_API_KEY CLAUDE_CODE_OAUTH_TOKEN"},
+		{[]string{"sh", "-c", "claude"}, []string{"ANTHROPIC_API_KEY=other"}, "claude: CLAUDE_CODE_OAUTH_TOKEN"},
+		{[]string{"npx", "claude"}, []string{"ANTHROPIC_API_KEY=a", "CLAUDE_CODE_OAUTH_TOKEN=t"}, "claude:"},
+		{[]string{"sh", "-c", "codex"}, nil, "codex:"}, // set to nothing
+		{[]string{"git", "commit", "-m", "ask claude"}, nil, ":"},
+		{[]string{"sh", "-c", "echo hello"}, nil, ":"},
+		{nil, nil, ":"},
+	} {
+		name, keys := Withheld(host, tt.argv, tt.env)
+		if got := strings.TrimSpace(name + ": " + strings.Join(keys, " ")); got != tt.want {
+			t.Errorf("%q: %s, want %s", tt.argv, got, tt.want)
+		}
+	}
+}

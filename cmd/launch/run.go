@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"strings"
 
 	"egressd/cmd/launch/ahead"
 	"egressd/dnsfilter"
@@ -172,6 +173,7 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	if spec.Env, err = sandbox.Env(s.environ, s.opts.argv, named); err != nil {
 		return spec, nil, fmt.Errorf("--env: %w", err)
 	}
+	s.hint(spec)
 	if s.opts.egressd != "" {
 		b.Keeper = func(ctx context.Context, own []netip.AddrPort) (process.Keeper, error) {
 			return s.handOver(ctx, own, b)
@@ -184,6 +186,17 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 		}, nil
 	}
 	return spec, b, nil
+}
+
+// hint tells where an agent that a shell or a script will start lacks its key,
+// which would show only as the agent's own "not logged in".
+func (s *session) hint(spec sandbox.Spec) {
+	name, keys := sandbox.Withheld(s.environ, spec.Argv, spec.Env)
+	if len(keys) == 0 || s.opts.quiet {
+		return
+	}
+	s.say("launch: %s is set here and not passed in; if %s needs it, add: --env %s\n",
+		strings.Join(keys, ", "), summary.Safe(name), strings.Join(keys, " --env "))
 }
 
 // asker is the person who is asked about what no rule covers; nil without
