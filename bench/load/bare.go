@@ -36,15 +36,19 @@ func serveBare(ctx context.Context, addr string) error {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { _ = ln.Close() })()
-	accept(ln, relay)
+	accept(ln, new(relay).serve)
 	return nil
 }
 
-var pool = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+// relay is the least that a tunnel takes.
+type relay struct{ heads sync.Pool } // of *[32 << 10]byte
 
-func relay(client net.Conn) {
-	buf := pool.Get().(*[32 << 10]byte)
-	defer pool.Put(buf)
+func (r *relay) serve(client net.Conn) {
+	buf, ok := r.heads.Get().(*[32 << 10]byte)
+	if !ok {
+		buf = new([32 << 10]byte)
+	}
+	defer r.heads.Put(buf)
 	n, err := client.Read(buf[:])
 	words := bytes.Fields(buf[:n])
 	if err != nil || len(words) < 2 || string(words[0]) != "CONNECT" {
