@@ -32,6 +32,7 @@ func (p *program) daemon(args []string) int {
 		return p.usage(err)
 	}
 	c.Log, c.Stdout, c.Version, c.Getenv, c.Harden = p.logger(&o), p.stdout, explain.Version(), p.getenv, true
+	p.limitMemory(c.Log)
 	if c.Sockets, err = systemd.Listeners(p.environ); err != nil {
 		return p.fail(exitNo, err)
 	}

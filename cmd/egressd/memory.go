@@ -1,0 +1,29 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"runtime/debug"
+
+	"egressd/internal/cgroup"
+)
+
+// memoryShare is how much of the control group's memory the runtime may use, in
+// percent. The rest is for what the kernel holds for connections.
+const memoryShare = 80
+
+// limitMemory makes the runtime collect garbage before the kernel kills the
+// process for it. Without it a limit of 256 MiB would be reached at half of the
+// connections that fit. GOMEMLIMIT, which the runtime reads itself, goes first.
+func (p *program) limitMemory(log *slog.Logger) {
+	if p.getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	limit, found := cgroup.MemoryMax(os.DirFS("/"))
+	if !found {
+		return
+	}
+	share := limit / 100 * memoryShare
+	debug.SetMemoryLimit(share)
+	log.Info("memory is kept below the control group's limit", "limit", limit, "runtime", share)
+}
