@@ -86,7 +86,7 @@ func systemCalls() []escape {
 	call := func(name string, nr int, ctl control, a ...uint64) escape {
 		return escape{name: name, job: job.Job{Op: "syscall", Port: nr, Raw: args(a...)}, control: ctl}
 	}
-	return []escape{
+	return append(portCalls(call), []escape{
 		call("io_uring_setup", unix.SYS_IO_URING_SETUP, maybe, 4, buffer),
 		call("io_uring_enter", unix.SYS_IO_URING_ENTER, maybe, buffer),
 		call("io_uring_register", unix.SYS_IO_URING_REGISTER, maybe, buffer),
@@ -102,13 +102,11 @@ func systemCalls() []escape {
 		call("finit_module", unix.SYS_FINIT_MODULE, maybe, ^uint64(1)),
 		call("delete_module", unix.SYS_DELETE_MODULE, maybe, buffer),
 		call("open_by_handle_at", unix.SYS_OPEN_BY_HANDLE_AT, maybe, ^uint64(99), buffer),
-		call("iopl", unix.SYS_IOPL, maybe, 3),
-		call("ioperm", unix.SYS_IOPERM, maybe, 0x80, 1, 1),
 		call("swapoff", unix.SYS_SWAPOFF, maybe, buffer),
 		call("settimeofday", unix.SYS_SETTIMEOFDAY, maybe, 0, 0),
 		call("quotactl", unix.SYS_QUOTACTL, maybe, 0x80000100, 0),
 		call("acct", unix.SYS_ACCT, maybe, 1),
-		call("lookup_dcookie", 212, maybe, 0, buffer, 8),
+		call("lookup_dcookie", unix.SYS_LOOKUP_DCOOKIE, maybe, 0, buffer, 8),
 		call("fanotify_init", unix.SYS_FANOTIFY_INIT, maybe, 4),
 		call("name_to_handle_at and back", unix.SYS_OPEN_BY_HANDLE_AT, maybe, 0, buffer, 0),
 		call("move_mount", unix.SYS_MOVE_MOUNT, maybe, ^uint64(99), buffer, ^uint64(99), buffer),
@@ -118,7 +116,7 @@ func systemCalls() []escape {
 		{name: "TIOCSTI", job: job.Job{Op: "tiocsti"}},
 		{name: "TIOCSTI with high bits set", job: job.Job{Op: "tiocsti", QType: 1}},
 		{name: "TIOCLINUX", job: job.Job{Op: "tiocsti", Port: unix.TIOCLINUX}},
-	}
+	}...)
 }
 
 // filesAndDevices: files that a uid may write, whatever its capabilities.
