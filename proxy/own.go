@@ -92,5 +92,5 @@ func isLocal(a netip.Addr) bool {
 			return true
 		}
 	}
-	return false
+	return comesHome(a)
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net"
+	"net/netip"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -35,4 +36,35 @@ func reachable(ln net.Listener) bool {
 // netnsCookie identifies the network namespace of a socket (Linux 5.14).
 func netnsCookie(fd int) (uint64, error) {
 	return unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+}
+
+// comesHome reports whether the kernel takes a for its own although no interface
+// has it: a route of type local says so (AnyIP), for whole ranges at times. From
+// here it speaks to such an address from that address, or from the loopback.
+// Where that cannot be found out, a is one.
+func comesHome(a netip.Addr) bool {
+	domain, to := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: 9, Addr: a.As16()})
+	if a.Is4() {
+		domain, to = unix.AF_INET, &unix.SockaddrInet4{Port: 9, Addr: a.As4()}
+	}
+	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = unix.Close(fd) }() // nothing was sent
+	if unix.Connect(fd, to) != nil {
+		return false // nothing goes there
+	}
+	from, err := unix.Getsockname(fd)
+	if err != nil {
+		return true
+	}
+	var own netip.Addr
+	switch from := from.(type) {
+	case *unix.SockaddrInet4:
+		own = netip.AddrFrom4(from.Addr)
+	case *unix.SockaddrInet6:
+		own = netip.AddrFrom16(from.Addr).Unmap()
+	}
+	return own == a || own.IsLoopback()
 }
