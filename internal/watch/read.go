@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -14,7 +15,8 @@ const (
 	emptyTime    = time.Second            // and as long an empty one is not believed
 	patienceTime = 250 * time.Millisecond // how long a read waits for its writers to rest; then restTime must do
 	readTime     = 1500 * time.Millisecond
-	maxReadBytes = 128 << 20 // twice the longest policy
+	pipeTime     = 5 * time.Second // how long a pipe may take
+	maxReadBytes = 128 << 20       // twice the longest policy
 )
 
 // ReadFile is os.ReadFile for a file that others write in place: it reads again
@@ -52,7 +54,10 @@ const (
 // readOnce reads the file and says what is known of the reading. between, which
 // only tests set, is called when the bytes are there.
 func readOnce(name string, between func()) (data []byte, how int, err error) {
-	f, err := os.Open(name)
+	// Threat: a pipe lies where the file was, and nobody writes: a load that
+	// waited for that would be the last one -> opening waits for nobody, and
+	// reading for a while.
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, torn, err
 	}
@@ -60,6 +65,9 @@ func readOnce(name string, between func()) (data []byte, how int, err error) {
 	before, err := f.Stat()
 	if err != nil {
 		return nil, torn, err
+	}
+	if !before.Mode().IsRegular() {
+		_ = f.SetReadDeadline(time.Now().Add(pipeTime)) // what has no deadlines is always ready
 	}
 	if before.Size() <= maxReadBytes {
 		if data, err = io.ReadAll(io.LimitReader(f, maxReadBytes+1)); err != nil {
@@ -72,7 +80,10 @@ func readOnce(name string, between func()) (data []byte, how int, err error) {
 	if between != nil {
 		between()
 	}
-	if !before.Mode().IsRegular() {
+	switch {
+	case before.Mode()&os.ModeNamedPipe != 0 && len(data) == 0:
+		return nil, torn, fmt.Errorf("%s: it is a pipe, and nobody writes into it", name) // not: an empty policy
+	case !before.Mode().IsRegular():
 		return data, steady, nil
 	}
 	was, _ := stateOf(before)

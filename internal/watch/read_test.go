@@ -3,10 +3,12 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -188,4 +190,33 @@ func TestReadFileWaitsForEmptied(t *testing.T) {
 		t.Errorf("got %q, %v", data, err)
 	}
 	wg.Wait()
+}
+
+// Threat: a pipe lies where the policy was, and keeps its reader for ever. It is
+// no empty policy either.
+func TestReadFileWaitsForNoWriter(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "pipe")
+	must(t, syscall.Mkfifo(path, 0o600))
+	if data, err := ReadFile(path); err == nil || !strings.Contains(err.Error(), "nobody writes") {
+		t.Errorf("got %q, %v", data, err)
+	}
+	w, err := os.OpenFile(path, os.O_RDWR, 0)
+	must(t, err)
+	defer w.Close()
+	if data, err := ReadFile(path); !errors.Is(err, os.ErrDeadlineExceeded) { // one who is silent
+		t.Errorf("got %q, %v", data, err)
+	}
+	if data, err := ReadFile("/dev/null"); err != nil || len(data) > 0 {
+		t.Errorf("/dev/null: %q, %v", data, err)
+	}
+	r, w2, err := os.Pipe()
+	must(t, err)
+	defer r.Close()
+	_, err = w2.WriteString("allow: []\n")
+	must(t, err)
+	must(t, w2.Close())
+	if data, err := ReadFile(fmt.Sprintf("/dev/fd/%d", r.Fd())); err != nil || string(data) != "allow: []\n" {
+		t.Errorf("a shell's <(...): %q, %v", data, err)
+	}
 }
