@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // programs are our binaries under test.
@@ -63,7 +65,13 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "docs:", err)
 		return 1
 	}
-	defer os.RemoveAll(base)
+	defer func() {
+		// Podman mounts its storage over itself and leaves that.
+		_ = unix.Unmount(filepath.Join(base, "images", "overlay"), unix.MNT_DETACH) // there may be none
+		if err := os.RemoveAll(base); err != nil {
+			fmt.Fprintln(os.Stderr, "docs:", err)
+		}
+	}()
 	env.base, env.bin, env.self = base, filepath.Join(base, "bin"), filepath.Join(base, "docs.test")
 	if err := copySelf(); err != nil {
 		fmt.Fprintln(os.Stderr, "docs:", err)
