@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"iter"
 	"net"
 	"net/netip"
 	"os"
@@ -407,13 +406,22 @@ func TestRefusalsDroppedAreCounted(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- ServeRefusals(ctx, w.doors.Refusals, func(r Refusal) { got <- r }) }()
 	first := <-got
-	time.Sleep(50 * time.Millisecond) // tokens for records whose numbers show the gap
-	_, _ = c.Write([]byte("x"))
 	listed, counted := 1, int64(first.Count)
-	for r := range refusalsUntil(got, patience) {
-		if listed++; r.Count > 0 {
-			listed, counted = listed-1, counted+r.Count
-			break
+	again := time.NewTicker(10 * time.Millisecond) // until there are tokens for a record, whose number shows the gap
+	defer again.Stop()
+	end := time.After(patience)
+	for known := false; !known; {
+		select {
+		case r := <-got:
+			if known = r.Count > 0; known {
+				counted += r.Count
+			} else {
+				listed++
+			}
+		case <-again.C:
+			_, _ = c.Write([]byte("x"))
+		case <-end:
+			t.Fatalf("%d listed, %d counted of %d, and nothing shows the gap", listed, counted, n)
 		}
 	}
 	cancel()
@@ -422,21 +430,5 @@ func TestRefusalsDroppedAreCounted(t *testing.T) {
 	}
 	if counted < n/4 || listed > n/4*3 {
 		t.Errorf("%d listed, %d counted of %d", listed, counted, n)
-	}
-}
-
-func refusalsUntil(got <-chan Refusal, wait time.Duration) iter.Seq[Refusal] {
-	return func(yield func(Refusal) bool) {
-		timeout := time.After(wait)
-		for {
-			select {
-			case r := <-got:
-				if !yield(r) {
-					return
-				}
-			case <-timeout:
-				return
-			}
-		}
 	}
 }
