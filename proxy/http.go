@@ -86,7 +86,7 @@ func (h *httpConn) trackHost() (release func()) {
 	if h.sc.host.IsZero() || !h.s.look(h.ctx, r).Allowed() {
 		return func() {} // what is denied is told so, request by request
 	}
-	t := &tracked{ctx: h.ctx, req: r, stop: h.stop, hidden: true}
+	t := &tracked{ctx: h.ctx, req: &r, stop: h.stop, hidden: true}
 	h.s.track(t, under)
 	return func() { h.s.untrack(t) }
 }

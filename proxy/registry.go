@@ -13,7 +13,7 @@ import (
 // tracked is one flow that was allowed and goes on.
 type tracked struct {
 	ctx  context.Context // what the person let pass on this connection
-	req  policy.Request  // with every fact that was judged
+	req  *policy.Request // with every fact that was judged; it does not change any more
 	kind flowKind
 	// hidden: the way for flows, not one itself, and not counted as one.
 	hidden bool
@@ -88,8 +88,8 @@ func (s *Server) Rejudge() int {
 
 // rejudge stops t where the policy in force denies it.
 func (s *Server) rejudge(t *tracked) (stopped bool) {
-	d := s.look(t.ctx, t.req)
-	if d.Allowed() && !t.kind.blind(d, t.req) {
+	d := s.look(t.ctx, *t.req)
+	if d.Allowed() && !t.kind.blind(d, *t.req) {
 		return false
 	}
 	if d.Allowed() {

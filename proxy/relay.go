@@ -74,17 +74,19 @@ func (r *relayed) carry(done func()) {
 	if r.f.raw {
 		kind = flowRaw
 	}
-	r.entry = tracked{ctx: r.f.ctx, req: r.f.req, kind: kind, bytes: &r.sum, stop: r.stop}
+	r.entry = tracked{ctx: r.f.ctx, req: &r.req, kind: kind, bytes: &r.sum, stop: r.stop}
 	r.f.s.track(&r.entry, r.f.under)
 	if r.watchesRetry() {
 		r.again = newAgain()
 	}
-	go r.originToClient()
-	if r.clientBegins() {
-		go r.clientToOrigin()
-	} else {
+	go r.originToClient(r.again)
+	if !r.clientBegins() {
 		r.ends()
+		return
 	}
+	r.again = nil // nor does the tunnel need what is left of its set-up
+	visitOf(r.f.ctx).setUp()
+	go r.clientToOrigin()
 }
 
 // ends is the end of one direction. The second one is the tunnel's.
@@ -184,10 +186,10 @@ func (r *relayed) send(dst net.Conn, p []byte, n *atomic.Int64) bool {
 	return false
 }
 
-func (r *relayed) originToClient() {
+func (r *relayed) originToClient(y *again) {
 	defer r.ends()
 	defer r.f.s.survive(r.f.ctx, r.abort)
-	if r.again != nil && !r.answers() {
+	if y != nil && !r.answers(y) {
 		return
 	}
 	r.pump(r.f.c.Conn, r.up, &r.in)

@@ -37,8 +37,8 @@ func (y *again) settled() bool {
 
 // answers carries the origin's bytes until it is known whether they ask for a
 // second hello. False: the flow was stopped.
-func (r *relayed) answers() bool {
-	defer r.again.set(false) // whoever waits goes on, if only to fail
+func (r *relayed) answers(y *again) bool {
+	defer y.set(false) // whoever waits goes on, if only to fail
 	seen := make([]byte, 0, wire.RetryBytes)
 	for {
 		piece := seen[len(seen):cap(seen)]
@@ -47,7 +47,7 @@ func (r *relayed) answers() bool {
 			seen = seen[:len(seen)+n]
 			st := wire.Retry(seen)
 			if st != wire.More {
-				r.again.set(st == wire.Done) // before the client can react
+				y.set(st == wire.Done) // before the client can react
 			}
 			if !r.send(r.f.c.Conn, piece[:n], &r.in) {
 				return false

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -101,24 +100,28 @@ type direction struct {
 	read, fill, empty func(fd uintptr) bool
 }
 
-// transferRaw is transfer between kernel sockets; errors.ErrUnsupported where
-// one of them is not.
-func (e *engine) transferRaw(dst, src net.Conn, count func(int64) bool) error {
+// between prepares a transfer between kernel sockets; nil where one of them is
+// none.
+func (e *engine) between(dst, src net.Conn, count func(int64) bool) *direction {
 	to, okTo := dst.(syscall.Conn)
 	from, okFrom := src.(syscall.Conn)
 	if !okTo || !okFrom {
-		return errors.ErrUnsupported
+		return nil
 	}
 	srcRaw, err := from.SyscallConn()
 	if err != nil {
-		return err
+		return nil // the read will say why
 	}
 	dstRaw, err := to.SyscallConn()
 	if err != nil {
-		return err
+		return nil
 	}
 	d := &direction{e: e, dst: dst, srcRaw: srcRaw, dstRaw: dstRaw, count: count}
 	d.read, d.fill, d.empty = d.readSome, d.fillPipe, d.emptyPipe
+	return d
+}
+
+func (d *direction) carry() (err error) {
 	defer d.release()
 	for {
 		if d.bulk >= bulkBytes && !d.noSplice {

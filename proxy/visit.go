@@ -100,6 +100,14 @@ func (v *visit) join(s *Server) (*Server, *refusal) {
 	return s, nil
 }
 
+// setUp says that nothing is waited for any more but the connection itself:
+// what would end the waiting is not kept for as long as a tunnel is open.
+func (v *visit) setUp() {
+	if v != nil {
+		v.cancel()
+	}
+}
+
 // leave gives back what the connection held. It is the last thing that is done
 // for it.
 func (v *visit) leave() {

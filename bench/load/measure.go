@@ -189,7 +189,11 @@ func (b *bench) httpLatency(ctx context.Context, c *contestant) (figure, error) 
 // cost it.
 const settleFor = 5 * time.Second
 
-// idleMemory opens tunnels that carry a byte each way and then nothing, and
+// idleExchanges is how often something goes there and back in a tunnel before
+// it is idle: what a proxy needs for that it may keep.
+const idleExchanges = 4
+
+// idleMemory opens tunnels that carry a little each way and then nothing, and
 // compares what is resident with before. Kernel memory is not in it.
 func (b *bench) idleMemory(ctx context.Context, c *contestant) (figure, error) {
 	before, err := c.memory()
@@ -202,8 +206,10 @@ func (b *bench) idleMemory(ctx context.Context, c *contestant) (figure, error) {
 			return figure{}, fmt.Errorf("%s: %w", c.name, err)
 		}
 		defer conn.Close()
-		if err := exchange(conn, []byte("x")); err != nil {
-			return figure{}, fmt.Errorf("%s: %w", c.name, err)
+		for range idleExchanges {
+			if err := exchange(conn, []byte("x")); err != nil {
+				return figure{}, fmt.Errorf("%s: %w", c.name, err)
+			}
 		}
 	}
 	select {
