@@ -70,14 +70,10 @@ func (r *relayed) recordAllowed() bool {
 func (r *relayed) carry(done func()) {
 	r.start, r.done = r.f.s.now(), done
 	r.open.Store(2)
-	kind := flowTunnel
-	if r.f.raw {
-		kind = flowRaw
-	}
-	r.entry = tracked{ctx: r.f.ctx, req: &r.req, kind: kind, bytes: &r.sum, stop: r.stop}
-	r.f.s.track(&r.entry, r.f.under)
-	if r.watchesRetry() {
-		r.again = newAgain()
+	if !r.begins() {
+		r.open.Store(1) // nothing was started that would end
+		r.ends()
+		return
 	}
 	go r.originToClient(r.again)
 	if !r.clientBegins() {
@@ -87,6 +83,22 @@ func (r *relayed) carry(done func()) {
 	r.again = nil // nor does the tunnel need what is left of its set-up
 	visitOf(r.f.ctx).setUp()
 	go r.clientToOrigin()
+}
+
+// begins puts the flow on the list of those that go on. False: a bug has ended
+// it.
+func (r *relayed) begins() bool {
+	defer r.f.s.survive(r.f.ctx, r.abort)
+	kind := flowTunnel
+	if r.f.raw {
+		kind = flowRaw
+	}
+	r.entry = tracked{ctx: r.f.ctx, req: &r.req, kind: kind, bytes: &r.sum, stop: r.stop}
+	r.f.s.track(&r.entry, r.f.under)
+	if r.watchesRetry() {
+		r.again = newAgain()
+	}
+	return true
 }
 
 // ends is the end of one direction. The second one is the tunnel's.

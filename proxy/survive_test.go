@@ -124,3 +124,38 @@ func TestPanicEndsOneConnection(t *testing.T) {
 		})
 	}
 }
+
+// brokenContext panics once, when it is first asked for a value.
+type brokenContext struct {
+	context.Context
+	asked *int
+}
+
+func (c brokenContext) Value(key any) any {
+	if *c.asked++; *c.asked == 1 {
+		panic("the list of flows has a bug")
+	}
+	return c.Context.Value(key)
+}
+
+// TestPanicBeforeRelay has a bug between the dial and the first byte, where a
+// policy that has changed meanwhile is asked again: the tunnel ends, and is
+// waited for no longer.
+func TestPanicBeforeRelay(t *testing.T) {
+	g := newGate(t, "raw:bad.example:22")
+	client, gate := net.Pipe()
+	up, origin := net.Pipe()
+	defer client.Close()
+	defer origin.Close()
+	f := &flow{s: g.Server, ctx: brokenContext{context.Background(), new(int)}, c: &conn{Conn: gate, pool: &g.heads}}
+	f.c.tunnel = &relayed{f: f, up: up, limit: 1 << 40} // judged by no policy: there is a new one
+	f.c.carry()
+	for _, c := range []net.Conn{client, origin} {
+		if _, err := c.Read(make([]byte, 1)); err == nil {
+			t.Error("a side is still open")
+		}
+	}
+	if n := g.open.size(); n != 0 {
+		t.Errorf("%d flows are on the list", n)
+	}
+}
