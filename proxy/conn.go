@@ -47,6 +47,8 @@ type conn struct {
 	// tunnel is the flow that was let pass and is still to be carried: what
 	// becomes of the connection when its door has returned.
 	tunnel *relayed
+
+	onReset func() // hears of a reset before it is sent; nil: nobody does
 }
 
 // held reports the bytes read from the client and not consumed.
@@ -185,6 +187,9 @@ func halfClose(c net.Conn) error {
 // reset makes the close that follows send a RST.
 func reset(c net.Conn) {
 	if p, ok := c.(*conn); ok {
+		if p.onReset != nil {
+			p.onReset()
+		}
 		c = p.Conn
 	}
 	if l, ok := c.(interface{ SetLinger(int) error }); ok {

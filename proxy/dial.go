@@ -151,6 +151,13 @@ func (s *Server) attempt(ctx context.Context, r policy.Request, a netip.Addr) di
 		s.freeFiles()
 		c, err = connect(ctx, "tcp", want.String())
 	}
+	for i := 0; err == nil && s.Resets.hits(addrPort(c.LocalAddr()), want, s.now()); i++ {
+		_ = c.Close() // it has come back to us
+		if i == redials {
+			return dialled{d: because(policy.ReasonUnreachable)}
+		}
+		c, err = connect(ctx, "tcp", want.String())
+	}
 	if err != nil {
 		return dialled{d: dialDecision(err)}
 	}

@@ -52,6 +52,8 @@ type Server struct {
 	// The later looks (addresses, SNI, Host) are taken all the same.
 	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
 
+	Resets *Resets // shared by the gates that share a namespace with their clients; nil: this one does not
+
 	Own []netip.AddrPort // the gate's own listeners outside: never dialled, whatever a rule says
 
 	// Route reports who judges a client: s itself or another Server that serves

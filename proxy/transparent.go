@@ -27,6 +27,7 @@ func (s *Server) captured(ctx context.Context, c *conn, own netip.AddrPort) {
 		return
 	}
 	f.sc.addr = dst
+	c.onReset = func() { s.Resets.note(peer(c), dst, s.now()) }
 	f.req = policy.Request{Host: policy.HostFromAddr(dst.Addr()), Port: dst.Port()}
 	if no := f.settle(credentials{}); no != nil {
 		f.refuseCaptured(no.d, no.detail)

@@ -16,6 +16,7 @@ import (
 	"egressd/internal/ca"
 	"egressd/internal/metrics"
 	"egressd/internal/watch"
+	"egressd/proxy"
 )
 
 // daemon is one run of egressd. Fields are set while it starts and only read
@@ -30,6 +31,7 @@ type daemon struct {
 	authority *ca.Authority // signs for every policy
 	bundle    bundle
 	sockets   []socket
+	resets    proxy.Resets
 	own       []netip.AddrPort // TCP listeners that the daemon itself could reach
 	ownDNS    []netip.AddrPort
 

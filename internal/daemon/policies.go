@@ -148,7 +148,7 @@ func (d *daemon) newGate(n *named, session string, route gateRoute) (*gate.Gate,
 	return gate.New(gate.Config{
 		Policy: n.current, Resolver: n.resolver, Events: n.sink, Log: d.log.With("policy", n.source.Name),
 		Session: session, Isolation: isolation, PolicyName: n.source.Name, SecretValue: d.secretValue, RootCAs: d.c.RootCAs,
-		CA: d.authority, Pins: n.pins, Own: d.own, Route: route,
+		CA: d.authority, Pins: n.pins, Own: d.own, Resets: &d.resets, Route: route,
 	})
 }
 

@@ -46,6 +46,9 @@ type Config struct {
 	// that serves or runs. Nil: the client must authenticate, and at the DNS door
 	// is refused. The zero Route: everybody is for this one. See proxy.Server.
 	Route func(proxy.Client) *Gate
+	// Resets is shared by gates that share a network namespace with their clients.
+	// Nil: this one does not. See proxy.Server.
+	Resets *proxy.Resets
 	// Own are the owner's other listeners: never dialled, whatever a rule says.
 	Own []netip.AddrPort
 }
@@ -85,7 +88,7 @@ func New(c Config) (_ *Gate, err error) {
 	}
 	g.proxy = &proxy.Server{
 		Policy: c.Policy, Resolver: c.Resolver, Names: c.Pins, Events: c.Events, Log: c.Log,
-		Session: c.Session, Isolation: c.Isolation, PolicyName: c.PolicyName, Ask: c.Ask, Own: c.Own,
+		Session: c.Session, Isolation: c.Isolation, PolicyName: c.PolicyName, Ask: c.Ask, Own: c.Own, Resets: c.Resets,
 		CA: c.CA, RootCAs: c.RootCAs, SecretValue: c.SecretValue,
 	}
 	g.dns = &dnsfilter.Server{

@@ -1,0 +1,71 @@
+package proxy
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Implementation constants.
+const (
+	// resetMemory is how long connection tracking keeps a connection that was
+	// reset (net.netfilter.nf_conntrack_tcp_timeout_close).
+	resetMemory = 10 * time.Second
+	resetMost   = 32 << 10 // remembered a generation; of more the oldest are forgotten
+	redials     = 4
+)
+
+// Resets remembers which captured connections the gate has reset. Where the gate
+// shares a network namespace with its clients, connection tracking goes on
+// sending what has the addresses of such a connection to the captured-TCP door
+// for ten seconds: a dial of the gate's own that gets the same source port would
+// arrive at the gate itself and not at the origin. The zero Resets is empty; all
+// gates of one namespace share one. Safe for concurrent use.
+type Resets struct {
+	mu         sync.Mutex
+	began      time.Time // of the young generation
+	young, old map[pair]struct{}
+}
+
+// pair is who was reset on the way to where.
+type pair struct{ from, to netip.AddrPort }
+
+// note remembers that a connection was reset now.
+func (r *Resets) note(from, to netip.AddrPort, now time.Time) {
+	if r == nil || !from.IsValid() || !to.IsValid() {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.age(now)
+	if len(r.young) >= resetMost {
+		r.old, r.young = r.young, nil
+	}
+	if r.young == nil {
+		r.young = make(map[pair]struct{})
+	}
+	r.young[pair{from, to}] = struct{}{}
+}
+
+// hits reports whether a new connection of the gate's own leads back to it.
+func (r *Resets) hits(from, to netip.AddrPort, now time.Time) bool {
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.age(now)
+	_, young := r.young[pair{from, to}]
+	_, old := r.old[pair{from, to}]
+	return young || old
+}
+
+// age forgets what is older than two generations.
+func (r *Resets) age(now time.Time) {
+	switch d := now.Sub(r.began); {
+	case d >= 2*resetMemory:
+		r.young, r.old, r.began = nil, nil, now
+	case d >= resetMemory:
+		r.young, r.old, r.began = nil, r.young, now
+	}
+}
