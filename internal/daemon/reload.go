@@ -265,7 +265,7 @@ func (d *daemon) told(name string, old, next *policy.Policy, closed int) {
 		}
 	}
 	log.Info("the policy is in force", "added", len(diff.Added), "removed", len(diff.Removed), "flows_closed", closed)
-	d.warn(log, next)
+	d.warn(log, old, next)
 }
 
 // warn tells what a policy needs that this machine or configuration lacks.
