@@ -167,15 +167,20 @@ func needModule(name string) func(*testing.T, person, string) []string {
 func compileJava(t *testing.T, _ person, home string) []string {
 	t.Helper()
 	write(t, filepath.Join(home, "Fetch.java"), javaFetch)
-	for _, argv := range [][]string{
-		{"javac", "-d", home, filepath.Join(home, "Fetch.java")},
-		{"keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", env.world.ca.file, "-storetype", "PKCS12", "-keystore", filepath.Join(home, "trust.p12"), "-storepass", "changeit"},
-	} {
-		if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", argv, err, out)
-		}
+	if out, err := exec.CommandContext(t.Context(), "javac", "-d", home, filepath.Join(home, "Fetch.java")).CombinedOutput(); err != nil {
+		t.Fatalf("javac: %v\n%s", err, out)
 	}
+	trustStore(t, home)
 	return nil
+}
+
+// trustStore makes trust.p12 for Java, with the tests' CA.
+func trustStore(t *testing.T, home string) {
+	t.Helper()
+	argv := []string{"keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", env.world.ca.file, "-storetype", "PKCS12", "-keystore", filepath.Join(home, "trust.p12"), "-storepass", "changeit"}
+	if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", argv, err, out)
+	}
 }
 
 func write(t *testing.T, file, text string) {

@@ -23,6 +23,7 @@ func TestPackageManagers(t *testing.T) {
 	serveNPM(t)
 	serveGoProxy(t)
 	serveCrates(t)
+	serveMaven()
 	for _, c := range []client{
 		{
 			name: "pip", needs: []string{python}, rules: []string{pypiHost}, setup: needModule("pip"),
@@ -48,9 +49,52 @@ func TestPackageManagers(t *testing.T) {
 			argv: []string{"sh", "-ec", `export CARGO_HOME=$(mktemp -d); cp config.toml "$CARGO_HOME/"; rm -f Cargo.lock; cargo fetch`}, want: `Downloaded hello-egress v0.1.0`,
 			denied: []string{"sh", "-ec", `export CARGO_HOME=$(mktemp -d); sed s/` + crateHost + `/` + deniedHost + `/ config.toml > "$CARGO_HOME/config.toml"; rm -f Cargo.lock; cargo fetch`}, refusal: `(403|Could(n't| not) resolve host)`,
 		},
+		{
+			name: "pnpm", needs: []string{"pnpm", "node"}, rules: []string{npmHost}, setup: script("package.json", `{"name":"x","version":"1.0.0"}`),
+			env:  []string{"npm_config_cafile={ca}", "NODE_EXTRA_CA_CERTS={ca}", "npm_config_fetch_retries=0", "npm_config_update_notifier=false"},
+			argv: []string{"sh", "-ec", `cd "$(mktemp -d)"; echo '{"name":"x","version":"1.0.0"}' >package.json; pnpm add --store-dir "$PWD/store" --registry ` + url(npmHost, "") + ` hello-egress && node -e 'console.log(require("hello-egress"))'`}, want: `hello from a package`,
+			denied: []string{"sh", "-ec", `cd "$(mktemp -d)"; echo '{"name":"x","version":"1.0.0"}' >package.json; pnpm add --store-dir "$PWD/store" --registry ` + url(deniedHost, "") + ` hello-egress`}, refusal: `(403|ENOTFOUND)`,
+		},
+		{
+			name: "yarn", needs: []string{"yarn", "node"}, rules: []string{npmHost}, perhapsDeaf: true,
+			env:  []string{"npm_config_cafile={ca}", "NODE_EXTRA_CA_CERTS={ca}"},
+			argv: []string{"sh", "-ec", `cd "$(mktemp -d)"; echo '{"name":"x","version":"1.0.0"}' >package.json; yarn add --non-interactive --cache-folder "$PWD/cache" --registry ` + url(npmHost) + ` hello-egress && node -e 'console.log(require("hello-egress"))'`}, want: `hello from a package`,
+			denied: []string{"sh", "-ec", `cd "$(mktemp -d)"; echo '{"name":"x","version":"1.0.0"}' >package.json; yarn add --non-interactive --network-timeout 5000 --cache-folder "$PWD/cache" --registry ` + url(deniedHost) + ` hello-egress`}, refusal: `(403|ENOTFOUND|tunneling socket|Forbidden)`,
+		},
+		{
+			name: "maven", needs: []string{"mvn", "java", "keytool"}, rules: []string{mavenHost}, setup: mavenProject,
+			argv: mavenArgs("pom.xml"), want: `BUILD SUCCESS`,
+			denied: mavenArgs("denied.xml"), refusal: `(403|Unknown host|Name or service not known)`,
+		},
 	} {
 		c.run(t)
 	}
+}
+
+// mavenArgs has a parent fetched, which no plug-in is needed for.
+func mavenArgs(pom string) []string {
+	return []string{
+		"sh", "-ec", `mvn -B -e -f {home}/` + pom + ` -Dmaven.repo.local="$(mktemp -d)" ` +
+			`-Djavax.net.ssl.trustStore={home}/trust.p12 -Djavax.net.ssl.trustStorePassword=changeit validate`,
+	}
+}
+
+func mavenProject(t *testing.T, _ person, home string) []string {
+	t.Helper()
+	const pom = `<project><modelVersion>4.0.0</modelVersion>
+<parent><groupId>test.hello</groupId><artifactId>parent</artifactId><version>1.0</version><relativePath/></parent>
+<artifactId>x</artifactId><packaging>pom</packaging>
+<repositories><repository><id>central</id><url>%s</url></repository></repositories></project>
+`
+	write(t, filepath.Join(home, "pom.xml"), fmt.Sprintf(pom, url(mavenHost)))
+	write(t, filepath.Join(home, "denied.xml"), fmt.Sprintf(pom, url(deniedHost)))
+	trustStore(t, home)
+	return nil
+}
+
+func serveMaven() {
+	serve(mavenHost+"/test/hello/parent/1.0/parent-1.0.pom", "text/xml", []byte(
+		"<project><modelVersion>4.0.0</modelVersion><groupId>test.hello</groupId><artifactId>parent</artifactId><version>1.0</version><packaging>pom</packaging></project>\n"))
 }
 
 // rustupHome is where cargo's chooser of tool chains keeps them, which hangs

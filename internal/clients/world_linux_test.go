@@ -22,6 +22,7 @@ const (
 	npmHost     = "npm.test"
 	goHost      = "goproxy.test"
 	crateHost   = "crates.test"
+	mavenHost   = "maven.test"
 	dbHost      = "db.test"
 	cacheHost   = "cache.test"
 	claudeHost  = "api.anthropic.com"
@@ -44,6 +45,7 @@ var addresses = map[string]string{
 	claudeHost:  "127.10.0.10",
 	openaiHost:  "127.10.0.11",
 	chatgptHost: "127.10.0.12",
+	mavenHost:   "127.10.0.13",
 	deniedHost:  "127.10.9.9",
 }
 
