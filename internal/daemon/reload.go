@@ -268,13 +268,11 @@ func (d *daemon) told(name string, old, next *policy.Policy, closed int) {
 	d.warn(log, old, next)
 }
 
-// warn tells what a policy needs that this machine or configuration lacks.
-func (d *daemon) warn(log *slog.Logger, p *policy.Policy) {
-	connections := p.Limits().Connections
-	if connections <= 0 {
-		connections = policy.DefaultLimits().Connections
-	}
-	if files := openFiles(); files > 0 && uint64(connections) > files/2 {
+// warn tells what a policy needs that this machine or configuration lacks; of
+// connections only when they are more than old's, of which it was told.
+func (d *daemon) warn(log *slog.Logger, old, p *policy.Policy) {
+	connections := connectionsOf(p)
+	if files := openFiles(); files > 0 && uint64(connections) > files/2 && (old == nil || connections > connectionsOf(old)) {
 		log.Warn("every flow takes two file descriptors, and there are not enough for the limit on connections: raise it (LimitNOFILE=, ulimits, ulimit -n) or lower limits.connections",
 			"descriptors", files, "connections", connections)
 	}
@@ -284,6 +282,14 @@ func (d *daemon) warn(log *slog.Logger, p *policy.Policy) {
 	if p.Audit() {
 		log.Warn("the policy audits: nothing is denied that a rule could allow")
 	}
+}
+
+// connectionsOf reports how many connections p allows at a time.
+func connectionsOf(p *policy.Policy) int {
+	if n := p.Limits().Connections; n > 0 {
+		return n
+	}
+	return policy.DefaultLimits().Connections
 }
 
 // maxLogged is how many lines of a difference are logged, of either side.
