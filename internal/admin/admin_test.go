@@ -206,17 +206,53 @@ func TestBounds(t *testing.T) {
 	if answer, _ := io.ReadAll(big); len(answer) > 0 && !strings.HasPrefix(string(answer), "HTTP/1.1 431 ") {
 		t.Errorf("a head of any size is read: %q", answer)
 	}
-	// Connections that say nothing take the slots, and give them back by
-	// themselves: a probe waits for its turn and is answered.
-	for range maxConnections {
-		defer dial(t, tcp).Close()
+}
+
+// Who says nothing, or half of something, or does not take an answer, holds no
+// probe up.
+func TestSilentConnections(t *testing.T) {
+	entered := make(chan struct{}, 2*maxConnections)
+	tcp, local := serve(t, &Server{Metrics: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		entered <- struct{}{}
+		<-r.Context().Done()
+	})})
+	tests := []struct {
+		name, says string
+		stuck      bool // in the answer
+	}{
+		{"nothing", "", false},
+		{"half a head", "GET /healthz HTTP/1.1\r\nHo", false},
+		{"an answer that takes its time", get("/metrics", "localhost"), true},
 	}
-	start := time.Now()
-	if code, _, _ := ask(t, tcp, get("/healthz", "localhost")); code != 200 {
-		t.Errorf("%d", code)
-	}
-	if took := time.Since(start); took < headTimeout/2 || took > 3*headTimeout {
-		t.Errorf("%d silent connections held a probe up for %v", maxConnections, took)
+	for _, addr := range []string{tcp, local} {
+		for _, tt := range tests {
+			t.Run(tt.name, func(t *testing.T) {
+				first := dial(t, addr)
+				defer first.Close()
+				_, _ = io.WriteString(first, tt.says)
+				if tt.stuck {
+					<-entered
+				}
+				for range 3 * maxConnections {
+					c := dial(t, addr)
+					defer c.Close()
+					_, _ = io.WriteString(c, tt.says)
+					if tt.stuck {
+						<-entered
+					}
+				}
+				start := time.Now()
+				if code, _, _ := ask(t, addr, get("/healthz", "localhost")); code != http.StatusOK {
+					t.Errorf("%d", code)
+				}
+				if took := time.Since(start); took > headTimeout/2 {
+					t.Errorf("a probe was held up for %v", took)
+				}
+				if _, err := first.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
+					t.Errorf("the oldest connection made no room: %v", err)
+				}
+			})
+		}
 	}
 }
 

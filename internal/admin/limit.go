@@ -1,51 +1,95 @@
 package admin
 
 import (
+	"container/list"
+	"context"
 	"net"
+	"net/http"
 	"sync"
 )
 
-// limit lets at most n connections of ln be open; more wait in the kernel's
-// queue.
-func limit(ln net.Listener, n int) net.Listener {
-	return &limited{Listener: ln, slots: make(chan struct{}, n), closed: make(chan struct{})}
-}
-
+// limited lets at most most connections of its listener be open.
+//
+// Threat: a client opens connections and says nothing, so that a probe waits
+// until its time is over and whoever probes ends the daemon -> who comes is let
+// in at once, and the one that has said nothing for longest makes room; where
+// all have asked, the one that has taken longest for its answer. Left over: who
+// opens that many between a probe's connection and its request cuts it off.
 type limited struct {
 	net.Listener
-	slots  chan struct{}
-	once   sync.Once
-	closed chan struct{}
+	most int
+
+	mu   sync.Mutex
+	open list.List // of *conn, the oldest first
 }
 
-// Accept waits for a slot, then for a connection.
+// conn is one connection.
+type conn struct {
+	net.Conn
+	of *limited
+
+	// Guarded by of.mu.
+	at    *list.Element // nil once it is closed
+	asked bool          // its request is being answered
+}
+
+func limit(ln net.Listener, most int) *limited { return &limited{Listener: ln, most: most} }
+
+// Accept waits for a connection, and makes room for it.
 func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
 	c, err := l.Listener.Accept()
 	if err != nil {
-		<-l.slots
 		return nil, err
 	}
-	return &slotConn{Conn: c, slots: l.slots}, nil
+	one, out := &conn{Conn: c, of: l}, (*conn)(nil)
+	l.mu.Lock()
+	if l.open.Len() >= l.most {
+		out = l.idlest()
+	}
+	one.at = l.open.PushBack(one)
+	l.mu.Unlock()
+	if out != nil {
+		_ = out.Close() // whoever serves it sees that
+	}
+	return one, nil
 }
 
-func (l *limited) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
+// idlest reports the connection that makes room. Called with mu held, and one
+// open at least.
+func (l *limited) idlest() *conn {
+	for at := l.open.Front(); at != nil; at = at.Next() {
+		if c := at.Value.(*conn); !c.asked {
+			return c
+		}
+	}
+	return l.open.Front().Value.(*conn)
 }
 
-type slotConn struct {
-	net.Conn
-	once  sync.Once
-	slots chan struct{}
+func (c *conn) Close() error {
+	c.of.mu.Lock()
+	if c.at != nil {
+		c.of.open.Remove(c.at)
+		c.at = nil
+	}
+	c.of.mu.Unlock()
+	return c.Conn.Close()
 }
 
-func (c *slotConn) Close() error {
-	err := c.Conn.Close()
-	c.once.Do(func() { <-c.slots })
-	return err
+// connKey is what a request's context holds its *conn under.
+type connKey struct{}
+
+// remember is http.Server.ConnContext.
+func remember(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// heard notes that a request has arrived whole.
+func heard(r *http.Request) {
+	c, ok := r.Context().Value(connKey{}).(*conn)
+	if !ok {
+		return
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.asked = true
 }

@@ -45,6 +45,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		ReadTimeout:       headTimeout,
 		WriteTimeout:      writeTimeout,
 		MaxHeaderBytes:    maxHeadBytes,
+		ConnContext:       remember,
 
 		DisableGeneralOptionsHandler: true, // OPTIONS is refused as every other method
 		ErrorLog:                     slog.NewLogLogger(s.log().Handler(), slog.LevelDebug),
@@ -86,6 +87,7 @@ func (s *Server) end(srv *http.Server, ended chan<- struct{}) {
 // listener's address and by egressd capture --protect-port.
 func (s *Server) handler(local bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		heard(r)
 		h := w.Header()
 		h.Set("Cache-Control", "no-store")
 		h.Set("X-Content-Type-Options", "nosniff")
