@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"slices"
@@ -116,8 +117,8 @@ func TestOverload(t *testing.T) {
 	s := &Server{Policy: compile(t, "", "allowed.test"), Events: rec}
 	s.Pins, _ = NewPins(zeroPrefix)
 	pc, _ := listen(t)
-	r := &running{Server: s, slots: make(chan struct{}, 1), failed: make(chan error, 2)}
-	r.slots <- struct{}{} // one query in flight is all there may be
+	r := &running{Server: s, inFlight: share{most: 1}, failed: make(chan error, 2)}
+	r.inFlight.take(netip.Addr{}) // one query in flight is all there may be
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); r.serveUDP(ctx, pc) }()
@@ -128,7 +129,7 @@ func TestOverload(t *testing.T) {
 	if e := rec.one(t); e.Decision != event.Blocked || e.Reason != policy.ReasonOverload.String() || e.Host != "allowed.test" {
 		t.Errorf("event %+v", e)
 	}
-	<-r.slots
+	r.inFlight.give(netip.Addr{})
 	if m := g.query(t, "allowed.test", dns.TypeA); len(m.Answer) != 1 {
 		t.Errorf("within the bound: %v", m)
 	}
@@ -217,7 +218,7 @@ func TestTCPOverlongQueryEndsTheConnection(t *testing.T) {
 func TestTCPConnectionsAreBounded(t *testing.T) {
 	g := start(t, &Server{Policy: compile(t, "", "allowed.test")})
 	var held []tcpClient
-	for range maxTCPConns {
+	for range maxTCPConns / 2 { // as many as it leaves for others
 		c := dialTCP(t, g.addr)
 		c.send(wire(t, nil))
 		if _, err := c.receive(); err != nil {
@@ -248,7 +249,8 @@ func TestIdleTCP(t *testing.T) {
 	client, server := net.Pipe()
 	defer func() { _ = client.Close() }()
 	c := &deadlines{Conn: server}
-	r := &running{Server: &Server{Events: &recorder{}}, conns: map[net.Conn]struct{}{}}
+	r := &running{Server: &Server{Events: &recorder{}}, tcp: share{most: 1}, conns: map[net.Conn]struct{}{}}
+	r.keep(c)
 	done := make(chan struct{})
 	go func() { defer close(done); r.serveConn(t.Context(), c) }()
 	_, _ = client.Write([]byte{0}) // half a length keeps nothing open

@@ -17,8 +17,8 @@ import (
 
 // Implementation limits of one Serve call.
 const (
-	maxInFlight  = 512              // queries being answered at once over UDP; more get SERVFAIL
-	maxTCPConns  = 128              // TCP connections at once; more are closed unanswered
+	maxInFlight  = 512              // queries being answered at once, divided among clients; more get SERVFAIL
+	maxTCPConns  = 128              // TCP connections at once, divided as well; more are closed unanswered
 	tcpIdle      = 10 * time.Second // between two queries of a connection. RFC 7766 section 6.2.3
 	tcpWrite     = 5 * time.Second  // for one answer
 	tcpPerConn   = 16               // pipelined queries of one connection answered at once
@@ -50,11 +50,12 @@ type Server struct {
 // running is one Serve call: what it started and what bounds it.
 type running struct {
 	*Server
-	wg     sync.WaitGroup // every goroutine of this call
-	slots  chan struct{}  // UDP queries in flight
-	mu     sync.Mutex
-	conns  map[net.Conn]struct{} // open TCP connections; nil once closing
-	failed chan error            // first listener that failed
+	wg       sync.WaitGroup // every goroutine of this call
+	inFlight share          // queries
+	tcp      share          // connections
+	mu       sync.Mutex
+	conns    map[net.Conn]struct{} // open TCP connections; nil once closing
+	failed   chan error            // first listener that failed
 }
 
 // Serve answers on pc and ln (either may be nil) until ctx ends or one of them
@@ -66,10 +67,11 @@ func (s *Server) Serve(ctx context.Context, pc net.PacketConn, ln net.Listener) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &running{
-		Server: s,
-		slots:  make(chan struct{}, maxInFlight),
-		conns:  make(map[net.Conn]struct{}),
-		failed: make(chan error, 2),
+		Server:   s,
+		inFlight: share{most: maxInFlight},
+		tcp:      share{most: maxTCPConns},
+		conns:    make(map[net.Conn]struct{}),
+		failed:   make(chan error, 2),
 	}
 	if pc != nil {
 		r.wg.Go(func() { r.serveUDP(ctx, pc) })

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -25,7 +26,7 @@ func (r *running) serveTCP(ctx context.Context, ln net.Listener) {
 		}
 		errs = 0
 		if !r.keep(c) {
-			_ = c.Close() // over maxTCPConns, or closing
+			_ = c.Close() // over its share, or closing
 			continue
 		}
 		r.wg.Go(func() { r.serveConn(ctx, c) })
@@ -36,7 +37,7 @@ func (r *running) serveTCP(ctx context.Context, ln net.Listener) {
 func (r *running) keep(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.conns == nil || len(r.conns) >= maxTCPConns {
+	if r.conns == nil || !r.tcp.take(clientOf(c)) {
 		return false
 	}
 	r.conns[c] = struct{}{}
@@ -48,7 +49,10 @@ func (r *running) forget(c net.Conn) {
 	delete(r.conns, c)
 	r.mu.Unlock()
 	_ = c.Close()
+	r.tcp.give(clientOf(c))
 }
+
+func clientOf(c net.Conn) netip.Addr { return addrPort(c.RemoteAddr().String()).Addr() }
 
 // closeConns ends every open connection and admits no more.
 func (r *running) closeConns() {
@@ -110,9 +114,18 @@ func (t *tcpConn) next() ([]byte, error) {
 	return wire, err
 }
 
+// answerInTurn answers a query when its client has room for one more.
+func (r *running) answerInTurn(ctx context.Context, t *tcpConn, wire []byte) []byte {
+	if client := clientOf(t); r.inFlight.take(client) {
+		defer r.inFlight.give(client)
+		return r.answerCalmly(ctx, wire, t.RemoteAddr().String(), true)
+	}
+	return r.overloaded(wire, t.RemoteAddr().String())
+}
+
 func (r *running) answerTCP(ctx context.Context, t *tcpConn, wire []byte) {
 	defer func() { <-t.slots }()
-	answer := r.answerCalmly(ctx, wire, t.RemoteAddr().String(), true)
+	answer := r.answerInTurn(ctx, t, wire)
 	if answer == nil {
 		return
 	}

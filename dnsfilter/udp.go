@@ -27,24 +27,21 @@ func (r *running) serveUDP(ctx context.Context, pc net.PacketConn) {
 			continue
 		}
 		errs = 0
-		select {
-		case r.slots <- struct{}{}:
-			wire := append([]byte(nil), buf[:n]...)
-			r.wg.Go(func() { r.answerUDP(ctx, wire, reply) })
-		default:
+		client := addrPort(reply.client()).Addr()
+		if !r.inFlight.take(client) {
 			// Threat: a client floods queries faster than they can be judged
-			// -> a fixed number is in flight, the rest is refused here, in the
+			// -> its share is in flight, the rest is refused here, in the
 			// reading goroutine, so that the socket's own queue fills and the
 			// kernel drops. Left over: other clients of the same socket wait.
 			reply.send(r.overloaded(buf[:n], reply.client()))
+			continue
 		}
+		wire := append([]byte(nil), buf[:n]...)
+		r.wg.Go(func() {
+			defer r.inFlight.give(client)
+			reply.send(r.answerCalmly(ctx, wire, reply.client(), false))
+		})
 	}
-}
-
-// answerUDP answers one query and gives its slot back.
-func (r *running) answerUDP(ctx context.Context, wire []byte, reply udpReply) {
-	defer func() { <-r.slots }()
-	reply.send(r.answerCalmly(ctx, wire, reply.client(), false))
 }
 
 // udpSocket reads queries and remembers which local address each was sent to.
