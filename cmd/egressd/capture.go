@@ -30,8 +30,8 @@ func (o *captureOptions) flags() *flag.FlagSet {
 	o.users.bits, o.protect.bits = 32, 16
 	fs.Var(&o.users, "uid", "exempt this user, egressd's: a `NUMBER` or several (65532)")
 	fs.Func("mark", "exempt packets with this mark instead: a `NUMBER`", o.setMark)
-	fs.StringVar(&o.transparent, "transparent-port", "3129", "where captured TCP goes: a `PORT`")
-	fs.StringVar(&o.dns, "dns-port", "3130", "where DNS goes: a `PORT`; none refuses DNS")
+	fs.StringVar(&o.transparent, "transparent-port", "3129", "where captured TCP goes: a `PORT` (3129)")
+	fs.StringVar(&o.dns, "dns-port", "3130", "where DNS goes: a `PORT` (3130); none refuses DNS")
 	fs.Var(&o.protect, "protect-port", "only egressd itself may reach this `PORT` from inside, or several")
 	fs.StringVar(&o.netns, "netns", "", "in the network namespace `PATH`, not in this process's own")
 	fs.BoolVar(&o.print, "print", false, "print the rules for nft -f and install nothing")

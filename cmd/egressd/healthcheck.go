@@ -17,7 +17,7 @@ type healthOptions struct {
 func (o *healthOptions) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("healthcheck", flag.ContinueOnError)
 	fs.StringVar(&o.admin, "admin", "", "the daemon's admin address: `HOST:PORT` or unix:PATH")
-	fs.DurationVar(&o.timeout, "timeout", 3*time.Second, "wait for this `TIME`")
+	timeVar(fs, &o.timeout, "timeout", 3*time.Second, "wait for this `TIME` (3s)")
 	return fs
 }
 

@@ -37,7 +37,7 @@ func (o *verifyOptions) flags() *flag.FlagSet {
 	fs.Var(o.admin, "admin", "verify: this admin or control address of egressd's must be out of reach: `HOST:PORT` or unix:PATH")
 	fs.Var(o.policy, "policy", "verify: this `FILE` must not be writable")
 	fs.Var(&o.uid, "uid", "verify: egressd's user: a `NUMBER` (65532)")
-	fs.DurationVar(&o.timeout, "timeout", 3*time.Second, "verify: wait for this `TIME` in each attempt")
+	timeVar(fs, &o.timeout, "timeout", 3*time.Second, "verify: wait for this `TIME` in each attempt (3s)")
 	return fs
 }
 
