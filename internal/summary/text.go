@@ -39,9 +39,10 @@ func (c *Collector) Write(w io.Writer) error {
 		fmt.Fprintf(&b, ", %d failed", len(failed))
 	}
 	b.WriteByte('\n')
-	table(&b, "allowed", allowed, maxAllowedLines)
-	table(&b, "failed", failed, maxBlockedLines)
-	table(&b, "blocked", blocked, maxBlockedLines)
+	width := max(widest(allowed, maxAllowedLines), widest(failed, maxBlockedLines), widest(blocked, maxBlockedLines))
+	table(&b, "allowed", allowed, maxAllowedLines, width)
+	table(&b, "failed", failed, maxBlockedLines, width)
+	table(&b, "blocked", blocked, maxBlockedLines, width)
 	if c.unlisted > 0 {
 		fmt.Fprintf(&b, "  blocked  and %s (UDP, ICMP, ...) that came too fast to list\n", plural(c.unlisted, "packet"))
 	}
@@ -53,7 +54,7 @@ func (c *Collector) Write(w io.Writer) error {
 		b.WriteString("What is outside_ceiling only the operator of egressd can allow, in its own policy.\n")
 	}
 	if len(audited) > 0 {
-		table(&b, "audited", audited, maxBlockedLines)
+		table(&b, "audited", audited, maxBlockedLines, widest(audited, maxBlockedLines))
 		advise(&b, "Audit mode let those through. To allow them without --audit, add:", audited)
 	}
 	_, err := w.Write(b.Bytes())
@@ -95,15 +96,20 @@ func ordered(table map[key]*total) []*total {
 	return list
 }
 
-func table(b *bytes.Buffer, word string, list []*total, most int) {
+// widest is how wide the places are that table shows.
+func widest(list []*total, most int) int {
+	width := 0
+	for _, t := range list[:min(len(list), most)] {
+		width = max(width, len(t.place()))
+	}
+	return width
+}
+
+func table(b *bytes.Buffer, word string, list []*total, most, width int) {
 	rest := 0
 	if len(list) > most {
 		rest = len(list) - most
 		list = list[:most]
-	}
-	width := 0
-	for _, t := range list {
-		width = max(width, len(t.place()))
 	}
 	for _, t := range list {
 		line := fmt.Sprintf("  %-8s %-*s  %s", word, width, t.place(), t.amount())
