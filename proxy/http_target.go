@@ -41,7 +41,7 @@ func (sc scope) target(f http1.Request) (r policy.Request, bad string) {
 // section 3.2.2).
 func (sc scope) explicitTarget(r policy.Request, f http1.Request) (policy.Request, string) {
 	if f.Form != http1.FormAbsolute {
-		return r, "this is a proxy: it wants the whole URL (GET http://host/path), or CONNECT host:port for TLS; set HTTP_PROXY and HTTPS_PROXY rather than opening this address"
+		return r, "this is a proxy: it wants the whole URL (GET http://host/path), or CONNECT host:port for TLS; name it in HTTP_PROXY and HTTPS_PROXY"
 	}
 	if f.Scheme != "http" {
 		return r, "https:// goes through CONNECT host:443, not through a request for an https:// URL"

@@ -95,7 +95,7 @@ func dialError(path string, err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		hint = ": nobody listens there any more; start egressd again"
 	case errors.Is(err, syscall.EACCES):
-		hint = ": you may not; the socket is for its owner and its group"
+		hint = ": this user may not; run launch as the socket's owner or in its group (ls -l " + path + "), or have the operator open its directory"
 	}
 	if hint == "" {
 		return fmt.Errorf("egressd at %s: %w", path, err)

@@ -139,7 +139,7 @@ func (o *session) stand(daemon context.Context) error {
 	if err := o.emit(event.SessionOpened, nil); err != nil {
 		return fmt.Errorf("it could not be recorded: %w", err)
 	}
-	o.log.Info("session opened", slog.String("policy", answer.Digest))
+	o.log.Info("session opened", slog.String("digest", answer.Digest))
 	o.within(daemon, setUpTimeout)
 	if err := o.link.sendJSON(kindReady, answer); err != nil {
 		o.log.Warn("the launcher left", slog.Any("error", err)) // takeDoors sees it, too
@@ -346,7 +346,12 @@ func (o *session) refuse(err error) {
 
 // ended records the end of a session that stood.
 func (o *session) ended(err error) {
-	o.log.Info("session closed", slog.Duration("took", time.Since(o.opened)), slog.Any("error", err))
+	took := slog.Duration("took", time.Since(o.opened))
+	if err != nil {
+		o.log.Info("session closed", took, slog.Any("error", err))
+	} else {
+		o.log.Info("session closed", took)
+	}
 	if rerr := o.emit(event.SessionClosed, err); rerr != nil {
 		o.log.Error("the end of a session was not recorded", slog.Any("error", rerr))
 	}
