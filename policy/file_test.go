@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -116,6 +117,13 @@ func TestFileBounds(t *testing.T) {
 	var first *Problem
 	if !errors.As(err, &first) || first.Pos != (Pos{"many", 2, 5}) || first.Fix == "" {
 		t.Errorf("first problem %+v", first)
+	}
+	// What is wrong with a long text is told in short: it is logged, and recorded.
+	long := strings.Repeat("a ", 1<<20)
+	for _, text := range []string{"allow: " + long, "\"" + long + "\": 1", "allow:\n  - *" + strings.Repeat("a", 1<<20)} {
+		if _, err := ParseFile("long", []byte(text)); err == nil || len(err.Error()) > 3*maxProblemBytes {
+			t.Errorf("%.20q: an error of %d bytes", text, len(fmt.Sprint(err)))
+		}
 	}
 	if _, err := ParseFile("deep", []byte(strings.Repeat("[", 20000))); err == nil {
 		t.Error("20000 open lists parse")

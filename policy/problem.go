@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Problem is one error in policy text: where, what, and how to fix it. Errors
@@ -57,8 +58,11 @@ func wrong(fix, format string, args ...any) error {
 	return &fixError{what: fmt.Sprintf(format, args...), fix: fix}
 }
 
-// Implementation constant: more problems than this are counted, not listed.
-const maxProblems = 50
+// Implementation constants.
+const (
+	maxProblems     = 50   // more are counted, not listed
+	maxProblemBytes = 1000 // of what a problem says, and of its fix: a file's text may be of any length
+)
 
 // problems collects, so that one run shows all that is wrong.
 type problems struct {
@@ -72,7 +76,16 @@ func (ps *problems) add(pos Pos, fix, format string, args ...any) {
 		ps.more++
 		return
 	}
-	ps.list = append(ps.list, &Problem{Pos: pos, What: fmt.Sprintf(format, args...), Fix: fix})
+	ps.list = append(ps.list, &Problem{Pos: pos, What: shorten(fmt.Sprintf(format, args...)), Fix: shorten(fix)})
+}
+
+// shorten leaves the middle of a long text out.
+func shorten(s string) string {
+	if len(s) <= maxProblemBytes {
+		return s
+	}
+	const half = maxProblemBytes/2 - len(" ... ")
+	return strings.ToValidUTF8(s[:half], "") + " ... " + strings.ToValidUTF8(s[len(s)-half:], "")
 }
 
 // addError books err, with its fix where wrong made it.
