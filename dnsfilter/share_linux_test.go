@@ -2,6 +2,7 @@ package dnsfilter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -44,16 +45,17 @@ func TestSlowNamesOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := make(chan struct{}, 8*maxInFlight)
-	r := &Resolver{Upstreams: []Upstream{up}, ask: func(ctx context.Context, _ Upstream, q *dns.Msg) (*dns.Msg, error) {
+	slow, end := make(chan struct{}, 8*maxInFlight), make(chan struct{})
+	r := &Resolver{Upstreams: []Upstream{up}, ask: func(_ context.Context, _ Upstream, q *dns.Msg) (*dns.Msg, error) {
 		if strings.HasPrefix(q.Question[0].Name, "slow") {
 			slow <- struct{}{}
-			<-ctx.Done()
-			return nil, ctx.Err()
+			<-end
+			return nil, errors.New("the test is over")
 		}
 		return zone("good.test. 1 IN A 1.1.1.1")("udp", q), nil
 	}}
 	g := start(t, &Server{Policy: compile(t, "forward", "*.test"), Resolver: r})
+	t.Cleanup(func() { close(end) })
 	one, two := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
 	udp := dialFrom(t, one, "udp", g.addr)
 	refused := 0
