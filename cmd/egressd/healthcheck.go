@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"time"
 
 	"egressd/internal/admin"
@@ -38,7 +39,7 @@ func (p *program) healthcheck(args []string) int {
 		return p.usage(errors.New("--timeout: a time such as 3s, more than zero"))
 	}
 	if _, _, err := admin.ParseAddr(o.admin); err != nil {
-		return p.usage(err)
+		return p.usage(fmt.Errorf("--admin: %w", err))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), o.timeout)
 	defer cancel()
