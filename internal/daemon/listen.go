@@ -49,7 +49,7 @@ func (d *daemon) openControl(ctx context.Context) error {
 				s.ln, err = unixsocket.Listen(ctx, addr)
 				return err
 			}
-			s.ln, err = new(net.ListenConfig).Listen(ctx, network, addr)
+			s.ln, err = new(net.ListenConfig).Listen(ctx, network+ipVersion(addr), addr)
 			return err
 		})
 		if err != nil {

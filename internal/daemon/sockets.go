@@ -165,22 +165,32 @@ func (d *daemon) add(s socket, open func(*socket) error) error {
 func (s *socket) open(ctx context.Context, addr string) (err error) {
 	var lc net.ListenConfig
 	lc.SetMultipathTCP(false) // captured connections tell their destination on plain TCP alone
-	if s.ln, err = lc.Listen(ctx, "tcp", addr); err != nil || s.kind != kindDNS {
+	version := ipVersion(addr)
+	if s.ln, err = lc.Listen(ctx, "tcp"+version, addr); err != nil || s.kind != kindDNS {
 		return err
 	}
 	// With port 0 both get the port that TCP was given, unless it is taken.
-	s.pc, err = lc.ListenPacket(ctx, "udp", s.ln.Addr().String())
+	s.pc, err = lc.ListenPacket(ctx, "udp"+version, s.ln.Addr().String())
 	for range portTries {
 		if err == nil || !strings.HasSuffix(addr, ":0") {
 			break
 		}
 		_ = s.ln.Close() // tried again
-		if s.ln, err = lc.Listen(ctx, "tcp", addr); err != nil {
+		if s.ln, err = lc.Listen(ctx, "tcp"+version, addr); err != nil {
 			break
 		}
-		s.pc, err = lc.ListenPacket(ctx, "udp", s.ln.Addr().String())
+		s.pc, err = lc.ListenPacket(ctx, "udp"+version, s.ln.Addr().String())
 	}
 	return err
+}
+
+// ipVersion is 4 for an address of IPv4, for package net, which takes 0.0.0.0 for
+// every address there is: whoever wrote that does not think of those of IPv6.
+func ipVersion(addr string) string {
+	if a, err := netip.ParseAddrPort(addr); err == nil && a.Addr().Is4() {
+		return "4"
+	}
+	return ""
 }
 
 // portTries is how often a port is looked for that both TCP and UDP have free.
