@@ -203,6 +203,9 @@ func TestBadPolicyStays(t *testing.T) {
 	p.signal(syscall.SIGHUP)
 	p.wait("level=ERROR", "the policy was rejected", "no such file")
 	check(t, once(proxy, "app.test:"+port))
+	ways["rename"](t, path, good)
+	p.signal(syscall.SIGHUP)
+	p.wait("level=INFO", "the policy is in force, unchanged")
 	ways["rename"](t, path, policyFor("app.test", port)+"deny:\n  - other.example\n")
 	eventually(t, "policy.loaded", func() bool { return p.events.count(`"type":"policy.loaded"`, `"added":1`) > 0 })
 }

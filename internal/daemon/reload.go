@@ -237,8 +237,12 @@ func (d *daemon) enforce(n *named, c candidate, tell bool) error {
 		closed += g.Rejudge()
 	}
 	closed += d.renarrow(n)
-	if d.rejected.set("policy "+n.source.Name, nil) || tell || old.Digest() != c.policy.Digest() {
+	tell = d.rejected.set("policy "+n.source.Name, nil) || tell
+	if tell || old.Digest() != c.policy.Digest() {
 		d.metrics.PolicyLoaded(n.source.Name, c.policy, time.Now())
+	}
+	if old != nil && old.Digest() == c.policy.Digest() && tell {
+		d.log.Info("the policy is in force, unchanged", "policy", n.source.Name, "digest", c.policy.Digest())
 	}
 	d.told(n.source.Name, old, c.policy, closed)
 	return nil
