@@ -107,7 +107,11 @@ func helpOf(fs *flag.FlagSet) string {
 		return longHelp
 	}
 	var b strings.Builder
-	b.WriteString(about + "\nFlags, each an EGRESSD_ variable as well\n")
+	b.WriteString(about)
+	if flagless(fs) {
+		return about
+	}
+	b.WriteString("\nFlags, each an EGRESSD_ variable as well\n")
 	fs.VisitAll(func(f *flag.Flag) {
 		value, usage := flag.UnquoteUsage(f)
 		name := strings.TrimRight("--"+f.Name+" "+value, " ")
@@ -119,6 +123,33 @@ func helpOf(fs *flag.FlagSet) string {
 	return b.String()
 }
 
-func (p *program) help([]string) int { return p.print(longHelp) }
+func flagless(fs *flag.FlagSet) bool {
+	none := true
+	fs.VisitAll(func(*flag.Flag) { none = false })
+	return none
+}
+
+// help prints the whole help, or that of the command that args name.
+func (p *program) help(args []string) int {
+	if len(args) == 0 {
+		return p.print(longHelp)
+	}
+	for _, c := range commands() {
+		if c.name != args[0] || len(args) > 1 {
+			continue
+		}
+		if c.fs != nil {
+			return p.print(helpOf(c.fs()))
+		}
+		return p.print(helpOf(flag.NewFlagSet(c.name, flag.ContinueOnError)))
+	}
+	return p.usage(fmt.Errorf("there is no command %q to help with", strings.Join(args, " ")))
+}
+
+// wantsHelp reports whether the arguments of a command without flags ask what it
+// does.
+func wantsHelp(args []string) bool {
+	return len(args) == 1 && (args[0] == "--help" || args[0] == "-help" || args[0] == "-h")
+}
 
 func (p *program) shortHelp([]string) int { return p.print(shortHelp) }

@@ -63,9 +63,9 @@ func (o *options) flags() *flag.FlagSet {
 	fs.StringVar(&o.tokens, "tokens", "", "who may use which policy by user name: a `FILE` of NAME TOKEN lines")
 	fs.StringVar(&o.events, "events", "-", "append every decision to this `FILE` as JSON Lines; - is the standard output")
 	fs.StringVar(&o.caFile, "ca-bundle", "", "write here whom clients must trust where TLS is opened: a `FILE`")
-	timeVar(fs, &o.drain, "drain", 30*time.Second, "on SIGTERM let flows finish for this `TIME`")
+	timeVar(fs, &o.drain, "drain", 30*time.Second, "on SIGTERM let flows finish for this `TIME` (30s)")
 	fs.Var((*level)(&o.logLevel), "log-level", "log this `LEVEL` and above: debug, info, warn, error")
-	fs.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	fs.StringVar(&o.logFormat, "log-format", "text", "log in this `FORMAT`: text or json")
 	return fs
 }
 

@@ -31,13 +31,13 @@ func (o *verifyOptions) flags() *flag.FlagSet {
 		l.List = new(gateflags.List)
 	}
 	o.uid.bits = 32
-	fs.Var(o.allowed, "allowed", "verify: this `URL` must work")
-	fs.Var(o.denied, "denied", "verify: this `URL` must be blocked (https://egressd-verify.invalid/)")
-	fs.StringVar(&o.proxy, "proxy", "127.0.0.1:3128", "verify: egressd's proxy at `HOST:PORT`; none for none")
-	fs.Var(o.admin, "admin", "verify: this admin or control address of egressd's must be out of reach: `HOST:PORT` or unix:PATH")
-	fs.Var(o.policy, "policy", "verify: this `FILE` must not be writable")
-	fs.Var(&o.uid, "uid", "verify: egressd's user: a `NUMBER` (65532)")
-	timeVar(fs, &o.timeout, "timeout", 3*time.Second, "verify: wait for this `TIME` in each attempt (3s)")
+	fs.Var(o.allowed, "allowed", "this `URL` must work")
+	fs.Var(o.denied, "denied", "this `URL` must be blocked (https://egressd-verify.invalid/)")
+	fs.StringVar(&o.proxy, "proxy", "127.0.0.1:3128", "egressd's proxy at `HOST:PORT`; none for none")
+	fs.Var(o.admin, "admin", "this admin or control address of egressd's must be out of reach: `HOST:PORT` or unix:PATH")
+	fs.Var(o.policy, "policy", "this `FILE` must not be writable")
+	fs.Var(&o.uid, "uid", "egressd's user: a `NUMBER` (65532)")
+	timeVar(fs, &o.timeout, "timeout", 3*time.Second, "wait for this `TIME` in each attempt (3s)")
 	return fs
 }
 

@@ -9,6 +9,9 @@ import (
 )
 
 func (p *program) version(args []string) int {
+	if wantsHelp(args) {
+		return p.help([]string{"version"})
+	}
 	if len(args) > 0 {
 		return p.usage(errors.New("version takes no arguments"))
 	}
@@ -16,6 +19,9 @@ func (p *program) version(args []string) int {
 }
 
 func (p *program) completion(args []string) int {
+	if wantsHelp(args) {
+		return p.help([]string{"completion"})
+	}
 	if len(args) != 1 {
 		return p.usage(errors.New("completion takes one shell: bash, zsh or fish"))
 	}

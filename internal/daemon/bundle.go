@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -38,6 +39,9 @@ func (b *bundle) write(a *ca.Authority) error {
 // replaceFile writes a file that everybody may read, all at once.
 func replaceFile(path string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".")
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return fmt.Errorf("a file beside %s: %w", path, pe.Err) // by its own name it says nothing
+	}
 	if err != nil {
 		return err
 	}

@@ -94,9 +94,13 @@ func (t *Target) setHost(rest string, port uint16) error {
 		t.Host, t.Port = h, port
 		return nil
 	}
-	if h, p, aerr := policy.ParseAuthority(rest); aerr == nil {
+	h, p, aerr := policy.ParseAuthority(rest)
+	if aerr == nil {
 		t.Host, t.Port = h, p
 		return nil
+	}
+	if strings.Count(rest, ":") == 1 {
+		err = aerr // HOST:PORT, and no IPv6 address
 	}
 	return fmt.Errorf("%q: %w", t.Text, err)
 }
