@@ -70,7 +70,7 @@ func (s *Server) serve(ctx context.Context, l *listener) error {
 		return nil
 	}
 	defer s.end(l)
-	if b := s.bounds(); b.fewFiles {
+	if b := s.bounds(); b.fewFiles && s.fewFiles.CompareAndSwap(false, true) {
 		s.log().Info("the limit on open files leaves room for fewer connections than the policy", "connections", b.connections)
 	}
 	if own := addrPort(l.ln.Addr()); reachable(l.ln) {

@@ -91,6 +91,7 @@ type Server struct {
 	held     budget  // of first bytes
 	bodies   buffers // for HTTP bodies on their way
 	engine   engine
+	fewFiles atomic.Bool // that there are few was logged
 
 	// Seams for tests. Nil, zero: the real thing.
 	endGrace    time.Duration

@@ -230,6 +230,8 @@ func TestTokensReload(t *testing.T) {
 	ways["rename"](t, tokens, "nobody "+tokenA+"\n")
 	p.wait("level=ERROR", "the tokens were rejected", "nobody")
 	check(t, kept.ping())
+	ways["rename"](t, tokens, "team-a "+tokenB+"\n")
+	p.wait("level=INFO", "the tokens are in force", "tokens=1")
 	check(t, through(func() (*tunnel, error) { return connect(door, "app.test:"+port, tokenB) }))
 }
 

@@ -177,7 +177,7 @@ func (d *daemon) reload(asked bool) {
 	if tell {
 		d.notify(d.c.Notifier.Reloading())
 	}
-	d.reloadTokens()
+	d.reloadTokens(asked)
 	for _, n := range d.policies {
 		c, err := d.read(n.source)
 		if err == nil {
@@ -192,19 +192,25 @@ func (d *daemon) reload(asked bool) {
 	}
 }
 
-func (d *daemon) reloadTokens() {
+// reloadTokens logs that tokens are in force where there are more or fewer of them,
+// where the file was rejected before, and where tell says so.
+func (d *daemon) reloadTokens(tell bool) {
 	if d.c.Tokens == "" {
 		return
 	}
 	set, err := d.readTokens()
-	d.rejected.set("the tokens file", err)
+	tell = d.rejected.set("the tokens file", err) || tell
 	d.metrics.TokensLoaded(len(set.Refs()), err)
 	if err != nil {
 		d.log.Error("the tokens were rejected; those before stay in force", "err", err)
 		return
 	}
+	tell = tell || len(set.Refs()) != d.routes.known()
 	if closed := d.routes.set(set); closed > 0 {
 		d.log.Info("tokens were taken away; their flows are closed", "tokens", closed)
+	}
+	if tell {
+		d.log.Info("the tokens are in force", "tokens", len(set.Refs()))
 	}
 }
 

@@ -151,6 +151,13 @@ func (r *routes) set(next *tokens.Set) (closed int) {
 	return closed
 }
 
+// known reports how many tokens are in force.
+func (r *routes) known() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.tokens.Refs())
+}
+
 // gates lists the gates of tokens whose policy is n; nil: of all.
 func (r *routes) gates(n *named) []*gate.Gate {
 	r.mu.Lock()
