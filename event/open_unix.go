@@ -29,6 +29,8 @@ func openAppend(path string) (*os.File, error) {
 		return nil, fmt.Errorf("events file %q: nobody reads this pipe: start its reader first", path)
 	case errors.Is(err, unix.EISDIR):
 		return nil, fmt.Errorf("events file %q is a directory: name a file in it", path)
+	case errors.Is(err, unix.ENOENT):
+		return nil, fmt.Errorf("events file %q: %w: make its directory first", path, err)
 	case err != nil:
 		return nil, fmt.Errorf("events file %q: %w", path, err)
 	}

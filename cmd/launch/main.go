@@ -36,6 +36,9 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	}
 	for _, c := range commands() {
 		if args[0] == c.name {
+			if len(args) == 2 && (args[1] == "--help" || args[1] == "-help" || args[1] == "-h") {
+				return l.help(nil)
+			}
 			return c.run(l, args[1:])
 		}
 	}
