@@ -94,7 +94,8 @@ func mavenProject(t *testing.T, _ person, home string) []string {
 
 func serveMaven() {
 	serve(mavenHost+"/test/hello/parent/1.0/parent-1.0.pom", "text/xml", []byte(
-		"<project><modelVersion>4.0.0</modelVersion><groupId>test.hello</groupId><artifactId>parent</artifactId><version>1.0</version><packaging>pom</packaging></project>\n"))
+		"<project><modelVersion>4.0.0</modelVersion><groupId>test.hello</groupId><artifactId>parent</artifactId><version>1.0</version><packaging>pom</packaging></project>\n",
+	))
 }
 
 // rustupHome is where cargo's chooser of tool chains keeps them, which hangs
