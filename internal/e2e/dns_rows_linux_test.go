@@ -65,6 +65,11 @@ var dnsRows = []dnsRow{
 	{name: "a notify", raw: append([]byte{0x13, 0x37, 0x20, 0, 0, 1, 0, 0, 0, 0, 0, 0}, "\x07example\x03com\x00\x00\x06\x00\x01"...), rcode: anyError},
 }
 
+// dnsServers are whom the rows ask. Not the gate's own upstream: in a pod a
+// question from a port that the gate used for its own to the same server a moment
+// ago is refused, as connection tracking takes the two for one.
+var dnsServers = []string{"9.9.9.10:53", "tcp://9.9.9.10:53"}
+
 func dnsRaw(question string) []byte {
 	return append([]byte{0x13, 0x37, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0}, question...)
 }
@@ -81,7 +86,7 @@ func checkDNS(t *testing.T, at gate) {
 	asEachOf(t, at.people(), func(t *testing.T, who person) {
 		s := session{who: who, flags: names}
 		for i, r := range dnsRows {
-			for _, via := range []string{"9.9.9.9:53", "tcp://9.9.9.9:53"} {
+			for _, via := range dnsServers {
 				s.jobs = append(s.jobs, job.Job{ID: fmt.Sprint(i, via), Op: "door.dns", Host: r.host, QType: r.qtype, QClass: r.qclass, Raw: r.raw, Via: via})
 			}
 		}
@@ -89,7 +94,7 @@ func checkDNS(t *testing.T, at gate) {
 		e := at.run(t, s)
 		seen := before.end(t)
 		for i, r := range dnsRows {
-			for _, via := range []string{"9.9.9.9:53", "tcp://9.9.9.9:53"} {
+			for _, via := range dnsServers {
 				r.check(t, via, e.results[fmt.Sprint(i, via)])
 			}
 		}
