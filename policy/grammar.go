@@ -37,6 +37,10 @@ func parseRule(text string, deny bool) (pattern, error) {
 	if scheme, rest, ok := strings.Cut(text, "://"); ok {
 		return pattern{}, schemeError(text, scheme, rest)
 	}
+	if host, _, _ := strings.Cut(text, ":"); strings.EqualFold(host, "raw") && !strings.HasPrefix(text, "raw:") {
+		// With its ports such a host would be spelled as what raw: means.
+		return pattern{}, wrong("write raw:HOST:PORT, or the host's whole name", "rule %q: raw is a word of the rules", text)
+	}
 	raw := false
 	rest := text
 	if after, ok := strings.CutPrefix(text, "raw:"); ok {
