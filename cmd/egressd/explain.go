@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"egressd/dnsfilter"
 	"egressd/internal/daemon"
 	"egressd/internal/explain"
 	"egressd/internal/tokens"
@@ -128,23 +127,14 @@ func (o *options) compileAll(name string) ([]compiled, error) {
 
 // compile reads and compiles the policy that s describes.
 func compile(s daemon.Source) (compiled, error) {
-	docs := []*policy.Document{s.Flags}
-	for _, file := range s.Files {
-		data, err := os.ReadFile(file)
+	pol, _, err := s.Compile(nil, func(name string) ([]byte, error) {
+		data, err := os.ReadFile(name)
 		if err != nil {
-			return compiled{}, fmt.Errorf("policy: %w", err)
+			return nil, fmt.Errorf("policy: %w", err)
 		}
-		doc, err := policy.ParseFile(file, data)
-		if err != nil {
-			return compiled{}, err
-		}
-		docs = append(docs, doc)
-	}
-	pol, err := policy.Compile(docs...)
+		return data, nil
+	})
 	if err != nil {
-		return compiled{}, err
-	}
-	if _, err := dnsfilter.PolicyUpstreams(pol); err != nil {
 		return compiled{}, err
 	}
 	return compiled{s.Name, pol}, nil

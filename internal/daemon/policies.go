@@ -12,6 +12,7 @@ import (
 	"egressd/dnsfilter"
 	"egressd/event"
 	"egressd/internal/gate"
+	"egressd/internal/gateflags"
 	"egressd/policy"
 )
 
@@ -38,32 +39,39 @@ type candidate struct {
 // read reads and compiles a policy, with all that can be wrong about it. Nothing
 // changes.
 func (d *daemon) read(s Source) (candidate, error) {
-	docs := []*policy.Document{{DNS: policy.DNS{Upstreams: d.c.Upstreams}}, s.Flags}
-	for _, name := range s.Files {
+	p, upstreams, err := s.Compile(d.c.Upstreams, func(name string) ([]byte, error) {
 		data, err := d.c.ReadFile(name)
 		if err != nil {
-			return candidate{}, unreadable("--policy "+s.flag(name), err)
+			return nil, unreadable("--policy "+s.flag(name), err)
 		}
-		doc, err := policy.ParseFile(name, data)
-		if err != nil {
-			return candidate{}, err
-		}
-		docs = append(docs, doc)
-	}
-	p, err := policy.Compile(docs...)
+		return data, nil
+	})
 	if err != nil {
 		return candidate{}, err
 	}
-	c := candidate{policy: p}
-	if c.upstreams, err = dnsfilter.PolicyUpstreams(p); err != nil {
-		return c, err
-	}
-	if len(c.upstreams) == 0 {
-		if c.upstreams, err = d.systemUpstreams(); err != nil {
-			return c, err
+	if len(upstreams) == 0 {
+		if upstreams, err = d.systemUpstreams(); err != nil {
+			return candidate{}, err
 		}
 	}
-	return c, errors.Join(d.checkLoop(c.upstreams), d.checkSecrets(p))
+	return candidate{p, upstreams}, errors.Join(d.checkLoop(upstreams), d.checkSecrets(p))
+}
+
+// Compile reads and compiles the policy that s describes, and reports the DNS
+// servers that it names. upstreams stand in front of them. Errors of readFile
+// are reported as they are.
+func (s Source) Compile(upstreams []policy.Entry, readFile func(string) ([]byte, error)) (*policy.Policy, []dnsfilter.Upstream, error) {
+	files, err := gateflags.ReadFiles(s.Files, readFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	docs := []*policy.Document{{DNS: policy.DNS{Upstreams: upstreams}}, s.Flags}
+	p, err := policy.Compile(append(docs, files...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	servers, err := dnsfilter.PolicyUpstreams(p)
+	return p, servers, err
 }
 
 // flag is what stands behind --policy for this file.

@@ -86,11 +86,28 @@ func (f *Flags) Load(readFile func(string) ([]byte, error)) (*policy.Policy, err
 
 // Documents reads what Load compiles.
 func (f *Flags) Documents(readFile func(string) ([]byte, error)) ([]*policy.Document, error) {
-	docs := []*policy.Document{f.Document()}
-	for _, name := range f.Files {
+	docs, err := ReadFiles(f.Files, func(name string) ([]byte, error) {
 		data, err := readFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("policy: %w", err)
+		}
+		return data, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return append([]*policy.Document{f.Document()}, docs...), nil
+}
+
+// ReadFiles reads policy files and parses them, in order. Errors of readFile are
+// reported as they are, so that it can say what the name stands for; those of
+// the text name the file and the place.
+func ReadFiles(names []string, readFile func(string) ([]byte, error)) ([]*policy.Document, error) {
+	var docs []*policy.Document
+	for _, name := range names {
+		data, err := readFile(name)
+		if err != nil {
+			return nil, err
 		}
 		doc, err := policy.ParseFile(name, data)
 		if err != nil {
