@@ -3,13 +3,10 @@ package proxy
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -17,84 +14,6 @@ import (
 	"egressd/internal/ca"
 	"egressd/policy"
 )
-
-// secretWorth is what must never be seen inside or in an event.
-const secretWorth = "sk-real-value"
-
-// tlsGate is a webGate in front of an https origin whose certificate names
-// origin.test and other.test.
-func tlsGate(t *testing.T, h http.HandlerFunc, secrets []policy.Secret, allow ...string) *webGate {
-	t.Helper()
-	origins, err := ca.New([]string{"origin.test", "other.test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := origins.Leaf("origin.test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := httptest.NewUnstartedServer(h)
-	o.TLS = &tls.Config{Certificates: []tls.Certificate{*leaf}}
-	o.Config.ErrorLog = (&Server{}).debugLog()
-	o.StartTLS()
-	t.Cleanup(o.Close)
-
-	g := newWebGate(t, o.Listener.Addr().String(), "origin.test")
-	doc := &policy.Document{Secrets: secrets}
-	for i, text := range allow {
-		doc.Allow = append(doc.Allow, policy.Entry{Text: text, Pos: policy.Pos{File: "--allow", Line: i + 1}})
-	}
-	for _, name := range []string{"origin.test", "other.test"} {
-		doc.Hosts = append(doc.Hosts, policy.Entry{Text: name + "=127.0.0.1"})
-	}
-	p, err := policy.Compile(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.s.Policy.Store(p)
-	if g.s.CA, err = ca.New([]string{"origin.test", "other.test"}); err != nil {
-		t.Fatal(err)
-	}
-	g.s.RootCAs = poolOf(t, origins.PEM())
-	g.s.SecretValue = func(env string) (string, string, bool) { return "placeholder-" + env, secretWorth, env == "TOKEN" }
-	return g
-}
-
-func poolOf(t *testing.T, pem []byte) *x509.CertPool {
-	t.Helper()
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		t.Fatal("no certificate")
-	}
-	return pool
-}
-
-// httpsClient trusts the session CA alone.
-func (g *webGate) httpsClient(t *testing.T) *http.Client {
-	tr := &http.Transport{
-		Proxy:              http.ProxyURL(&url.URL{Scheme: "http", Host: g.addr}),
-		TLSClientConfig:    &tls.Config{RootCAs: poolOf(t, g.s.CA.PEM())},
-		ForceAttemptHTTP2:  true,
-		DisableCompression: true,
-	}
-	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: 2 * patience}
-}
-
-// inside opens a TLS connection to origin.test through CONNECT.
-func (g *webGate) inside(t *testing.T, sni string) (*rawConn, error) {
-	c := g.dial()
-	c.send("CONNECT origin.test:443 HTTP/1.1\r\nHost: origin.test:443\r\n\r\n")
-	resp, err := http.ReadResponse(c.r, &http.Request{Method: "CONNECT"})
-	if err != nil || resp.StatusCode != 200 {
-		t.Fatalf("CONNECT: %v, %v", resp, err)
-	}
-	tc := tls.Client(c.Conn, &tls.Config{ServerName: sni, RootCAs: poolOf(t, g.s.CA.PEM()), NextProtos: []string{"h2", "http/1.1"}})
-	if err := tc.Handshake(); err != nil {
-		return nil, err
-	}
-	return wrapRaw(t, tc), nil
-}
 
 func TestInterceptJudgesEachRequest(t *testing.T) {
 	g := tlsGate(t, func(w http.ResponseWriter, r *http.Request) {
@@ -207,17 +126,6 @@ func TestInterceptHoldsTheAuthority(t *testing.T) {
 	}
 }
 
-// insideSkip is inside for a client that verifies nothing.
-func (g *webGate) insideSkip(t *testing.T, sni string) (*tls.Conn, error) {
-	c := g.dial()
-	c.send("CONNECT origin.test:443 HTTP/1.1\r\nHost: origin.test:443\r\n\r\n")
-	if resp, err := http.ReadResponse(c.r, &http.Request{Method: "CONNECT"}); err != nil || resp.StatusCode != 200 {
-		t.Fatalf("CONNECT: %v, %v", resp, err)
-	}
-	tc := tls.Client(c.Conn, &tls.Config{ServerName: sni, InsecureSkipVerify: true}) // the test is about the SNI alone
-	return tc, tc.Handshake()
-}
-
 func TestInterceptConnectInside(t *testing.T) {
 	g := tlsGate(t, func(w http.ResponseWriter, r *http.Request) {}, nil, "GET https://origin.test/**", "other.test")
 	c, err := g.inside(t, "origin.test")
@@ -317,73 +225,6 @@ func TestInterceptOff(t *testing.T) {
 			equal(t, "dials", g.dials.Load(), 0)
 		})
 	}
-}
-
-func TestSecrets(t *testing.T) {
-	origin, _ := policy.ParseHost("origin.test")
-	seen := make(chan http.Header, 1)
-	h := func(w http.ResponseWriter, r *http.Request) {
-		b, _ := io.ReadAll(r.Body)
-		r.Header.Set("X-Body", string(b))
-		r.Header.Set("X-Uri", r.RequestURI)
-		seen <- r.Header
-	}
-	secrets := []policy.Secret{{Env: "TOKEN", Header: "authorization", Hosts: []policy.Host{origin}}}
-	g := tlsGate(t, h, secrets, "origin.test", "other.test")
-	req, _ := http.NewRequest("POST", "https://origin.test/?t=placeholder-TOKEN", strings.NewReader("placeholder-TOKEN"))
-	req.Header.Set("Authorization", "Bearer placeholder-TOKEN")
-	req.Header.Set("X-Other", "placeholder-TOKEN")
-	resp, err := g.httpsClient(t).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	got := <-seen
-	equal(t, "the named field", got.Get("Authorization"), "Bearer "+secretWorth)
-	equal(t, "another field", got.Get("X-Other"), "placeholder-TOKEN")
-	equal(t, "the body", got.Get("X-Body"), "placeholder-TOKEN")
-	equal(t, "the query", got.Get("X-Uri"), "/?t=placeholder-TOKEN")
-	for _, e := range g.events.all {
-		if strings.Contains(fmt.Sprintf("%+v", e), secretWorth) || strings.Contains(fmt.Sprintf("%+v", e), "placeholder") {
-			t.Errorf("event holds a secret: %+v", e)
-		}
-	}
-}
-
-func TestSecretsGoNowhereElse(t *testing.T) {
-	origin, _ := policy.ParseHost("origin.test")
-	other, _ := policy.ParseHost("other.test")
-	p, err := policy.Compile(&policy.Document{
-		Allow:   []policy.Entry{{Text: "origin.test"}, {Text: "other.test"}},
-		Secrets: []policy.Secret{{Env: "TOKEN", Header: "X-Key", Hosts: []policy.Host{origin}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Server{SecretValue: func(string) (string, string, bool) { return "ph", "worth", true }}
-	for _, tt := range []struct {
-		name   string
-		host   policy.Host
-		tls    bool
-		header string
-		want   string
-	}{
-		{"named", origin, true, "X-Key", "worth"},
-		{"another host", other, true, "X-Key", "ph"},
-		{"another field", origin, true, "X-Yek", "ph"},
-		{"in the clear", origin, false, "X-Key", "ph"},
-	} {
-		h := http.Header{tt.header: {"ph"}}
-		s.substitute(p, policy.Request{Host: tt.host, Port: 443}, h, tt.tls)
-		equal(t, tt.name, h.Get(tt.header), tt.want)
-	}
-}
-
-func TestSecretInBasicCredentials(t *testing.T) {
-	basic := func(s string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(s)) }
-	equal(t, "as a password", reveal(basic("x-access-token:ph"), "ph", "worth"), basic("x-access-token:worth"))
-	equal(t, "other credentials", reveal(basic("user:pass"), "ph", "worth"), basic("user:pass"))
-	equal(t, "not base64", reveal("Basic ph!", "ph", "worth"), "Basic worth!")
 }
 
 // The scanner in front judged the server name; what crypto/tls reads must be

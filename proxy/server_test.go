@@ -2,16 +2,12 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/netip"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"egressd/event"
@@ -282,134 +278,5 @@ func TestShutdown(t *testing.T) {
 	}
 	if g.Rejudge() != 0 || len(g.open.all()) != 0 {
 		t.Error("flows are still registered")
-	}
-}
-
-// fullListener fails with EMFILE, then gives conns, then fails for good.
-type fullListener struct {
-	net.Listener
-	errs atomic.Int64
-}
-
-func (l *fullListener) Accept() (net.Conn, error) {
-	if l.errs.Add(-1) >= 0 {
-		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
-	}
-	return l.Listener.Accept()
-}
-
-// TestAcceptSurvivesEMFILE runs out of descriptors for a while.
-func TestAcceptSurvivesEMFILE(t *testing.T) {
-	g := newGate(t)
-	ln := &fullListener{Listener: listenLocal(t)}
-	ln.errs.Store(3)
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := g.Serve(ctx, ln); err != nil {
-			t.Error(err)
-		}
-	})
-	g.explicitAddr = ln.Addr().String()
-	if _, err := openConnect(g, "a.example", 443); err == nil || !strings.HasPrefix(err.Error(), "HTTP/1.1 403") {
-		t.Errorf("%v", err)
-	}
-	cancel()
-	wg.Wait()
-	closed := listenLocal(t)
-	closed.Close()
-	if err := g.Serve(context.Background(), closed); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a dead listener: %v", err)
-	}
-}
-
-// TestSlowClients gives clients that stop half way their deadline, in fake
-// time.
-func TestSlowClients(t *testing.T) {
-	for _, tt := range []struct {
-		name, sent, reason string
-	}{
-		{"nothing", "", ""},
-		{"half a CONNECT", "CONNECT a.exam", "http_request_timeout"},
-		{"half a SOCKS5 greeting", "\x05\x02\x00", "http_request_timeout"},
-		{"half a SOCKS5 request", "\x05\x01\x00\x05\x01\x00\x03\x09a.e", "http_request_timeout"},
-		{"half a SOCKS4 request", "\x04\x01\x00", "http_request_timeout"},
-		{"no ClientHello", "CONNECT a.example:443 HTTP/1.1\r\n\r\n", "http_request_timeout"},
-		{"half a ClientHello", "CONNECT a.example:443 HTTP/1.1\r\n\r\n\x16\x03\x01", "http_request_timeout"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				g := newGate(t, "a.example")
-				g.answer("a.example", public)
-				ours, theirs := net.Pipe()
-				start := time.Now()
-				go func() {
-					_, _ = io.WriteString(ours, tt.sent)
-				}()
-				go func() { _, _ = io.Copy(io.Discard, ours) }()
-				c := &conn{Conn: theirs, pool: &g.heads}
-				g.explicit(context.Background(), c)
-				b := g.bounds()
-				if d := time.Since(start); d < b.headTimeout || d > b.headTimeout+b.helloTimeout+2*lingerTimeout {
-					t.Errorf("took %v", d)
-				}
-				_ = theirs.Close()
-				ours.Close()
-				evs := g.sink.all(event.NetworkConnected)
-				switch {
-				case tt.reason == "" && len(evs) != 0:
-					t.Errorf("%+v", evs)
-				case tt.reason != "" && (len(evs) != 1 || evs[0].Reason != tt.reason):
-					t.Errorf("%+v, want %s", evs, tt.reason)
-				}
-			})
-		})
-	}
-}
-
-// TestIdleAndDuration ends flows that say nothing or go on for too long, in
-// fake time.
-func TestIdleAndDuration(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		limit policy.Limits
-		every time.Duration // a byte is sent; 0: never
-		want  string
-		after time.Duration
-	}{
-		{"idle", policy.Limits{IdleTimeoutSeconds: 60}, 0, "idle", 60 * time.Second},
-		{"busy", policy.Limits{IdleTimeoutSeconds: 60, MaxDurationSeconds: 300}, 20 * time.Second, "open for longer", 300 * time.Second},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				g := newGate(t)
-				g.limit(tt.limit, "raw:a.example:22")
-				ctx, cancel := context.WithCancel(context.Background())
-				go g.sweeper(ctx)
-				client, gate := net.Pipe()
-				up, origin := net.Pipe()
-				go func() { _, _ = io.Copy(io.Discard, origin) }()
-				go func() {
-					for tt.every > 0 && ctx.Err() == nil {
-						wait(ctx, tt.every)
-						_, _ = client.Write([]byte("x"))
-					}
-				}()
-				f := &flow{s: g.Server, ctx: ctx, c: &conn{Conn: gate, pool: &g.heads}, req: policy.Request{Host: hostOf(t, "a.example"), Port: 22}}
-				r := &relayed{f: f, up: up, req: f.req, d: policy.Decision{Verdict: policy.Allow}, limit: 1 << 40}
-				start := time.Now()
-				f.c.tunnel = r
-				f.c.carry()
-				if d := time.Since(start); d < tt.after || d > tt.after+2*sweepEvery {
-					t.Errorf("ended after %v, want %v", d, tt.after)
-				}
-				if evs := g.sink.all(event.NetworkClosed); len(evs) != 1 || !strings.Contains(evs[0].Error, tt.want) {
-					t.Errorf("%+v", evs)
-				}
-				cancel()
-				client.Close()
-				origin.Close()
-			})
-		})
 	}
 }

@@ -81,3 +81,83 @@ func TestManySockets(t *testing.T) {
 		t.Error(res.err, res.out)
 	}
 }
+
+// listenUnix listens at path (or "@name") on the host until the test ends.
+func listenUnix(t *testing.T, path string) {
+	t.Helper()
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+}
+
+// TestUnixSockets connects to servers of the host.
+func TestUnixSockets(t *testing.T) {
+	tmp := filepath.Join(tempDir(t, "/tmp"), "docker.sock")
+	listenUnix(t, tmp)
+	work := tempDir(t, "/tmp")
+	inWork := filepath.Join(work, "agent.sock")
+	listenUnix(t, inWork)
+	home := tempDir(t, "/var/tmp")
+	if err := os.Mkdir(filepath.Join(home, ".gnupg"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	inHome := filepath.Join(home, ".gnupg", "S.gpg-agent")
+	listenUnix(t, inHome)
+	spec := sandbox.Spec{Dir: work, Env: []string{"HOME=" + home, "PATH=/usr/bin:/bin"}}
+	for _, tt := range []struct{ name, path, wall string }{
+		{"in /tmp", tmp, "private"},
+		{"named in /tmp", tmp, ""}, // argv names it: sockets are never brought back
+		{"in the working directory", inWork, "sockets"},
+		{"under HOME", inHome, "sockets"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if ok, out := attack(t, &Backend{}, spec, "connect-unix", tt.path); ok {
+				t.Errorf("it worked: %s", out)
+			}
+			if tt.wall == "" {
+				return
+			}
+			b := without(tt.wall)
+			if tt.wall == "private" {
+				b = without("private", "binds", "sockets")
+			}
+			if ok, out := attack(t, b, spec, "connect-unix", tt.path); !ok {
+				t.Errorf("without the wall it was stopped all the same, so this test shows nothing: %s", out)
+			}
+		})
+	}
+	t.Run("abstract", func(t *testing.T) {
+		name := fmt.Sprintf("@process-test-%d", os.Getpid())
+		listenUnix(t, name)
+		if ok, out := attackOutside(t, "connect-unix", name); !ok {
+			t.Fatalf("outside it must work: %s", out)
+		}
+		for _, b := range []*Backend{{}, without("landlock"), without("seccomp")} {
+			if ok, out := attack(t, b, spec, "connect-unix", name); ok {
+				t.Errorf("it worked: %s", out)
+			}
+		}
+	})
+	t.Run("elsewhere", func(t *testing.T) {
+		path := filepath.Join(outsideDir(t), "daemon.sock")
+		listenUnix(t, path)
+		if ok, out := attack(t, &Backend{}, spec, "connect-unix", path); ok {
+			t.Errorf("it worked: %s", out)
+		}
+		if ok, out := attack(t, without("sockets"), spec, "connect-unix", path); !ok {
+			t.Errorf("without the wall it was stopped all the same, so this test shows nothing: %s", out)
+		}
+	})
+}

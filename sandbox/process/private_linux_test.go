@@ -64,3 +64,64 @@ grep -c ' tmpfs .*size=' /proc/self/mounts`
 		t.Errorf("/dev/shm holds %q: the directories are not apart", lines[16])
 	}
 }
+
+// TestPrivateTmp shows what is brought back into /tmp and what is not.
+func TestPrivateTmp(t *testing.T) {
+	base := tempDir(t, "/tmp")
+	write := func(name, text string) string {
+		path := filepath.Join(base, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("work/a", "in work")
+	write("secret", "secret")
+	named := write("named", "named")
+	viaEnv := write("ca.pem", "ca")
+	tool := write("tools/tool", "#!/bin/sh\n. \"$(dirname \"$0\")/part\"\n")
+	write("tools/part", "echo parts together\n")
+	if err := os.Symlink(named, filepath.Join(base, "link")); err != nil {
+		t.Fatal(err)
+	}
+	work := filepath.Join(base, "work")
+	env := []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "MY_CA=" + viaEnv}
+	script := func(b *Backend, text string, args ...string) result {
+		return run(t, b, sandbox.Spec{Dir: work, Env: env, Argv: append([]string{"/bin/sh", "-c", text, "sh"}, args...)})
+	}
+	for _, tt := range []struct{ name, script, arg, want string }{
+		{"working directory", "cat a; echo new >b", "", "in work"},
+		{"not named", "cat ../secret 2>&1 || true", "", "cat: ../secret: No such file or directory\n"},
+		{"named", "cat $1", named, "named"},
+		{"named by a relative path", "cat $1", "../named", "named"},
+		{"named behind =", "cat ${1#*=}", "--file=" + named, "named"},
+		{"named by a link", "cat $1", filepath.Join(base, "link"), "named"},
+		{"named by a variable", "cat $MY_CA", "", "ca"},
+		{"named is read-only", "echo x >$1 || true", named, "sh: 1: cannot create " + named + ": Read-only file system\n"},
+		{"program with what lies beside it", "$1", tool, "parts together\n"},
+		{"writable", "echo x >/tmp/process-test-x && cat /tmp/process-test-x", "", "x\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			args := []string{tt.arg}
+			if tt.name == "program with what lies beside it" {
+				res := run(t, &Backend{}, sandbox.Spec{Dir: work, Env: env, Argv: []string{tt.arg}})
+				if res.out != tt.want {
+					t.Errorf("%q, exit %d, %v", res.out, res.ExitCode, res.err)
+				}
+				return
+			}
+			if res := script(&Backend{}, tt.script, args...); res.out != tt.want {
+				t.Errorf("%q, exit %d, %v; want %q", res.out, res.ExitCode, res.err, tt.want)
+			}
+		})
+	}
+	if data, _ := os.ReadFile(filepath.Join(work, "b")); string(data) != "new\n" {
+		t.Errorf("what the harness wrote in its working directory: %q", data)
+	}
+	if _, err := os.Stat("/tmp/process-test-x"); err == nil {
+		t.Error("a file of the private /tmp is on the host")
+	}
+}

@@ -83,3 +83,49 @@ func TestProtectPipe(t *testing.T) {
 		t.Error(res.err, res.out)
 	}
 }
+
+// TestProtect attacks a policy file in the working directory.
+func TestProtect(t *testing.T) {
+	for _, tt := range []struct{ name, attack, target string }{
+		{"overwrite", "overwrite", "dir/policy.yaml"},
+		{"replace", "replace", "dir/policy.yaml"},
+		{"remove", "remove", "dir/policy.yaml"},
+		{"rename", "rename", "dir/policy.yaml"},
+		{"rename its directory", "rename", "dir"},
+		{"remove its directory", "remove", "dir"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fresh := func() (string, string) {
+				work := tempDir(t, "/var/tmp")
+				policy := filepath.Join(work, "dir", "policy.yaml")
+				if err := os.Mkdir(filepath.Dir(policy), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(policy, []byte("allow: []\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return work, policy
+			}
+			work, policy := fresh()
+			b := &Backend{Protect: []string{policy}}
+			if ok, out := attack(t, b, sandbox.Spec{Dir: work}, tt.attack, filepath.Join(work, tt.target)); ok {
+				t.Errorf("it worked: %s", out)
+			}
+			if data, err := os.ReadFile(policy); string(data) != "allow: []\n" {
+				t.Errorf("the file is now %q, %v", data, err)
+			}
+			if tt.name == "remove its directory" {
+				return // it is not empty
+			}
+			work, policy = fresh()
+			b = without("protect")
+			b.Protect = []string{policy}
+			if ok, out := attack(t, b, sandbox.Spec{Dir: work}, tt.attack, filepath.Join(work, tt.target)); !ok {
+				t.Errorf("without the wall it was stopped all the same, so this test shows nothing: %s", out)
+			}
+		})
+	}
+	if _, err := (&Backend{Protect: []string{"/no/such/file"}}).Run(t.Context(), sandbox.Spec{Argv: []string{"true"}, Dir: "/"}); err == nil {
+		t.Error("a file that can't be protected must be an error")
+	}
+}

@@ -1,6 +1,9 @@
 package process
 
 import (
+	"bufio"
+	"fmt"
+	"os/exec"
 	"syscall"
 	"testing"
 )
@@ -28,5 +31,34 @@ func TestUmask(t *testing.T) {
 	res := sh(t, new(Backend), "stat -c %a /run/egressd/resolv.conf")
 	if res.err != nil || res.out != "444\n" {
 		t.Errorf("%q, %v", res.out, res.err)
+	}
+}
+
+// TestSignals sends the launcher what it must forward.
+func TestSignals(t *testing.T) {
+	needNamespaces(t)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGQUIT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			script := fmt.Sprintf(`trap "echo got; exit 6" %d; echo up; while :; do sleep 0.05; done`, int(sig))
+			cmd := exec.CommandContext(t.Context(), self(t), "launch", "/bin/sh", "-c", script)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(out)
+			lines.Scan()
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			lines.Scan()
+			cmd.Wait()
+			if cmd.ProcessState.ExitCode() != 6 || lines.Text() != "got" {
+				t.Errorf("exit %d, %q", cmd.ProcessState.ExitCode(), lines.Text())
+			}
+		})
 	}
 }

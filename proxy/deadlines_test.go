@@ -1,0 +1,105 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"egressd/event"
+	"egressd/policy"
+)
+
+// TestSlowClients gives clients that stop half way their deadline, in fake
+// time.
+func TestSlowClients(t *testing.T) {
+	for _, tt := range []struct {
+		name, sent, reason string
+	}{
+		{"nothing", "", ""},
+		{"half a CONNECT", "CONNECT a.exam", "http_request_timeout"},
+		{"half a SOCKS5 greeting", "\x05\x02\x00", "http_request_timeout"},
+		{"half a SOCKS5 request", "\x05\x01\x00\x05\x01\x00\x03\x09a.e", "http_request_timeout"},
+		{"half a SOCKS4 request", "\x04\x01\x00", "http_request_timeout"},
+		{"no ClientHello", "CONNECT a.example:443 HTTP/1.1\r\n\r\n", "http_request_timeout"},
+		{"half a ClientHello", "CONNECT a.example:443 HTTP/1.1\r\n\r\n\x16\x03\x01", "http_request_timeout"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGate(t, "a.example")
+				g.answer("a.example", public)
+				ours, theirs := net.Pipe()
+				start := time.Now()
+				go func() {
+					_, _ = io.WriteString(ours, tt.sent)
+				}()
+				go func() { _, _ = io.Copy(io.Discard, ours) }()
+				c := &conn{Conn: theirs, pool: &g.heads}
+				g.explicit(context.Background(), c)
+				b := g.bounds()
+				if d := time.Since(start); d < b.headTimeout || d > b.headTimeout+b.helloTimeout+2*lingerTimeout {
+					t.Errorf("took %v", d)
+				}
+				_ = theirs.Close()
+				ours.Close()
+				evs := g.sink.all(event.NetworkConnected)
+				switch {
+				case tt.reason == "" && len(evs) != 0:
+					t.Errorf("%+v", evs)
+				case tt.reason != "" && (len(evs) != 1 || evs[0].Reason != tt.reason):
+					t.Errorf("%+v, want %s", evs, tt.reason)
+				}
+			})
+		})
+	}
+}
+
+// TestIdleAndDuration ends flows that say nothing or go on for too long, in
+// fake time.
+func TestIdleAndDuration(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		limit policy.Limits
+		every time.Duration // a byte is sent; 0: never
+		want  string
+		after time.Duration
+	}{
+		{"idle", policy.Limits{IdleTimeoutSeconds: 60}, 0, "idle", 60 * time.Second},
+		{"busy", policy.Limits{IdleTimeoutSeconds: 60, MaxDurationSeconds: 300}, 20 * time.Second, "open for longer", 300 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGate(t)
+				g.limit(tt.limit, "raw:a.example:22")
+				ctx, cancel := context.WithCancel(context.Background())
+				go g.sweeper(ctx)
+				client, gate := net.Pipe()
+				up, origin := net.Pipe()
+				go func() { _, _ = io.Copy(io.Discard, origin) }()
+				go func() {
+					for tt.every > 0 && ctx.Err() == nil {
+						wait(ctx, tt.every)
+						_, _ = client.Write([]byte("x"))
+					}
+				}()
+				f := &flow{s: g.Server, ctx: ctx, c: &conn{Conn: gate, pool: &g.heads}, req: policy.Request{Host: hostOf(t, "a.example"), Port: 22}}
+				r := &relayed{f: f, up: up, req: f.req, d: policy.Decision{Verdict: policy.Allow}, limit: 1 << 40}
+				start := time.Now()
+				f.c.tunnel = r
+				f.c.carry()
+				if d := time.Since(start); d < tt.after || d > tt.after+2*sweepEvery {
+					t.Errorf("ended after %v, want %v", d, tt.after)
+				}
+				if evs := g.sink.all(event.NetworkClosed); len(evs) != 1 || !strings.Contains(evs[0].Error, tt.want) {
+					t.Errorf("%+v", evs)
+				}
+				cancel()
+				client.Close()
+				origin.Close()
+			})
+		})
+	}
+}
