@@ -88,6 +88,65 @@ var rooms = []room{
 		reason: "what to run and what a backend is; how is each backend's business",
 	},
 	{
+		path:   "sandbox/hermetic/limits",
+		reason: "counters; everything in the tier asks it",
+	},
+	{
+		path:   "sandbox/hermetic/vfs",
+		std:    []string{"net", "net/http", "os/exec"},
+		reason: "the one way to a file: it knows no command and no shell",
+	},
+	{
+		path:   "sandbox/hermetic/command",
+		ours:   []string{"sandbox/hermetic/limits", "sandbox/hermetic/vfs"},
+		std:    []string{"os", "net/http", "os/exec"},
+		reason: "what a command is given; it has no way to the machine to give",
+	},
+	{
+		path:   "sandbox/hermetic/regex",
+		std:    []string{"os", "net", "net/http", "os/exec"},
+		reason: "POSIX regular expressions, pure",
+	},
+	{
+		path:    "sandbox/hermetic/shell",
+		ours:    []string{"sandbox/hermetic/limits", "sandbox/hermetic/vfs", "sandbox/hermetic/command"},
+		outside: []string{"mvdan.cc/sh/v3"},
+		std:     []string{"net", "net/http", "os/exec"},
+		reason:  "the language; it knows commands as a table",
+	},
+	{
+		path:    "sandbox/hermetic/web",
+		ours:    []string{"sandbox/hermetic/command", "sandbox/hermetic/vfs", "sandbox/hermetic/limits"},
+		outside: []string{"golang.org/x/net"},
+		std:     []string{"os", "os/exec"},
+		reason:  "curl and wget: their one connection is to the proxy that the session hands them",
+	},
+	{
+		path:   "sandbox/hermetic/control",
+		std:    []string{"net/http", "os/exec"},
+		reason: "what launcher and worker say to each other",
+	},
+	{
+		path:    "sandbox/hermetic/inside",
+		ours:    []string{"sandbox/hermetic/...", "internal/seccomp", "internal/landlock"},
+		outside: []string{"golang.org/x/sync"},
+		std:     []string{"os/exec"},
+		reason:  "the worker: it builds the walls, then runs the script; policy and engine stay outside",
+	},
+	{
+		path:   "sandbox/hermetic",
+		ours:   []string{"policy", "event", "sandbox", "proxy", "dnsfilter", "sandbox/hermetic/control", "sandbox/hermetic/limits", "internal/..."},
+		std:    []string{"net/http"},
+		reason: "the tier outside: it joins engine and worker",
+	},
+	{
+		path:    "sandbox/hermetic/...",
+		ours:    []string{"sandbox/hermetic/command", "sandbox/hermetic/vfs", "sandbox/hermetic/limits", "sandbox/hermetic/regex", "sandbox/hermetic/text"},
+		outside: []string{"github.com/itchyny/gojq", "github.com/benhoyt/goawk", "go.yaml.in/yaml/v3"},
+		std:     []string{"os", "net", "net/http", "os/exec", "io/ioutil", "path/filepath"},
+		reason:  "commands: Go functions over the session's file system and streams, with no way to the machine",
+	},
+	{
 		path:   "sandbox/process/inside",
 		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/seccomp", "internal/foreground", "internal/kernelversion", "internal/lookpath", "internal/mountinfo"},
 		std:    []string{"net", "net/http", "encoding/json", "regexp", "text/template", "log/slog", "os/exec", "os/signal"},
@@ -191,12 +250,18 @@ var onlyIn = []struct{ tree, place, reason string }{
 	{"github.com/google/nftables", "netns/rules", "one room writes kernel rules"},
 	{"github.com/vishvananda/netns", "netns", "a tainted thread must never be reused; netns wraps that once"},
 	{"go.yaml.in/yaml/v3", "policy", "one parser of operator text, strict, with positions"},
+	{"mvdan.cc/sh", "sandbox/hermetic/shell", "its default handlers reach the machine; one place leaves none of them in"},
+	{"github.com/itchyny/gojq", "sandbox/hermetic/data", "jq, without its file and environment access"},
+	{"github.com/benhoyt/goawk", "sandbox/hermetic/awk", "awk, without its processes and files"},
 	{"github.com/miekg/dns", "dnsfilter", "one reader of DNS wire format (and the fake upstream of internal/e2e)"},
 	{"github.com/prometheus", "internal/metrics", "every series is made where its labels are known to be bounded"},
 }
 
 // onlyInAlso are the test-side exceptions to onlyIn.
-var onlyInAlso = map[string][]string{"github.com/miekg/dns": {"internal/e2e"}}
+var onlyInAlso = map[string][]string{
+	"github.com/miekg/dns": {"internal/e2e"},
+	"go.yaml.in/yaml/v3":   {"sandbox/hermetic/data"}, // yq
+}
 
 type pkg struct {
 	ImportPath   string
