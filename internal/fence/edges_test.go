@@ -58,7 +58,13 @@ var rooms = []room{
 		reason:  "never imports proxy, nor proxy it: main joins them",
 	},
 	{
+		path:   "netns/netlink",
+		std:    []string{"net", "net/netip", "net/http", "encoding/json", "log/slog", "os/exec"},
+		reason: "as netns/capture, which imports it",
+	},
+	{
 		path:   "netns/capture",
+		ours:   []string{"netns/netlink"},
 		std:    []string{"net", "net/netip", "net/http", "encoding/json", "log/slog", "os/exec"},
 		reason: "pid 1 of every run starts with it, so it imports next to nothing",
 	},
@@ -77,7 +83,7 @@ var rooms = []room{
 	},
 	{
 		path:   "netns/pod",
-		ours:   []string{"netns", "netns/capture"},
+		ours:   []string{"netns", "netns/capture", "netns/netlink"},
 		std:    []string{"net", "net/http", "os/exec", "encoding/json", "log", "log/slog"},
 		reason: "rules and how the kernel takes them, in an init container that has nothing else",
 	},

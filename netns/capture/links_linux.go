@@ -54,7 +54,7 @@ func LinkKind(kind string) (*Linked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open rtnetlink: %w", err)
 	}
-	defer c.close()
+	defer c.Close()
 	up, err := c.send([]message{linkUp(loIndex), newLink(kind), withoutLinkLocal(), linkUp(ethIndex)})
 	if err := first(up[:min(1, len(up))], err); err != nil {
 		return nil, fmt.Errorf("bring lo up: %w", err)

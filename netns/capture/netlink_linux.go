@@ -3,11 +3,10 @@ package capture
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
-	"os"
-	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/netlink"
 )
 
 // message is a netlink message without its frame: what kind it is, and the
@@ -36,31 +35,20 @@ func number(n uint32) []byte { return binary.NativeEndian.AppendUint32(nil, n) }
 // conn is a netlink socket of the calling thread's namespace. It sends many
 // messages with one system call: set-up is on the way of every start.
 type conn struct {
-	fd  int
+	netlink.Conn
 	buf []byte
-}
-
-func dial(proto int) (*conn, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, proto)
-	if err != nil {
-		return nil, os.NewSyscallError("socket", err)
-	}
-	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		unix.Close(fd)
-		return nil, os.NewSyscallError("bind", err)
-	}
-	return &conn{fd, make([]byte, bufferSize)}, nil
 }
 
 // bufferSize holds every transaction here, and what the kernel says to it.
 const bufferSize = 8 << 10
 
-func (c *conn) close() { unix.Close(c.fd) }
-
-// file gives the socket away.
-func (c *conn) file(name string) *os.File { return os.NewFile(uintptr(c.fd), name) }
-
-var errNoAnswer = errors.New("no answer from the kernel")
+func dial(proto int) (*conn, error) {
+	c, err := netlink.Dial(proto)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{c, make([]byte, bufferSize)}, nil
+}
 
 // send sends the messages in one system call and reports the kernel's answer
 // to each: nil is success, or no complaint about one that asked for no
@@ -71,18 +59,12 @@ func (c *conn) send(messages []message) (answers []error, err error) {
 	answers = make([]error, len(messages))
 	for i, m := range messages {
 		if m.flags&unix.NLM_F_ACK != 0 {
-			answers[i] = errNoAnswer
+			answers[i] = netlink.ErrNoAnswer
 		}
-		// struct nlmsghdr; the sequence number says which message is answered.
-		b = binary.NativeEndian.AppendUint32(b, uint32(unix.SizeofNlMsghdr+len(m.body)))
-		b = binary.NativeEndian.AppendUint16(b, m.kind)
-		b = binary.NativeEndian.AppendUint16(b, m.flags|unix.NLM_F_REQUEST)
-		b = binary.NativeEndian.AppendUint32(b, uint32(i))
-		b = binary.NativeEndian.AppendUint32(b, 0)
-		b = append(b, m.body...) // its length is a multiple of four
+		b = netlink.Frame(b, uint32(i), m.kind, m.flags, m.body) // the sequence number says which message is answered
 	}
-	if err := unix.Sendto(c.fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return nil, os.NewSyscallError("sendto", err)
+	if err := c.Write(b); err != nil {
+		return nil, err
 	}
 	return answers, c.receive(answers)
 }
@@ -90,31 +72,24 @@ func (c *conn) send(messages []message) (answers []error, err error) {
 // receive empties the queue into answers.
 func (c *conn) receive(answers []error) error {
 	for {
-		n, _, err := unix.Recvfrom(c.fd, c.buf, unix.MSG_DONTWAIT)
+		messages, err := c.Read(c.buf, unix.MSG_DONTWAIT)
 		if errors.Is(err, unix.EAGAIN) {
 			return nil
 		}
 		if err != nil {
-			return os.NewSyscallError("recvfrom", err)
-		}
-		messages, err := syscall.ParseNetlinkMessage(c.buf[:n])
-		if err != nil {
-			return fmt.Errorf("netlink: %w", err)
+			return err
 		}
 		for _, m := range messages {
-			if m.Header.Type == unix.NLMSG_ERROR && len(m.Data) >= 4 && int(m.Header.Seq) < len(answers) {
-				answers[m.Header.Seq] = answerOf(m.Data)
+			errno, ok := netlink.Answer(m)
+			if !ok || int(m.Header.Seq) >= len(answers) {
+				continue
+			}
+			answers[m.Header.Seq] = nil
+			if errno != 0 {
+				answers[m.Header.Seq] = errno
 			}
 		}
 	}
-}
-
-// answerOf reads struct nlmsgerr: zero is an acknowledgement.
-func answerOf(b []byte) error {
-	if code := int32(binary.NativeEndian.Uint32(b)); code != 0 {
-		return unix.Errno(-code)
-	}
-	return nil
 }
 
 // first reports the first answer that is an error.

@@ -65,15 +65,15 @@ func OpenRefusals() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open nfnetlink_log: %w", err)
 	}
-	if err := unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer); err != nil {
-		c.close()
-		return nil, os.NewSyscallError("setsockopt", err)
+	if err := c.Buffer(receiveBuffer); err != nil {
+		c.Close()
+		return nil, err
 	}
 	if err := first(c.send([]message{bindLog(), bindCount()})); err != nil {
-		c.close()
+		c.Close()
 		return nil, fmt.Errorf("bind nfnetlink_log: %w", err)
 	}
-	return c.file("nflog"), nil
+	return c.File("nflog"), nil
 }
 
 // bindLog asks for the starts of the packets of LogGroup, numbered.

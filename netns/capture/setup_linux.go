@@ -110,7 +110,7 @@ func (d *Doors) applyRules(transparent uint16) error {
 	if err != nil {
 		return fmt.Errorf("%w: open nftables: %w", errRules, err)
 	}
-	defer c.close()
+	defer c.Close()
 	refusals, logErr := OpenRefusals()
 	if logErr == nil {
 		if logErr = install(c, rules(transparent, true)); logErr == nil {

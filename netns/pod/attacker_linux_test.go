@@ -350,7 +350,7 @@ func dropTable() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer c.close()
+	defer c.Close()
 	if err := c.send(transaction(table{family: familyInet}.remove())); err != nil {
 		return "", err
 	}

@@ -29,7 +29,7 @@ func (r Rules) Install() (Result, error) {
 	if err != nil {
 		return Result{}, explain(err)
 	}
-	defer c.close()
+	defer c.Close()
 	all, err := devices()
 	if err != nil {
 		return Result{}, err
@@ -124,7 +124,7 @@ func (r Rules) Verify() error {
 	if err != nil {
 		return explain(err)
 	}
-	defer c.close()
+	defer c.Close()
 	return explain(r.packets().verify(c))
 }
 
@@ -137,7 +137,7 @@ func Remove() (bool, error) {
 	if err != nil {
 		return false, explain(err)
 	}
-	defer c.close()
+	defer c.Close()
 	removed := false
 	for _, family := range []byte{familyInet, familyNetdev} {
 		t := table{family: family}

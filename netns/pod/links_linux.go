@@ -28,7 +28,7 @@ func devices() ([]device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open rtnetlink: %w", err)
 	}
-	defer c.close()
+	defer c.Close()
 	answers, err := c.dump(message{kind: unix.RTM_GETLINK, body: make([]byte, unix.SizeofIfInfomsg)})
 	if err != nil {
 		return nil, fmt.Errorf("list network interfaces: %w", err)
@@ -122,7 +122,7 @@ func arrivesHere() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("open rtnetlink: %w", err)
 	}
-	defer c.close()
+	defer c.Close()
 	body := make([]byte, unix.SizeofRtMsg)
 	body[0] = unix.AF_INET
 	answers, err := c.dump(message{kind: unix.RTM_GETROUTE, body: body})
@@ -152,7 +152,7 @@ func unisolate() error {
 	if err != nil {
 		return fmt.Errorf("open rtnetlink: %w", err)
 	}
-	defer c.close()
+	defer c.Close()
 	if err := c.send([]message{localDefault(unix.AF_INET)}); err != nil {
 		return err
 	}

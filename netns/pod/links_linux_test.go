@@ -18,7 +18,7 @@ func rtnl(t testing.TB, messages ...message) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	defer c.Close()
 	for _, m := range messages {
 		m.flags |= unix.NLM_F_ACK
 		if err := c.send([]message{m}); err != nil {

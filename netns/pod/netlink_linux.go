@@ -4,10 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/netlink"
 )
 
 // message is a netlink message without its frame.
@@ -44,36 +45,23 @@ func encodeAll(b []byte, attrs []attr) []byte {
 }
 
 // conn is a netlink socket of the calling thread's namespace.
-type conn struct {
-	fd int
-}
+type conn struct{ netlink.Conn }
 
 func dial(proto int) (*conn, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, proto)
+	c, err := netlink.Dial(proto)
 	if err != nil {
-		return nil, os.NewSyscallError("socket", err)
+		return nil, err
 	}
-	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		unix.Close(fd)
-		return nil, os.NewSyscallError("bind", err)
-	}
-	return &conn{fd: fd}, nil
+	return &conn{c}, nil
 }
-
-func (c *conn) close() { unix.Close(c.fd) }
 
 // write sends the messages in one system call, numbered from 0.
 func (c *conn) write(messages []message) error {
 	var b []byte
 	for i, m := range messages {
-		b = binary.NativeEndian.AppendUint32(b, uint32(unix.SizeofNlMsghdr+len(m.body)))
-		b = binary.NativeEndian.AppendUint16(b, m.kind)
-		b = binary.NativeEndian.AppendUint16(b, m.flags|unix.NLM_F_REQUEST)
-		b = binary.NativeEndian.AppendUint32(b, uint32(i))
-		b = binary.NativeEndian.AppendUint32(b, 0)
-		b = append(b, m.body...)
+		b = netlink.Frame(b, uint32(i), m.kind, m.flags, m.body)
 	}
-	return os.NewSyscallError("sendto", unix.Sendto(c.fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
+	return c.Write(b)
 }
 
 // refusedError is the kernel's answer to one message.
@@ -91,8 +79,6 @@ func (e *refusedError) Error() string {
 
 func (e *refusedError) Unwrap() error { return e.errno }
 
-var errNoAnswer = errors.New("no answer from the kernel")
-
 // send sends the messages and reports the first that the kernel refused. It
 // needs an acknowledgement of the last that asks for one. The kernel works
 // inside the call, so every answer is queued when it returns.
@@ -109,21 +95,22 @@ func (c *conn) send(messages []message) error {
 	done := last < 0
 	buf := make([]byte, 64<<10)
 	for {
-		answers, err := c.read(buf, unix.MSG_DONTWAIT)
+		answers, err := c.Read(buf, unix.MSG_DONTWAIT)
 		switch {
 		case errors.Is(err, unix.EAGAIN) && done:
 			return nil
 		case errors.Is(err, unix.EAGAIN):
-			return errNoAnswer
+			return netlink.ErrNoAnswer
 		case err != nil:
 			return err
 		}
 		for _, m := range answers {
-			if m.Header.Type != unix.NLMSG_ERROR || len(m.Data) < 4 || int(m.Header.Seq) >= len(messages) {
+			errno, ok := netlink.Answer(m)
+			if !ok || int(m.Header.Seq) >= len(messages) {
 				continue
 			}
-			if code := int32(binary.NativeEndian.Uint32(m.Data)); code != 0 {
-				return &refusedError{messages[m.Header.Seq].about, unix.Errno(-code)}
+			if errno != 0 {
+				return &refusedError{messages[m.Header.Seq].about, errno}
 			}
 			done = done || int(m.Header.Seq) == last
 		}
@@ -141,7 +128,7 @@ func (c *conn) dump(m message) ([]syscall.NetlinkMessage, error) {
 	}
 	var all []syscall.NetlinkMessage
 	for len(all) < maxDump {
-		answers, err := c.read(make([]byte, 64<<10), 0)
+		answers, err := c.Read(make([]byte, 64<<10), 0)
 		if err != nil {
 			return nil, err
 		}
@@ -150,10 +137,8 @@ func (c *conn) dump(m message) ([]syscall.NetlinkMessage, error) {
 			case unix.NLMSG_DONE:
 				return all, nil
 			case unix.NLMSG_ERROR:
-				if len(a.Data) >= 4 {
-					if code := int32(binary.NativeEndian.Uint32(a.Data)); code != 0 {
-						return nil, &refusedError{m.about, unix.Errno(-code)}
-					}
+				if errno, _ := netlink.Answer(a); errno != 0 {
+					return nil, &refusedError{m.about, errno}
 				}
 				return all, nil
 			}
@@ -164,23 +149,6 @@ func (c *conn) dump(m message) ([]syscall.NetlinkMessage, error) {
 		}
 	}
 	return nil, errors.New("the kernel's answer does not end")
-}
-
-func (c *conn) read(buf []byte, flags int) ([]syscall.NetlinkMessage, error) {
-	for {
-		n, _, err := unix.Recvfrom(c.fd, buf, flags)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return nil, os.NewSyscallError("recvfrom", err)
-		}
-		messages, err := syscall.ParseNetlinkMessage(buf[:n])
-		if err != nil {
-			return nil, fmt.Errorf("netlink: %w", err)
-		}
-		return messages, nil
-	}
 }
 
 // rawAttr is an attribute as the kernel writes it; only who asks knows

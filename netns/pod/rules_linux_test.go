@@ -163,7 +163,7 @@ func TestAllOrNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	defer c.Close()
 	tables := testRules().tables(nil)
 	last := &tables[0].chains[len(tables[0].chains)-1]
 	last.rules = append(slices.Clone(last.rules), line(goTo("nowhere")))

@@ -106,7 +106,7 @@ func apply(t testing.TB, tables ...table) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
+	defer c.Close()
 	if err := commit(c, tables); err != nil {
 		t.Fatal(err)
 	}
