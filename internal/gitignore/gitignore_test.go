@@ -143,9 +143,9 @@ func TestTracked(t *testing.T) {
 	}
 	for _, version := range []string{"2", "3", "4"} {
 		dir := t.TempDir()
-		names := []string{"a", "dir/b", "dir/" + strings.Repeat("long", 300), "dir/c", "é", "z z"}
+		names := []string{"a", "dir/b", "dir/" + strings.Repeat("long", 60), "dir/c", "é", "z z"}
 		for _, name := range names {
-			path := filepath.Join(dir, strings.ReplaceAll(name, strings.Repeat("long", 300), strings.Repeat("long", 60)))
+			path := filepath.Join(dir, name)
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				t.Fatal(err)
 			}
