@@ -56,6 +56,13 @@ type Backend struct {
 	// such as the policy and the event log. They must exist.
 	Protect []string
 
+	// Binds are files and directories of this machine that appear at other paths
+	// inside.
+	Binds []Bind
+	// ReadOnly lets nobody inside change anything of this machine's file system
+	// but what Binds show. The private directories (/tmp, /run, ...) stay theirs.
+	ReadOnly bool
+
 	// SecretValue reports what the variable env holds inside (placeholder) and
 	// what the proxy puts in its place (value). Nil: no secrets.
 	SecretValue func(env string) (placeholder, value string, ok bool)
@@ -97,6 +104,15 @@ type Keeper interface {
 	// caller. It returns once they are served; they are until ctx ends. wg counts
 	// what it started.
 	Open(ctx context.Context, wg *sync.WaitGroup, s handover.Sockets) error
+}
+
+// Bind shows what is at Source outside at Target inside, and hides what would
+// be there. Nothing that argv, the environment or Spec.Dir name of this machine
+// is brought back below Target. The directories above Target need not exist.
+type Bind struct {
+	Source   string // a directory or a regular file, which must exist
+	Target   string // an absolute path; not /, and nothing in /proc, /sys or /dev
+	ReadOnly bool
 }
 
 // Publish makes a server inside reachable from the host's loopback.

@@ -31,7 +31,7 @@ const maxNamed = 4096
 func (c *config) planBinds(roots []string) []control.Bind {
 	var binds []control.Bind
 	add := func(path string, readOnly bool) {
-		if b, ok := newBind(path, readOnly); ok {
+		if b, ok := newBind(path, readOnly || c.ReadOnly); ok {
 			binds = append(binds, placed(b, roots)...)
 		}
 	}
@@ -48,7 +48,7 @@ func (c *config) planBinds(roots []string) []control.Bind {
 	})
 	var kept []control.Bind
 	for _, b := range binds {
-		if covered(b, kept) {
+		if covered(b, kept) || shownAt(b.Path, c.Plan.Shown) {
 			continue
 		}
 		kept = append(kept, b)

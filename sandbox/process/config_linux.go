@@ -18,7 +18,7 @@ type config struct {
 // needsHidden reports whether something is to be brought back that lies behind
 // a link into what an init hides first.
 func (c *config) needsHidden() bool {
-	return slices.ContainsFunc(c.Plan.Binds, func(b control.Bind) bool {
+	return slices.ContainsFunc(append(slices.Clone(c.Plan.Binds), c.Plan.Shown...), func(b control.Bind) bool {
 		return mountinfo.Within(b.Source, "/dev") || mountinfo.Within(b.Source, "/proc") || mountinfo.Within(b.Source, "/sys")
 	})
 }

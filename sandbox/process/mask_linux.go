@@ -84,9 +84,9 @@ func (c *config) planMasks() (masks []string, missed string, err error) {
 		}
 	}
 	paths = append(paths, socketsBelow(c.Dir, 1)...)
-	for _, b := range c.Plan.Binds {
+	for _, b := range append(slices.Clone(c.Plan.Binds), c.Plan.Shown...) {
 		if b.Dir {
-			paths = append(paths, socketsBelow(b.Path, 2)...)
+			paths = append(paths, socketsBelow(b.Source, 2)...)
 		}
 	}
 	return c.reachable(paths), missed, nil
@@ -103,6 +103,11 @@ func (c *config) searched() []string {
 	for _, b := range c.Plan.Binds {
 		if b.Dir && !slices.Contains(dirs, b.Path) {
 			dirs = append(dirs, b.Path)
+		}
+	}
+	for _, b := range c.Plan.Shown {
+		if b.Dir && !slices.Contains(dirs, b.Source) {
+			dirs = append(dirs, b.Source)
 		}
 	}
 	return dirs
@@ -129,8 +134,16 @@ func (c *config) reachable(paths []string) []string {
 				aliases = append(aliases, b.Path+strings.TrimPrefix(real, b.Source))
 			}
 		}
+		aliases = slices.DeleteFunc(aliases, func(a string) bool {
+			return below(a, c.Plan.Roots) && !c.broughtBack(a) || shownAt(a, c.Plan.Shown)
+		})
+		for _, b := range c.Plan.Shown {
+			if mountinfo.Within(real, b.Source) {
+				aliases = append(aliases, b.Path+strings.TrimPrefix(real, b.Source))
+			}
+		}
 		for _, alias := range aliases {
-			if !seen[alias] && (!below(alias, c.Plan.Roots) || c.broughtBack(alias)) {
+			if !seen[alias] {
 				seen[alias] = true
 				out = append(out, alias)
 			}

@@ -27,7 +27,7 @@ func runPlain(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) error
 	if err != nil {
 		return err
 	}
-	dir, err := workingDirectory(spec)
+	dir, err := workingDirectory(spec, nil)
 	if err != nil {
 		return err
 	}

@@ -56,10 +56,14 @@ func standardFiles(spec sandbox.Spec) (files [3]*os.File, closeNull func(), err 
 }
 
 // workingDirectory reports the absolute directory that the harness starts in.
-func workingDirectory(spec sandbox.Spec) (string, error) {
+// Whether one that inside reports is there only the inside can tell; nil: none.
+func workingDirectory(spec sandbox.Spec, inside func(path string) bool) (string, error) {
 	dir, err := filepath.Abs(spec.Dir)
 	if err != nil {
 		return "", fmt.Errorf("working directory: %w", err)
+	}
+	if inside != nil && inside(dir) {
+		return dir, nil
 	}
 	if fi, err := os.Stat(dir); err != nil {
 		return "", fmt.Errorf("working directory: %w", err)

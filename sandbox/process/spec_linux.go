@@ -18,7 +18,11 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := workingDirectory(s.spec)
+	shown, err := planShown(s.b.Binds)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := workingDirectory(s.spec, func(path string) bool { return shownAt(path, shown) })
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +39,7 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 		Argv: argv, Dir: dir, Path: envValue(s.spec.Env, "PATH"),
 		TmpDir: absolute(envValue(s.spec.Env, "TMPDIR")), RuntimeDir: absolute(envValue(s.spec.Env, "XDG_RUNTIME_DIR")),
 		Capture: control.Capture{Mode: s.b.CaptureMode, Ports: s.policy().Ports()},
-		Protect: protect, CA: s.keeper.Bundle(),
+		Plan:    control.Plan{Shown: shown}, Protect: protect, ReadOnly: s.b.ReadOnly, CA: s.keeper.Bundle(),
 		Processes: s.b.hooks.processes, Nested: s.b.Nested, Skip: s.b.hooks.skipped(),
 	}
 	for _, p := range s.b.HostPorts {

@@ -108,6 +108,13 @@ func list[T any](c *coder, v *[]T, one func(*T)) {
 func (c *coder) texts(v *[]string) { list(c, v, c.text) }
 func (c *coder) ports(v *[]uint16) { list(c, v, c.port) }
 
+func (c *coder) bind(b *Bind) {
+	c.text(&b.Path)
+	c.text(&b.Source)
+	c.bool(&b.Dir)
+	c.bool(&b.ReadOnly)
+}
+
 // coded is a part of a message.
 type coded interface{ code(c *coder) }
 
@@ -166,6 +173,7 @@ func (m *Config) code(c *coder) {
 		c.text(&g.File)
 		c.texts(&g.Names)
 	})
+	c.bool(&m.ReadOnly)
 	c.bytes(&m.CA)
 	c.bool(&m.Foreground)
 	c.int(&m.Processes)
@@ -175,12 +183,8 @@ func (m *Config) code(c *coder) {
 
 func (m *Plan) code(c *coder) {
 	c.texts(&m.Roots)
-	list(c, &m.Binds, func(b *Bind) {
-		c.text(&b.Path)
-		c.text(&b.Source)
-		c.bool(&b.Dir)
-		c.bool(&b.ReadOnly)
-	})
+	list(c, &m.Binds, c.bind)
+	list(c, &m.Shown, c.bind)
 	c.texts(&m.Masks)
 	c.text(&m.Own)
 	c.text(&m.Resolv)

@@ -15,6 +15,8 @@ type Config struct {
 	Plan    Plan
 	Protect []Guarded // files nobody inside may change
 
+	ReadOnly bool // the host's file system can only be read, but for what Plan.Shown shows
+
 	CA []byte // certificates in PEM for ca.pem; empty: no interception
 
 	Foreground bool // the harness gets the terminal
@@ -45,16 +47,17 @@ type Capture struct {
 type Plan struct {
 	Roots  []string // directories that become private
 	Binds  []Bind   // what is brought back, outermost first
+	Shown  []Bind   // what the caller shows at another path, outermost first; see process.Bind
 	Masks  []string // sockets to hide
 	Own    string   // the directory for the run's own files
 	Resolv string   // the file behind /etc/resolv.conf; "" none
 	Hosts  *string  // for /etc/hosts; nil: there is none
 }
 
-// Bind is something brought back into a private root.
+// Bind is something of the host that is mounted inside.
 type Bind struct {
 	Path     string // where it appears
-	Source   string // the same, links resolved
+	Source   string // what it is outside, links resolved
 	Dir      bool
 	ReadOnly bool
 }

@@ -19,6 +19,7 @@ type builder struct {
 	mounts  mountinfo.Table
 	devices []device
 	binds   []tree // one for each of the plan's; -1: it is gone
+	shown   []tree // one for each that the plan shows
 	cgroup  tree   // -1: none
 
 	scratch tree // the file system behind every private directory; 0: not made yet
@@ -63,8 +64,11 @@ func (b *builder) finish(begun bool) error {
 		return err
 	}
 	return b.steps([]step{
+		{"read-only", b.readOnly},
 		{"private", b.mountPrivate},
+		{"places", b.makePlaces},
 		{"binds", b.bringBack},
+		{"shown", b.show},
 		{"names", b.mountNames},
 		{"protect", b.protect},
 		{"sockets", b.maskSockets},

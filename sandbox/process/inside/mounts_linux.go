@@ -44,7 +44,7 @@ func (b *builder) pickBinds() error {
 		}
 		b.binds = append(b.binds, t)
 	}
-	return nil
+	return b.pickShown()
 }
 
 // mountProc mounts a process file system of this process namespace.

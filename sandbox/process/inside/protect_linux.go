@@ -42,9 +42,10 @@ func (b *builder) protect() error {
 }
 
 // outOfReach reports whether err means that nobody inside gets to path: it is
-// hidden by a private root, or lies where this user may not go.
+// hidden by a private root or by what is shown in its place, or lies where this
+// user may not go.
 func (b *builder) outOfReach(path string, err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) && below(path, b.cfg.Plan.Roots)
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) && b.ours(path)
 }
 
 // pinParents mounts every directory above path that could be renamed, now or
