@@ -1,0 +1,263 @@
+package stage
+
+import (
+	"archive/tar"
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+)
+
+// apply makes the changes: first what gives way, then what is new.
+func (m *mirror) apply(archive io.ReadSeeker) error {
+	for _, name := range m.remove {
+		if err := m.tree.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			m.conflict(name, reason(err))
+			continue
+		}
+		m.report.Deleted = append(m.report.Deleted, name)
+	}
+	m.removeDirs()
+	wanted := map[int][]string{} // by entry of the archive; hard links share one
+	for name := range m.write {
+		at := m.remote[name].at
+		wanted[at] = append(wanted[at], name)
+	}
+	for _, p := range m.report.Conflicts {
+		if r := m.remote[p.Path]; r != nil && m.aside != "" && r.Mode.IsRegular() {
+			wanted[r.at] = append(wanted[r.at], p.Path)
+		}
+	}
+	m.bytes, m.handled = 0, 0
+	err := m.read(archive, func(at int, _ *tar.Header, r io.Reader) error {
+		return m.applyEntry(wanted[at], r)
+	})
+	if err != nil {
+		return err
+	}
+	return m.makeDirs()
+}
+
+// removeDirs removes directories that did not come back and hold nothing here,
+// the deepest first.
+func (m *mirror) removeDirs() {
+	dirs := map[string]bool{}
+	for _, name := range m.report.Deleted {
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
+	for name, e := range m.tree.entries {
+		for dir := name; e.Mode.IsDir() && !e.shared && dir != "."; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
+	list := make([]string, 0, len(dirs))
+	for dir := range dirs {
+		if r := m.remote[dir]; (r == nil || !r.Mode.IsDir()) && !m.within[dir] && m.write[dir] == 0 {
+			list = append(list, dir)
+		}
+	}
+	slices.SortFunc(list, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, dir := range list {
+		// A directory with something in it stays, and so does a link to one.
+		if info, err := m.tree.root.Lstat(dir); err == nil && info.IsDir() && m.tree.root.Remove(dir) == nil {
+			m.report.Deleted = append(m.report.Deleted, dir)
+		}
+	}
+}
+
+// applyEntry makes the names that one entry of the archive is for.
+func (m *mirror) applyEntry(names []string, r io.Reader) error {
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(m.write[b], m.write[a]) }) // those in conflict last
+	source, read := "", false
+	for _, name := range names {
+		e := &m.remote[name].Entry
+		do := m.write[name]
+		var err error
+		switch {
+		case do == 0 && !read:
+			err, read = m.keepAside(name, r), true
+		case do == 0:
+		case do == chmod:
+			err = m.tree.root.Chmod(name, e.Mode.Perm())
+		case e.Mode.Type() == fs.ModeSymlink:
+			err = m.put(name, func(temp string) error { return m.tree.root.Symlink(e.Link, temp) })
+		case source != "":
+			err = m.put(name, func(temp string) error { return m.copyOf(source, temp, e) })
+		case !read:
+			err, read = m.put(name, func(temp string) error { return m.save(temp, e, r) }), true
+			if err == nil {
+				source = name
+			}
+		default:
+			err = errors.New("a hard link to a file that was not written")
+		}
+		if err != nil && (errors.Is(err, errArchive) || fatal(err)) {
+			return err
+		}
+		m.done(name, do, err)
+	}
+	return nil
+}
+
+// done notes what became of one name.
+func (m *mirror) done(name string, do action, err error) {
+	switch {
+	case do == 0 && err != nil:
+		m.conflict(name, "and could not be kept aside: "+reason(err))
+	case do == 0:
+	case err != nil:
+		m.conflict(name, reason(err))
+	case do == create:
+		m.report.Added = append(m.report.Added, name)
+	default:
+		m.report.Changed = append(m.report.Changed, name)
+	}
+	m.count(0)
+}
+
+// put makes something beside name and lets it take the name.
+func (m *mirror) put(name string, build func(temp string) error) error {
+	dir := path.Dir(name)
+	if err := m.directory(dir); err != nil {
+		return err
+	}
+	if info, err := m.tree.root.Lstat(name); err == nil && info.IsDir() {
+		if err := m.tree.root.Remove(name); err != nil {
+			return fmt.Errorf("a file there, a directory with files of its own here: %w", err)
+		}
+	}
+	temp := path.Join(dir, ".launch-"+rand.Text()[:12])
+	err := build(temp)
+	if err == nil {
+		err = m.tree.root.Rename(temp, name)
+	}
+	if err != nil {
+		_ = m.tree.root.Remove(temp)
+	}
+	return err
+}
+
+// errThroughLink is said of a path with a link in the middle.
+var errThroughLink = errors.New("a link or file is in the way")
+
+// directory makes dir and what is above it, out of real directories only.
+func (m *mirror) directory(dir string) error {
+	if dir == "." {
+		return nil
+	}
+	if err := m.directory(path.Dir(dir)); err != nil {
+		return err
+	}
+	info, err := m.tree.root.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return m.tree.root.Mkdir(dir, m.dirMode(dir))
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return errThroughLink
+	}
+	return nil
+}
+
+// dirMode is the mode of a new directory: its own there, but always of use to
+// its owner.
+func (m *mirror) dirMode(dir string) fs.FileMode {
+	if r := m.remote[dir]; r != nil && r.Mode.IsDir() {
+		return r.Mode.Perm() | 0o700
+	}
+	return 0o755
+}
+
+// makeDirs makes the directories that came back empty.
+func (m *mirror) makeDirs() error {
+	for name, r := range m.remote {
+		if was := m.tree.entries[name]; !r.Mode.IsDir() || m.within[name] || was != nil && was.Mode.IsDir() {
+			continue
+		}
+		if info, err := m.tree.root.Lstat(name); err == nil && info.IsDir() {
+			continue
+		}
+		if err := m.directory(name); err != nil {
+			if fatal(err) {
+				return err
+			}
+			m.conflict(name, reason(err))
+			continue
+		}
+		m.report.Added = append(m.report.Added, name)
+	}
+	return nil
+}
+
+// errArchive marks errors of reading the archive: the second reading must not
+// differ from the first.
+var errArchive = errors.New("what came back could not be read again")
+
+// save writes what r holds to the new file temp.
+func (m *mirror) save(temp string, e *Entry, r io.Reader) error {
+	f, err := m.tree.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(f, io.LimitReader(r, e.Size))
+	m.bytes += n
+	if err == nil && n != e.Size {
+		err = fmt.Errorf("%w: %s is short", errArchive, e.Path)
+	}
+	if err == nil {
+		err = f.Chmod(e.Mode.Perm())
+	}
+	return errors.Join(err, f.Close())
+}
+
+// copyOf makes temp from source, which has been made of the same entry.
+func (m *mirror) copyOf(source, temp string, e *Entry) error {
+	f, err := openRegular(m.tree.root, source)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return m.save(temp, e, f)
+}
+
+// keepAside writes what came back for a path in conflict where it harms nobody.
+func (m *mirror) keepAside(name string, r io.Reader) error {
+	if err := os.MkdirAll(m.aside, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(m.aside)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, r)
+	return errors.Join(err, f.Close())
+}
+
+// reason is what a person is told of err: without the temporary name.
+func reason(err error) string {
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		return pe.Err.Error()
+	case errors.As(err, &le):
+		return le.Err.Error()
+	}
+	return err.Error()
+}

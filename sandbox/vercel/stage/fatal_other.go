@@ -1,0 +1,5 @@
+//go:build !unix
+
+package stage
+
+func fatal(error) bool { return false }

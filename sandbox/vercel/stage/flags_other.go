@@ -1,0 +1,5 @@
+//go:build !unix
+
+package stage
+
+const noBlock, noFollow = 0, 0

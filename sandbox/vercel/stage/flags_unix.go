@@ -1,0 +1,10 @@
+//go:build unix
+
+package stage
+
+import "syscall"
+
+const (
+	noBlock  = syscall.O_NONBLOCK // a FIFO must not hold up a scan
+	noFollow = syscall.O_NOFOLLOW
+)

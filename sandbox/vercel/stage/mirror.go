@@ -1,0 +1,233 @@
+package stage
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Report says what came back. Paths are below the workspace.
+type Report struct {
+	Added, Changed, Deleted []string
+
+	// Conflicts are changes that were not made, because the workspace has changed
+	// there since it was sent, or holds a file that was not sent.
+	Conflicts []Problem
+	// Refused are entries that do not belong into a workspace.
+	Refused []Problem
+}
+
+// Problem is one path and why it was left alone.
+type Problem struct{ Path, Why string }
+
+// Mirror brings what changed elsewhere into the workspace. archive is a
+// gzip-compressed tar of the whole directory there; it is read twice, and
+// nothing is touched before it has been read to its end once. aside is a
+// directory that receives what came back for the paths of Conflicts; it is made
+// when it is needed, "" drops them. After an error the report tells what was
+// done so far.
+//
+// Threat: what comes back was made by an agent and by somebody else's machine:
+// names that lead out, files behind links, hooks in .git, devices, an archive
+// that is cut short or never ends -> names are judged first, every write goes
+// through one os.Root and into a real directory, what may not travel is not
+// written, files come into being beside the old one and replace it whole, and
+// deletions happen only for files that were sent and are still as they were.
+func (t *Tree) Mirror(ctx context.Context, archive io.ReadSeeker, aside string) (Report, error) {
+	m := &mirror{tree: t, ctx: ctx, remote: map[string]*remote{}, within: map[string]bool{}, aside: aside}
+	if err := m.read(archive, m.list); err != nil {
+		return m.report, fmt.Errorf("what came back cannot be read, nothing was changed: %w", err)
+	}
+	m.plan()
+	err := m.apply(archive)
+	for _, list := range []*[]string{&m.report.Added, &m.report.Changed, &m.report.Deleted} {
+		slices.Sort(*list)
+	}
+	return m.report, err
+}
+
+// remote is one path of the archive.
+type remote struct {
+	Entry
+	at int // which entry of the archive: the last one of a name counts
+}
+
+type mirror struct {
+	tree   *Tree
+	ctx    context.Context
+	remote map[string]*remote
+	report Report
+	aside  string
+	bytes  int64
+
+	above   map[string]string // what is in the way of a directory, see obstacle
+	within  map[string]bool   // directories that hold something there
+	write   map[string]action // paths to make or to replace
+	remove  []string          // files and links to delete
+	handled int
+}
+
+// read goes through the archive and shows visit each entry.
+func (m *mirror) read(archive io.ReadSeeker, visit func(at int, h *tar.Header, r io.Reader) error) error {
+	if _, err := archive.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	stream, err := gzip.NewReader(archive)
+	if err != nil {
+		return err
+	}
+	// Heads, padding and what may not travel count as much again.
+	unzipped := &bounded{stream, 2*m.tree.config.MaxBytes + 2048*int64(m.tree.config.MaxFiles)}
+	entries := tar.NewReader(unzipped)
+	for at := 0; ; at++ {
+		if err := m.ctx.Err(); err != nil {
+			return err
+		}
+		h, err := entries.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := visit(at, h, entries); err != nil {
+			return err
+		}
+	}
+	// Behind the end of the tar is padding, and gzip's checksum.
+	_, err = io.Copy(io.Discard, io.LimitReader(unzipped, 1<<20))
+	return err
+}
+
+// bounded is a stream that must end before left bytes.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+var errEndless = errors.New("more bytes than a workspace may have")
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errEndless
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
+}
+
+// list notes one entry.
+func (m *mirror) list(at int, h *tar.Header, r io.Reader) error {
+	name := strings.TrimSuffix(strings.TrimPrefix(h.Name, "./"), "/")
+	if name == "" || name == "." {
+		return nil
+	}
+	if m.travelsNot(name) {
+		return nil
+	}
+	if why := badName(name); why != "" {
+		m.refuse(h.Name, why)
+		return nil
+	}
+	if len(m.remote) >= m.tree.config.MaxFiles {
+		return fmt.Errorf("more than %d files", m.tree.config.MaxFiles)
+	}
+	e := &remote{at: at, Entry: Entry{Path: name, Mode: fs.FileMode(h.Mode) & fs.ModePerm, Size: h.Size}}
+	switch h.Typeflag {
+	case tar.TypeReg, tar.TypeGNUSparse:
+		sum := sha256.New()
+		n, err := io.Copy(sum, io.LimitReader(r, m.tree.config.MaxBytes-m.bytes+1))
+		if err != nil {
+			return err
+		}
+		if m.bytes += n; m.bytes > m.tree.config.MaxBytes {
+			return fmt.Errorf("more than %d bytes", m.tree.config.MaxBytes)
+		}
+		sum.Sum(e.sum[:0])
+		m.count(n)
+	case tar.TypeDir:
+		e.Mode |= fs.ModeDir
+	case tar.TypeSymlink:
+		e.Mode, e.Link = fs.ModeSymlink|fs.ModePerm, h.Linkname
+	case tar.TypeLink:
+		return m.hardLink(e, h.Linkname)
+	default:
+		m.refuse(h.Name, "a device, FIFO or socket")
+		return nil
+	}
+	m.note(e)
+	return nil
+}
+
+func (m *mirror) note(e *remote) {
+	m.remote[e.Path] = e
+	for dir := path.Dir(e.Path); dir != "." && !m.within[dir]; dir = path.Dir(dir) {
+		m.within[dir] = true
+	}
+}
+
+// hardLink notes a second name of a file that came before: here it becomes a
+// file of its own.
+func (m *mirror) hardLink(e *remote, target string) error {
+	of := m.remote[strings.TrimPrefix(target, "./")]
+	if of == nil || !of.Mode.IsRegular() {
+		m.refuse(e.Path, "a hard link to something that did not come back")
+		return nil
+	}
+	name := e.Path
+	*e = *of
+	e.Path = name
+	m.note(e)
+	return nil
+}
+
+func (m *mirror) count(n int64) {
+	m.handled++
+	if p := m.tree.config.Progress; p != nil && (m.handled%256 == 0 || n > 1<<20) {
+		p(m.handled, m.bytes)
+	}
+}
+
+// maxProblems bounds what a report lists of each kind.
+const maxProblems = 10_000
+
+func (m *mirror) refuse(name, why string) {
+	if len(m.report.Refused) < maxProblems {
+		m.report.Refused = append(m.report.Refused, Problem{name, why})
+	}
+}
+
+func (m *mirror) conflict(name, why string) {
+	if len(m.report.Conflicts) < maxProblems {
+		m.report.Conflicts = append(m.report.Conflicts, Problem{name, why})
+	}
+}
+
+// travelsNot reports whether an element of name is one that travels in neither
+// direction.
+func (m *mirror) travelsNot(name string) bool {
+	return slices.ContainsFunc(strings.Split(name, "/"), m.tree.config.skips)
+}
+
+// badName says why a name is none of a workspace; "" when it is one.
+func badName(name string) string {
+	switch {
+	case strings.HasPrefix(name, "/"):
+		return "an absolute name"
+	case strings.ContainsAny(name, "\x00"):
+		return "a NUL in the name"
+	case path.Clean(name) != name || strings.HasPrefix(name, "../") || name == "..":
+		return "a name that leads elsewhere"
+	case len(name) > 4096:
+		return "a name that is too long"
+	}
+	return ""
+}

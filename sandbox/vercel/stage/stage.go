@@ -1,0 +1,81 @@
+// Package stage takes a workspace to another machine and brings what changed
+// there back: what is sent, what comes back, and what must not be overwritten.
+// It knows files only, and neither a network nor an API.
+package stage
+
+import (
+	"crypto/sha256"
+	"io/fs"
+	"os"
+)
+
+// Entry is one path of a tree. Directories are entries only when they are
+// empty: the others follow from their files.
+type Entry struct {
+	Path string      // below the top, with slashes, clean
+	Mode fs.FileMode // its kind and permissions: a regular file, a link or a directory
+	Size int64       // bytes, of a regular file
+	Link string      // what a link says
+
+	sum    [sha256.Size]byte // of the content that was sent
+	sent   bool              // sum is known: the file was read to its end
+	shared bool              // not sent, but there: what comes back must not replace it
+}
+
+// Config says which files of a workspace travel.
+type Config struct {
+	Dir string // the workspace
+	// Skip names files and directories that travel in neither direction, at any
+	// depth, whatever the case of their letters. Nil: .git, node_modules, .warrant.
+	Skip []string
+	// All sends also what .gitignore leaves out.
+	All bool
+
+	MaxFiles int   // entries, either way; 0: 500,000
+	MaxBytes int64 // bytes of content, either way; 0: 8 GiB
+
+	// Progress is told now and then, and at the end of each part, how many files
+	// and bytes were dealt with. Nil: nobody.
+	Progress func(files int, bytes int64)
+}
+
+// DefaultSkip is the set of names that never travel.
+func DefaultSkip() []string { return []string{".git", "node_modules", ".warrant"} }
+
+// Tree is a workspace as it was sent. Its methods are not safe for concurrent
+// use.
+type Tree struct {
+	config  Config
+	root    *os.Root
+	entries map[string]*Entry
+	order   []string // the paths of entries, sorted
+	skipped int      // files that .gitignore left out
+}
+
+// Close gives up the workspace's directory.
+func (t *Tree) Close() error { return t.root.Close() }
+
+// Left reports how many files and directories .gitignore kept from being sent.
+func (t *Tree) Left() int { return t.skipped }
+
+// Entries lists what is sent, sorted by path.
+func (t *Tree) Entries() []Entry {
+	all := make([]Entry, 0, len(t.order))
+	for _, name := range t.order {
+		if e := t.entries[name]; !e.shared {
+			all = append(all, *e)
+		}
+	}
+	return all
+}
+
+// Size reports how many files and bytes are sent.
+func (t *Tree) Size() (files int, bytes int64) {
+	for _, e := range t.entries {
+		if !e.shared {
+			files++
+			bytes += e.Size
+		}
+	}
+	return files, bytes
+}
