@@ -1,12 +1,23 @@
 // Package vfs is all the files that a hermetic session has: the workspace as
 // "/", a /dev and a /tmp of its own, and nothing else of the machine.
+//
+// A name is walked one component at a time, and links are resolved here, inside:
+// an absolute target starts at the workspace, ".." above it stays there. Every
+// step and every operation holds an open directory and one plain name, and
+// follows no link, so what another process swaps in meanwhile is refused.
+//
+// /dev and /tmp are there for who names them, and are not listed in "/". What
+// is written below /tmp stays in memory, always; a tmp directory that the
+// workspace has is seen through it and keeps its content. A dev directory of the
+// workspace is seen, too, but for the names of the devices. Whatever is called
+// .git is read-only, and none can be made.
 package vfs
 
 import (
 	"io"
 	"io/fs"
+	"sync"
 	"syscall"
-	"time"
 )
 
 // Config says what a file system is made of.
@@ -17,14 +28,28 @@ type Config struct {
 	// Written is told of every n bytes before they are written to a file; its
 	// error refuses them. Nil: any number.
 	Written func(n int64) error
-	Memory  int64 // bytes that /tmp and an overlay may hold; 0: 256 MiB
-	Files   int64 // files and directories in them; 0: 100,000
+	Memory  int64 // bytes that /tmp and an overlay may hold together; 0: 256 MiB
+	Files   int64 // files and directories in each; 0: 100,000; ten times as many may be made in Dir
 }
 
 // FS is one session's file system. Every name is absolute inside ("/src/a.go").
 // Errors are *fs.PathError or *os.LinkError over a syscall.Errno, and hold
 // names inside only. Safe for concurrent use.
-type FS struct{}
+type FS struct {
+	*state
+	descriptors func(n, flag int) (File, error)
+}
+
+// state is what all views of one file system share.
+type state struct {
+	mu      sync.RWMutex // held for reading by every operation
+	closed  bool
+	written func(n int64) error
+	disk    *disk
+	work    tree // disk itself, or an overlay on it
+	tmp     *mem
+	over    *mem // nil without Overlay
+}
 
 // File is an open file or directory.
 type File interface {
@@ -43,65 +68,80 @@ type Change struct {
 }
 
 // Open makes a file system. The caller closes it.
-func Open(Config) (*FS, error) { return nil, syscall.ENOSYS }
-
-// Close gives up what the file system holds.
-func (*FS) Close() error { return syscall.ENOSYS }
-
-// Open opens name for reading; a directory, too.
-func (*FS) Open(name string) (File, error) { return nil, syscall.ENOSYS }
-
-// OpenFile is open(2): flags are those of package os. perm is used as it is:
-// the caller has taken the umask off.
-func (*FS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	return nil, syscall.ENOSYS
+func Open(c Config) (*FS, error) {
+	if c.Memory <= 0 {
+		c.Memory = 256 << 20
+	}
+	if c.Files <= 0 {
+		c.Files = 100_000
+	}
+	if c.Written == nil {
+		c.Written = func(int64) error { return nil }
+	}
+	d, err := openDisk(c.Dir, c.Files*10, c.Written)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: "/", Err: errnoOf(err)}
+	}
+	s := &state{written: c.Written, disk: d, work: d}
+	room := &room{bytes: c.Memory}
+	if c.Overlay {
+		s.over = newMem(devOverlay, room, c.Files)
+		s.over.lower, s.over.top.lower, s.over.top.hasLower = d, "", true
+		if err := s.over.adopt(); err != nil {
+			d.close()
+			return nil, &fs.PathError{Op: "open", Path: "/", Err: errnoOf(err)}
+		}
+		s.work = s.over
+	}
+	s.tmp = newMem(devTmp, room, c.Files)
+	if a, err := d.lstatPath("tmp"); err == nil && a.kind() == syscall.S_IFDIR {
+		s.tmp.lower, s.tmp.top.lower, s.tmp.top.hasLower = d, "tmp", true
+	}
+	return &FS{state: s}, nil
 }
 
-// Stat follows links; Sys() is a *syscall.Stat_t whose owner is 1000, 1000.
-func (*FS) Stat(name string) (fs.FileInfo, error) { return nil, syscall.ENOSYS }
+// WithDescriptors is f as one command sees it: /dev/stdin, /dev/stdout,
+// /dev/stderr and /dev/fd/N open what open gives for N and the flags of
+// package os. It does not need to be closed. Without it they give ENXIO.
+func (f *FS) WithDescriptors(open func(n, flag int) (File, error)) *FS {
+	return &FS{state: f.state, descriptors: open}
+}
 
-// Lstat does not follow a link at the end.
-func (*FS) Lstat(name string) (fs.FileInfo, error) { return nil, syscall.ENOSYS }
-
-// ReadDir lists a directory, sorted by the bytes of the names.
-func (*FS) ReadDir(name string) ([]fs.DirEntry, error) { return nil, syscall.ENOSYS }
-
-// Access is access(2) for this user: mode is a sum of 4 (read), 2 (write) and 1
-// (execute).
-func (*FS) Access(name string, mode uint32) error { return syscall.ENOSYS }
-
-// Resolve is realpath(3): the name without links, "." and "..". All of it
-// exists.
-func (*FS) Resolve(name string) (string, error) { return "", syscall.ENOSYS }
-
-// Readlink reports what a link says.
-func (*FS) Readlink(name string) (string, error) { return "", syscall.ENOSYS }
-
-// Mkdir makes a directory.
-func (*FS) Mkdir(name string, perm fs.FileMode) error { return syscall.ENOSYS }
-
-// Remove is unlink(2) or rmdir(2).
-func (*FS) Remove(name string) error { return syscall.ENOSYS }
-
-// Rename is rename(2).
-func (*FS) Rename(from, to string) error { return syscall.ENOSYS }
-
-// Link makes a hard link.
-func (*FS) Link(from, to string) error { return syscall.ENOSYS }
-
-// Symlink makes a symbolic link at name that says target.
-func (*FS) Symlink(target, name string) error { return syscall.ENOSYS }
-
-// Chmod follows links.
-func (*FS) Chmod(name string, mode fs.FileMode) error { return syscall.ENOSYS }
-
-// Chtimes sets the times of access and modification; follow says whether of a
-// link's target or of itself. A zero time leaves that one.
-func (*FS) Chtimes(name string, atime, mtime time.Time, follow bool) error { return syscall.ENOSYS }
-
-// Truncate sets the size of a file.
-func (*FS) Truncate(name string, size int64) error { return syscall.ENOSYS }
+// Close gives up what the file system holds; files that are open stay so.
+func (f *FS) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return &fs.PathError{Op: "close", Path: "/", Err: syscall.EBADF}
+	}
+	f.closed = true
+	f.disk.close()
+	return nil
+}
 
 // Changes lists what an overlay holds, sorted by path; nil without Overlay.
 // /tmp and /dev are in it never.
-func (*FS) Changes() ([]Change, error) { return nil, nil }
+func (f *FS) Changes() ([]Change, error) {
+	if err := f.enter(); err != nil {
+		return nil, &fs.PathError{Op: "changes", Path: "/", Err: err}
+	}
+	defer f.mu.RUnlock()
+	if f.over == nil {
+		return nil, nil
+	}
+	all, err := f.over.changes()
+	if err != nil {
+		return nil, &fs.PathError{Op: "changes", Path: "/", Err: errnoOf(err)}
+	}
+	return all, nil
+}
+
+// enter begins an operation; the caller unlocks mu for reading when it is nil.
+func (s *state) enter() error {
+	s.mu.RLock()
+	if s.closed {
+		s.mu.RUnlock()
+		return syscall.EBADF
+	}
+	return nil
+}

@@ -1,0 +1,410 @@
+package vfs
+
+import (
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// mem is a tree in memory: a /tmp, or an overlay. With a lower disk, what is not
+// in memory is read from there and copied when it is changed; the disk itself
+// stays as it is.
+type mem struct {
+	mu    sync.Mutex // guards everything below, and every node
+	top   *node
+	room  *room
+	dev   uint64
+	ino   uint64
+	files int64 // that still may be made
+	lower *disk // nil: nothing below
+}
+
+// room is the memory that the trees of one session share.
+type room struct {
+	mu    sync.Mutex
+	bytes int64
+}
+
+// take asks for n bytes; a negative n gives back.
+func (r *room) take(n int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n > r.bytes {
+		return syscall.ENOSPC
+	}
+	r.bytes -= n
+	return nil
+}
+
+// node is one file, directory or link: a dirty one is in memory for good, a
+// clean one only stands for what is below and is dropped when nobody holds it.
+type node struct {
+	attr     Attr // of files and directories in memory: without size
+	dirty    bool
+	refs     int // dirs and files that are open on it
+	parent   *node
+	name     string // in parent; of a file with several names, one of them
+	lower    string // where it is on the lower disk, when hasLower
+	hasLower bool
+	children map[string]*node // nil values hide what is below
+	target   string
+	data     content
+	uncount  int64 // what its end gives back to room
+}
+
+// What a node, or a name that hides one below, costs of memory.
+const nodeCost = 512
+
+func newMem(dev uint64, r *room, files int64) *mem {
+	t := &mem{room: r, dev: dev, files: files}
+	t.top = t.node(syscall.S_IFDIR | 0o755)
+	t.top.attr.Nlink, t.top.dirty, t.top.refs = 2, true, 1
+	if dev == devTmp {
+		t.top.attr.Mode = syscall.S_IFDIR | syscall.S_ISVTX | 0o777
+	}
+	return t
+}
+
+// adopt takes the root's attributes from below.
+func (t *mem) adopt() error {
+	a, err := t.lower.lstatPath("")
+	if err == nil {
+		t.top.attr = *a
+	}
+	return err
+}
+
+func (t *mem) node(mode uint32) *node {
+	t.ino++
+	now := time.Now()
+	return &node{attr: Attr{
+		Dev: t.dev, Ino: t.ino, Nlink: 1, Mode: mode, Uid: owner, Gid: owner,
+		Blksize: 4096, Atime: now, Mtime: now, Ctime: now,
+	}}
+}
+
+func join(d, name string) string {
+	if d == "" {
+		return name
+	}
+	return d + "/" + name
+}
+
+// find is the child of n, which stays only as long as somebody holds it.
+func (t *mem) find(n *node, name string) (*node, error) {
+	if n.attr.Nlink == 0 {
+		return nil, syscall.ENOENT
+	}
+	if c, ok := n.children[name]; ok {
+		if c == nil {
+			return nil, syscall.ENOENT
+		}
+		return c, nil
+	}
+	if !n.hasLower {
+		return nil, syscall.ENOENT
+	}
+	rel := join(n.lower, name)
+	a, err := t.lower.lstatPath(rel)
+	if err != nil {
+		return nil, err
+	}
+	c := &node{attr: *a, parent: n, name: name, lower: rel, hasLower: true}
+	switch a.kind() {
+	case syscall.S_IFLNK:
+		err = t.lower.in(rel, func(d dir, leaf string) error {
+			c.target, err = d.readlink(leaf)
+			return err
+		})
+	case syscall.S_IFREG:
+		c.data.size, c.data.below = a.Size, a.Size
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.put(n, name, c)
+	return c, nil
+}
+
+func (t *mem) put(n *node, name string, c *node) {
+	if n.children == nil {
+		n.children = map[string]*node{}
+	}
+	n.children[name] = c
+}
+
+// drop forgets clean nodes that nobody holds, from n upwards.
+func (t *mem) drop(n *node) {
+	for n != nil && n.refs == 0 && !n.dirty && len(n.children) == 0 && n.parent != nil {
+		p := n.parent
+		if p.children[n.name] == n {
+			delete(p.children, n.name)
+		}
+		n.parent = nil
+		n = p
+	}
+}
+
+// let gives up one hold on n.
+func (t *mem) let(n *node) {
+	n.refs--
+	if n.refs > 0 {
+		return
+	}
+	n.data.closeBase()
+	if n.attr.Nlink == 0 {
+		t.end(n)
+		return
+	}
+	t.drop(n)
+}
+
+// end gives back what n took.
+func (t *mem) end(n *node) {
+	if n.uncount > 0 {
+		t.files++
+	}
+	_ = t.room.take(-n.uncount - n.data.drop())
+	n.uncount = 0
+}
+
+// add makes a new child.
+func (t *mem) add(n *node, name string, c *node) error {
+	if t.files <= 0 {
+		return syscall.ENOSPC
+	}
+	cost := int64(nodeCost + len(name) + len(c.target))
+	if err := t.room.take(cost); err != nil {
+		return err
+	}
+	t.files--
+	c.uncount, c.dirty, c.parent, c.name = cost, true, n, name
+	t.put(n, name, c)
+	if c.attr.isDir() {
+		c.attr.Nlink = 2
+		n.attr.Nlink++
+	}
+	t.touch(n)
+	return nil
+}
+
+// touch notes that a directory has changed.
+func (t *mem) touch(n *node) {
+	n.dirty = true
+	n.attr.Mtime = time.Now()
+	n.attr.Ctime = n.attr.Mtime
+}
+
+// cut takes the name away and hides what is below it; the node keeps living for
+// who holds it, or gets another name.
+func (t *mem) cut(n *node, name string) error {
+	if n.hasLower {
+		if c := n.children[name]; c != nil && t.covers(n, name) {
+			if err := t.room.take(nodeCost); err != nil {
+				return err
+			}
+			n.uncount += nodeCost
+		}
+		t.put(n, name, nil)
+	} else {
+		delete(n.children, name)
+	}
+	t.touch(n)
+	return nil
+}
+
+// covers reports whether the lower directory has that name.
+func (t *mem) covers(n *node, name string) bool {
+	_, err := t.lower.lstatPath(join(n.lower, name))
+	return err == nil
+}
+
+// unname takes one name off c, which was cut.
+func (t *mem) unname(n, c *node) {
+	c.attr.Ctime = time.Now()
+	if c.attr.isDir() {
+		n.attr.Nlink = max(n.attr.Nlink-1, 2)
+		c.attr.Nlink = 0
+	} else {
+		c.attr.Nlink--
+	}
+	c.dirty = true
+	if c.attr.Nlink == 0 && c.refs == 0 {
+		t.end(c)
+	}
+}
+
+// names are the children of n, those below included.
+func (t *mem) names(n *node) ([]string, error) {
+	all := make([]string, 0, len(n.children))
+	for name, c := range n.children {
+		if c != nil {
+			all = append(all, name)
+		}
+	}
+	if !n.hasLower {
+		return all, nil
+	}
+	below, err := t.below(n.lower)
+	for _, e := range below {
+		if _, known := n.children[e.name]; !known {
+			all = append(all, e.name)
+		}
+	}
+	return all, err
+}
+
+// below lists a directory of the lower disk.
+func (t *mem) below(rel string) ([]entry, error) {
+	d, err := t.lower.at(rel)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	return d.list()
+}
+
+// shown is what stat says of n.
+func (n *node) shown() *Attr {
+	a := n.attr
+	switch a.kind() {
+	case syscall.S_IFREG:
+		a.Size = n.data.size
+		a.Blocks = blocks(min(a.Size, 1<<60))
+	case syscall.S_IFLNK:
+		a.Size = int64(len(n.target))
+	case syscall.S_IFDIR:
+		if a.Size == 0 {
+			a.Size = 4096
+		}
+	}
+	return &a
+}
+
+func (t *mem) root() (dir, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.top.refs++
+	return &memDir{t, t.top}, nil
+}
+
+// within reports whether n is d or below it.
+func within(n, d *node) bool {
+	for ; n != nil; n = n.parent {
+		if n == d {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *mem) rename(from dir, name string, to dir, as string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fd, td := from.(*memDir).n, to.(*memDir).n
+	f, err := t.find(fd, name)
+	if err != nil {
+		return err
+	}
+	f.refs++
+	defer t.let(f)
+	over, err := t.find(td, as)
+	if err != nil && !isErr(err, syscall.ENOENT) {
+		return err
+	}
+	if over != nil {
+		over.refs++
+		defer t.let(over)
+	}
+	if !may(fd.attr.Mode, 3) || !may(td.attr.Mode, 3) {
+		return syscall.EACCES
+	}
+	if err := t.mayReplace(f, td, over); err != nil || f == over {
+		return err
+	}
+	if over != nil {
+		if err := t.cut(td, as); err != nil {
+			return err
+		}
+		t.unname(td, over)
+	}
+	if err := t.cut(fd, name); err != nil {
+		return err
+	}
+	if f.attr.isDir() {
+		fd.attr.Nlink = max(fd.attr.Nlink-1, 2)
+		td.attr.Nlink++
+	}
+	f.parent, f.name, f.dirty = td, as, true
+	f.attr.Ctime = time.Now()
+	t.put(td, as, f)
+	t.touch(td)
+	return nil
+}
+
+func (t *mem) mayReplace(f, td, over *node) error {
+	if td.attr.Nlink == 0 {
+		return syscall.ENOENT
+	}
+	if f.attr.isDir() && within(td, f) {
+		return syscall.EINVAL
+	}
+	switch {
+	case over == nil || over == f:
+		return nil
+	case f.attr.isDir() && !over.attr.isDir():
+		return syscall.ENOTDIR
+	case !f.attr.isDir() && over.attr.isDir():
+		return syscall.EISDIR
+	case over.attr.isDir():
+		return t.empty(over)
+	}
+	return nil
+}
+
+// empty refuses a directory that has something in it.
+func (t *mem) empty(n *node) error {
+	names, err := t.names(n)
+	if err == nil && len(names) > 0 {
+		err = syscall.ENOTEMPTY
+	}
+	return err
+}
+
+func (t *mem) link(from dir, name string, to dir, as string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fd, td := from.(*memDir).n, to.(*memDir).n
+	f, err := t.find(fd, name)
+	if err != nil {
+		return err
+	}
+	f.refs++
+	defer t.let(f)
+	switch {
+	case td.attr.Nlink == 0:
+		return syscall.ENOENT
+	case !may(td.attr.Mode, 3):
+		return syscall.EACCES
+	case t.files <= 0:
+		return syscall.ENOSPC
+	}
+	cost := int64(nodeCost + len(as))
+	if err := t.room.take(cost); err != nil {
+		return err
+	}
+	// Names below that this one had are copies of it from now on.
+	if !f.dirty {
+		f.attr.Nlink = 1
+	}
+	f.uncount += cost
+	f.attr.Nlink++
+	f.attr.Ctime = time.Now()
+	f.dirty = true
+	t.put(td, as, f)
+	t.touch(td)
+	return nil
+}
+
+func cleanRel(p string) string { return strings.Trim(p, "/") }
