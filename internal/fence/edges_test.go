@@ -146,7 +146,7 @@ var rooms = []room{
 		reason: "the tier outside: it joins engine and worker",
 	},
 	{
-		path:    "sandbox/hermetic/...",
+		path: "sandbox/hermetic/...",
 		ours: []string{
 			"sandbox/hermetic/command", "sandbox/hermetic/vfs", "sandbox/hermetic/limits", "sandbox/hermetic/regex", "sandbox/hermetic/text",
 			"sandbox/hermetic/gnu", "sandbox/hermetic/when", "sandbox/hermetic/modes", "sandbox/hermetic/inode",
