@@ -17,6 +17,8 @@ type options struct {
 	env       gateflags.List
 	publish   []process.Publish
 	hostPorts []process.HostPort
+	scripts   scripts
+	given     []string // names of the flags that were given
 
 	events, isolation, tier, workdir, learn, user, egressd string
 
@@ -32,7 +34,10 @@ func (o *options) flags() *flag.FlagSet {
 	o.gate.Register(fs)
 	fs.StringVar(&o.events, "events", "", "append every decision to this `FILE` as JSON Lines (- is the standard output)")
 	fs.StringVar(&o.isolation, "isolation", "netns", "`MODE`: netns, or env (proxy variables only: advisory)")
-	fs.StringVar(&o.tier, "tier", "process", "sandbox `TIER`: process")
+	fs.StringVar(&o.tier, "tier", tierProcess, "sandbox `TIER`: process, or hermetic (shell scripts alone, without processes and sockets)")
+	fs.StringVar(&o.scripts.file, "script", "", "hermetic tier: run this `FILE`; what follows -- are its arguments")
+	fs.BoolVar(&o.scripts.overlay, "overlay", false, "hermetic tier: keep the script's changes out of the workspace, and report them")
+	fs.Func("limit", "hermetic tier: bound what the script may use: `NAME=N[K|M|G]`", o.scripts.setLimit)
 	fs.Var(&o.env, "env", "pass this variable on, or set it: `NAME[=VALUE]`")
 	fs.StringVar(&o.workdir, "workdir", "", "run in this `DIR`")
 	fs.Func("timeout", "end the run after this `TIME` (90, 90s, 10m); exit 124", o.setTimeout)
@@ -49,13 +54,26 @@ func (o *options) flags() *flag.FlagSet {
 	return fs
 }
 
+const tierProcess = "process"
+
 // validate checks what the flag package can't.
 func (o *options) validate() error {
+	switch o.tier {
+	case tierHermetic:
+		return o.validateHermetic()
+	case tierProcess:
+		if name := o.scripts.flag(); name != "" {
+			return fmt.Errorf("%s is for --tier hermetic", name)
+		}
+		return o.validateProcess()
+	}
+	return fmt.Errorf("--tier %q: process or hermetic", o.tier)
+}
+
+func (o *options) validateProcess() error {
 	switch {
 	case o.isolation != "netns" && o.isolation != "env":
 		return fmt.Errorf("--isolation %q: netns or env", o.isolation)
-	case o.tier != "process":
-		return fmt.Errorf("--tier %q: this build has the process tier only", o.tier)
 	case o.isolation == "env" && len(o.publish)+len(o.hostPorts) > 0:
 		return errors.New("--publish and --host-port are for --isolation netns: with env the program is on the host's loopback already")
 	case o.egressd != "" && o.isolation == "env":

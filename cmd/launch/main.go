@@ -5,9 +5,14 @@ package main
 import (
 	"os"
 	"strings"
+
+	"egressd/sandbox/hermetic/inside"
 )
 
 func main() {
+	if inside.IsWorker(os.Args) {
+		os.Exit(inside.Run())
+	}
 	dropStandardLog()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -22,6 +22,7 @@ import (
 	"egressd/internal/trail"
 	"egressd/policy"
 	"egressd/sandbox"
+	"egressd/sandbox/hermetic"
 	"egressd/sandbox/process"
 )
 
@@ -56,6 +57,7 @@ func (l *launcher) runProgram(args []string) int {
 		return l.usage(exitLauncher, err)
 	}
 	s.opts.argv = fs.Args()
+	fs.Visit(func(f *flag.Flag) { s.opts.given = append(s.opts.given, f.Name) })
 	if len(s.opts.argv) == len(args) {
 		word := summary.Safe(args[0])
 		return l.usage(exitLauncher, fmt.Errorf("%q is no command of launch: to run a program, write launch -- %s", word, word))
@@ -130,7 +132,11 @@ func (s *session) execute() (int, error) {
 		res.ExitCode = exitLauncher
 	}
 	if res.TimedOut {
-		s.say("launch: the time limit of %v is over: the program and all that it started were ended\n", spec.Timeout)
+		what := "the program and all that it started were ended"
+		if s.opts.tier == tierHermetic {
+			what = "the script was ended"
+		}
+		s.say("launch: the time limit of %v is over: %s\n", spec.Timeout, what)
 	}
 	return res.ExitCode, errors.Join(err, s.trail.Ended(res.ExitCode, res.Ended.Sub(res.Started), err))
 }
@@ -173,6 +179,13 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	if spec.Env, err = sandbox.Env(s.environ, s.opts.argv, named); err != nil {
 		return spec, nil, fmt.Errorf("--env: %w", err)
 	}
+	if s.opts.tier == tierHermetic {
+		h, err := s.hermetic(&spec, hermetic.Backend{
+			Policy: b.Policy, Resolver: b.Resolver, Events: b.Events, Log: log, Session: b.Session,
+			Ask: b.Ask, SecretValue: b.SecretValue, Protect: b.Protect, RunAs: (*hermetic.Cred)(b.RunAs),
+		})
+		return spec, h, err
+	}
 	s.hint(spec)
 	if s.opts.egressd != "" {
 		b.Keeper = func(ctx context.Context, own []netip.AddrPort) (process.Keeper, error) {
@@ -210,7 +223,7 @@ func (s *session) asker() *approve.Terminal {
 		s.say("launch: --approve: %v: what no rule covers is denied\n", err)
 	}
 	// Only the process tier leaves a stopped program alone while a question stands.
-	return &approve.Terminal{Path: tty, Freeze: s.opts.isolation == "netns"}
+	return &approve.Terminal{Path: tty, Freeze: s.opts.isolation == "netns" && s.opts.tier != tierHermetic}
 }
 
 // resolver looks names up after the verdict, with the servers of the policy,

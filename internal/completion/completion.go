@@ -67,6 +67,8 @@ func (o option) choices() string {
 	switch o.name {
 	case "isolation":
 		return "netns env"
+	case "tier":
+		return "process hermetic"
 	case "log-level":
 		return "debug info warn error"
 	case "log-format":

@@ -7,3 +7,9 @@ func Install(Options) error { return ErrNotSupported }
 
 // InstallDaemon reports ErrNotSupported.
 func InstallDaemon() error { return ErrNotSupported }
+
+// InstallWorker reports ErrNotSupported.
+func InstallWorker(int) error { return ErrNotSupported }
+
+// WorkerSupported reports ErrNotSupported.
+func WorkerSupported() error { return ErrNotSupported }

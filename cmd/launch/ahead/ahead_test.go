@@ -18,6 +18,7 @@ func TestPlain(t *testing.T) {
 		"launch --isolation env -- true":            false,
 		"launch -user dev -- true":                  false,
 		"launch --publish 80 -- true":               false,
+		"launch --tier hermetic -- sh -c true":      false,
 		"launch --host-port=localhost:5432 -- true": false,
 		"launch --help -- true":                     false,
 		"launch --allow example.com":                false,

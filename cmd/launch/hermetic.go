@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"egressd/internal/summary"
+	"egressd/sandbox"
+	"egressd/sandbox/hermetic"
+	"egressd/sandbox/hermetic/limits"
+)
+
+const tierHermetic = "hermetic"
+
+// scripts is what the command line says for the hermetic tier alone.
+type scripts struct {
+	file    string // --script
+	overlay bool
+	bounds  limits.Limits
+}
+
+// flag reports the first of these flags that was given; "" none was.
+func (c *scripts) flag() string {
+	switch {
+	case c.file != "":
+		return "--script"
+	case c.overlay:
+		return "--overlay"
+	case c.bounds != (limits.Limits{}):
+		return "--limit"
+	}
+	return ""
+}
+
+// setLimit reads NAME=N, N in bytes or pieces, with K, M or G for powers of 1024.
+func (c *scripts) setLimit(s string) error {
+	name, text, ok := strings.Cut(s, "=")
+	var names []string
+	for _, f := range c.bounds.Fields() {
+		if names = append(names, f.Name); f.Name != name || !ok {
+			continue
+		}
+		n, err := size(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		*f.Value = n
+		return nil
+	}
+	if !ok {
+		return fmt.Errorf("%q: write NAME=N; NAME is one of %s", s, strings.Join(names, ", "))
+	}
+	return fmt.Errorf("there is no limit %q: %s", name, strings.Join(names, ", "))
+}
+
+func size(s string) (int64, error) {
+	digits, shift := strings.TrimRight(s, "KMGkmg"), 0
+	if suffix := s[len(digits):]; len(suffix) == 1 {
+		shift = 10 * (1 + strings.Index("KMG", strings.ToUpper(suffix)))
+	} else if suffix != "" {
+		return 0, fmt.Errorf("%q is no number: write 1000, 64K, 512M or 2G", s)
+	}
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil || n == 0 || n > 1<<62>>shift {
+		return 0, fmt.Errorf("%q is no number above 0: write 1000, 64K, 512M or 2G", s)
+	}
+	return int64(n << shift), nil
+}
+
+// validateHermetic refuses what has no meaning without processes and sockets.
+func (o *options) validateHermetic() error {
+	for _, f := range []struct{ name, why string }{
+		{"isolation", "the hermetic tier is an isolation of its own"},
+		{"publish", "a script of the hermetic tier has no server to reach"},
+		{"host-port", "a script of the hermetic tier has no network but what --allow lets curl fetch; --host gives a name an address"},
+		{"nested", "the hermetic tier runs no programs, and so none that makes sandboxes"},
+		{"egressd", "the hermetic tier has no doors to hand over: it serves its one client itself"},
+	} {
+		if slices.Contains(o.given, f.name) {
+			return fmt.Errorf("--%s has no use with --tier hermetic: %s", f.name, f.why)
+		}
+	}
+	return nil
+}
+
+// scriptArgv is the command line that the run stands for: the script's text is
+// in it, wherever it came from.
+func (s *session) scriptArgv() ([]string, error) {
+	name := s.opts.scripts.file
+	if name == "" {
+		if len(s.opts.argv) == 0 {
+			return []string{"bash", "-s"}, nil
+		}
+		return s.opts.argv, nil
+	}
+	f := s.stdin
+	if name != "-" {
+		var err error
+		if f, err = os.Open(name); err != nil {
+			return nil, fmt.Errorf("--script: %w", err)
+		}
+		defer f.Close()
+	}
+	limit := s.opts.scripts.bounds.WithDefaults().Source
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("--script: %w", err)
+	}
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("--script %s is longer than %d bytes; if it is right, raise the limit: --limit source=N", name, limit)
+	}
+	return append([]string{"bash", "-c", string(text), name}, s.opts.argv...), nil
+}
+
+// hermetic builds the backend of the hermetic tier with what b, the process
+// tier's, has in common with it.
+func (s *session) hermetic(spec *sandbox.Spec, b hermetic.Backend) (*hermetic.Backend, error) {
+	argv, err := s.scriptArgv()
+	if err != nil {
+		return nil, err
+	}
+	spec.Argv = argv
+	if s.opts.scripts.file == "-" {
+		spec.Stdin = nil
+	}
+	spec.Env = hermetic.Env(spec.Env, append(slices.Clone([]string(s.opts.env)), s.secrets.Env()...))
+	b.Limits, b.Overlay = s.opts.scripts.bounds, s.opts.scripts.overlay
+	b.Notes = func(line string) { s.say("launch: %s\n", summary.Safe(line)) }
+	if s.getenv("LAUNCH_TRACE") != "" {
+		b.Trace = s.stderr
+	}
+	b.Changed = s.changed
+	return &b, nil
+}
+
+// shownChanges is how many changes are named; the events have more.
+const shownChanges = 20
+
+// changed tells what an overlay kept out of the workspace.
+func (s *session) changed(list []hermetic.Change, total int) {
+	if s.opts.quiet {
+		return
+	}
+	if total == 0 {
+		s.say("launch: no changes; the workspace is as it was\n")
+		return
+	}
+	var b strings.Builder
+	for i, c := range list[:min(len(list), shownChanges)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(c.Kind) + " " + summary.Safe(c.Path))
+	}
+	if more := total - min(len(list), shownChanges); more > 0 {
+		fmt.Fprintf(&b, ", and %d more", more)
+	}
+	noun := "changes"
+	if total == 1 {
+		noun = "change"
+	}
+	s.say("launch: %d %s kept out of the workspace: %s\n", total, noun, b.String())
+}

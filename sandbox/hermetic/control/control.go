@@ -1,0 +1,83 @@
+// Package control is the talk between the launcher of a hermetic run and its
+// worker: the messages, how they look on the wire, and the socket that carries
+// them.
+package control
+
+import (
+	"syscall"
+
+	"egressd/sandbox/hermetic/limits"
+)
+
+// Message is one step of the talk. Exactly one field is set.
+type Message struct {
+	// From the launcher.
+	Walls   *Walls       // first: what to confine itself to
+	Start   *Start       // then: what to run
+	Stop    *StopOrder   // end it now
+	Dialled *DialOutcome // with the connection's descriptor
+
+	// From the worker.
+	Dial   *DialOrder  // wants a connection to the gate
+	Ended  *EndReport  // the script has ended
+	Failed *FailReport // no script was run
+}
+
+// Walls are the bounds that the kernel keeps. They come before the script, which
+// is not read until they stand.
+type Walls struct {
+	Data  uint64   // bytes of memory (RLIMIT_DATA)
+	File  uint64   // bytes of one file (RLIMIT_FSIZE)
+	Files uint64   // descriptors (RLIMIT_NOFILE)
+	CPU   uint64   // seconds of processor time (RLIMIT_CPU)
+	Skip  []string // walls left out; tests only
+}
+
+// Start says what to run.
+type Start struct {
+	Script  string
+	Name    string   // $0
+	Args    []string // $1 and on
+	Options []string // as for set
+	Dir     string   // working directory inside, absolute
+	Env     []string
+	Limits  limits.Limits
+	Overlay bool     // the workspace stays as it is
+	Protect []string // files inside that the script may not change
+	Network bool     // there is a gate to dial
+	Roots   []byte   // PEM certificates to trust
+	Probe   string   // tests only: what to try instead of a script
+}
+
+// StopOrder asks the worker to end the script and report.
+type StopOrder struct{}
+
+// DialOrder asks for a connection to the gate.
+type DialOrder struct{ ID uint64 }
+
+// DialOutcome answers a DialOrder.
+type DialOutcome struct {
+	ID  uint64
+	Err string // "": the connection's descriptor comes with it
+}
+
+// EndReport says how the script ended.
+type EndReport struct {
+	Code    int    // exit status
+	Limit   string // the bound that ended it, in a sentence; "": none
+	Changes []Change
+	Total   int // changes in all; Changes may be cut off
+}
+
+// Change is one difference that an overlay held.
+type Change struct {
+	Kind byte // 'A', 'M', 'D'
+	Path string
+}
+
+// FailReport says why no script was run.
+type FailReport struct {
+	Step  string // the wall that could not be built
+	Err   string
+	Errno syscall.Errno // 0 when it was no system call
+}

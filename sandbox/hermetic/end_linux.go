@@ -1,0 +1,105 @@
+package hermetic
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"egressd/sandbox"
+)
+
+// conclude gives the end of the worker its exit code and its reason.
+func (r *running) conclude() error {
+	if f := r.failed; f != nil {
+		return setUpError(f.Step, f.Err, f.Errno)
+	}
+	if r.ended != nil {
+		r.res.ExitCode = r.ended.Code & 0xff
+		if r.b.Overlay && r.b.Changed != nil {
+			r.b.Changed(r.changes())
+		}
+	}
+	switch {
+	case r.res.TimedOut:
+		r.res.ExitCode = exitTimeout
+	case r.signal != 0:
+		r.res.ExitCode = exitSignal + int(r.signal)
+	case r.ended != nil:
+		if r.ended.Limit != "" {
+			r.b.note(r.ended.Limit)
+		}
+	case r.killed:
+		r.res.ExitCode = exitSignal + int(syscall.SIGKILL)
+	default:
+		r.crashed()
+	}
+	return nil
+}
+
+func (r *running) changes() ([]Change, int) {
+	list := make([]Change, 0, len(r.ended.Changes))
+	for _, c := range r.ended.Changes {
+		list = append(list, Change{Kind: c.Kind, Path: c.Path})
+	}
+	return list, r.ended.Total
+}
+
+// crashText bounds what is read of a crash.
+const crashText = 64 << 10
+
+// crashes are the ways a worker can end without a word, by what the Go runtime
+// says of them.
+var crashes = []struct{ says, means string }{
+	{"stack overflow", "limit: the script nests too deep for the interpreter's stack; it was ended"},
+	{"out of memory", "limit: more memory was needed than there is; if the script is right, raise it: --limit memory=N"},
+	{"cannot allocate memory", "limit: more memory was needed than there is; if the script is right, raise it: --limit memory=N"},
+	{"cannot map pages", "limit: more memory was needed than there is; if the script is right, raise it: --limit memory=N"},
+	{"thread exhaustion", "limit: more threads were needed than there are; it was ended"},
+}
+
+// crashed says how a worker ended that did not say it itself. It is a result of
+// the script, not of the launcher.
+func (r *running) crashed() {
+	text, _ := io.ReadAll(io.LimitReader(io.NewSectionReader(r.worker.crash, 0, crashText), crashText))
+	if r.b.Trace != nil {
+		_, _ = r.b.Trace.Write(text)
+	}
+	st := r.worker.status
+	if st.Signaled() {
+		r.res.ExitCode = exitSignal + int(st.Signal())
+		switch st.Signal() {
+		case syscall.SIGXCPU:
+			r.res.ExitCode = exitLimit
+			r.b.note("limit: the script used up its processor time; it was ended")
+		case syscall.SIGSYS:
+			r.b.note("the interpreter made a system call that it may not make and was ended: this is a bug or an attack")
+		case syscall.SIGKILL:
+			r.b.note("the interpreter was killed, perhaps because the machine ran out of memory")
+		default:
+			r.b.note(fmt.Sprintf("the interpreter was ended by signal %d (%s)", int(st.Signal()), unix.SignalName(st.Signal())))
+		}
+		return
+	}
+	r.res.ExitCode = exitLimit
+	for _, c := range crashes {
+		if bytes.Contains(text, []byte(c.says)) {
+			r.b.note(c.means)
+			return
+		}
+	}
+	r.b.note("the interpreter crashed: this is a bug of launch, please report it (LAUNCH_TRACE=1 shows where)")
+}
+
+// setUpError turns the worker's report into what to tell the person.
+func setUpError(step, what string, errno syscall.Errno) error {
+	text := fmt.Sprintf("the worker could not be confined at %s: %s", step, what)
+	switch errno {
+	case unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EOPNOTSUPP, unix.EINVAL:
+		return &sandbox.CapabilityError{Isolation: isolation, What: text, Fix: "see launch doctor"}
+	}
+	return errors.New(text)
+}
