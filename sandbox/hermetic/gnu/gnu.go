@@ -127,9 +127,3 @@ func (w *Work) Refuse(option string) int {
 	w.Status = w.Usage
 	return w.Usage
 }
-
-// TryHelpOnly writes the line that points to --help, after other complaints.
-func (w *Work) TryHelpOnly() {
-	fmt.Fprintf(w.Stderr, "Try '%s --help' for more information.\n", w.Args[0])
-	w.Status = w.Usage
-}

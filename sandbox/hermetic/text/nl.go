@@ -35,7 +35,6 @@ func nl(w *gnu.Work) {
 	n := numbering{styles: [3]string{"n", "t", "n"}, delim: []byte(`\:`), start: 1, by: 1, join: 1, sep: "\t", width: 6, section: 1}
 	for _, o := range sets {
 		if !n.set(w, o) {
-			w.TryHelpOnly()
 			return
 		}
 	}
@@ -62,7 +61,7 @@ func (n *numbering) set(w *gnu.Work, o command.Set) bool {
 				w.Refuse("-" + what[:1] + " p")
 				return false
 			}
-			w.Fault("invalid %s numbering style: %s", what, gnu.Quote(o.Value))
+			w.TryHelp("invalid %s numbering style: %s", what, gnu.Quote(o.Value))
 			return false
 		}
 		n.styles[section] = o.Value
@@ -112,7 +111,7 @@ func (n *numbering) set(w *gnu.Work, o command.Set) bool {
 	case "number-format":
 		n.left, n.zeros = o.Value == "ln", o.Value == "rz"
 		if !n.left && !n.zeros && o.Value != "rn" {
-			w.Fault("invalid line numbering format: %s", gnu.Quote(o.Value))
+			w.TryHelp("invalid line numbering format: %s", gnu.Quote(o.Value))
 			return false
 		}
 	}

@@ -20,7 +20,7 @@ func paste(w *gnu.Work) {
 		case "delimiters":
 			var fine bool
 			if delims, fine = pasteDelimiters(o.Value); !fine {
-				w.Die(1, "delimiter list ends with an unescaped backslash: %s", gnu.QuoteName(o.Value))
+				w.Die(1, "delimiter list ends with an unescaped backslash: %s", o.Value)
 				return
 			}
 		case "serial":

@@ -68,7 +68,12 @@ func badSpan(w *gnu.Work, text, whats string, field bool) []span {
 	digits := strings.TrimLeft(text, "0123456789")
 	switch {
 	case digits == "":
-		w.TryHelp("%s offset %s is too large", strings.Replace(whats, "field", "field number", 1), gnu.Quote(text))
+		if whats == "field" {
+			whats = "field number"
+		} else {
+			whats += " offset"
+		}
+		w.TryHelp("%s %s is too large", whats, gnu.Quote(text))
 	case strings.HasPrefix(digits, "-"):
 		if field {
 			w.TryHelp("invalid field range")

@@ -28,7 +28,7 @@ func seq(w *gnu.Work) {
 			w.Args = append(append(append([]string{}, w.Args[:i]...), "--"), w.Args[i:]...)
 			break
 		}
-		if a == "--" {
+		if i > 0 && (a == "--" || a != "" && a[0] != '-' && !seqValue(w.Args[i-1])) {
 			break
 		}
 	}
@@ -231,14 +231,14 @@ func (s seqWant) defaultFormat(args [3]seqArg) *seqFormat {
 
 func parseSeqFormat(w *gnu.Work, s string) *seqFormat {
 	f := &seqFormat{prec: -1}
-	fail := func(why string, args ...any) *seqFormat {
-		w.Die(1, "format "+gnu.Quote(s)+" "+why, args...)
+	fail := func(why string) *seqFormat {
+		w.Die(1, "format %s %s", gnu.Quote(s), why)
 		return nil
 	}
 	i := 0
 	for ; ; i++ {
 		if i >= len(s) {
-			return fail("has no %% directive")
+			return fail("has no % directive")
 		}
 		if s[i] == '%' {
 			if i+1 < len(s) && s[i+1] == '%' {
@@ -269,16 +269,16 @@ func parseSeqFormat(w *gnu.Work, s string) *seqFormat {
 		i++
 	}
 	if i >= len(s) {
-		return fail("ends in %%")
+		return fail("ends in %")
 	}
 	if strings.IndexByte("efgaEFGA", s[i]) < 0 {
-		return fail("has unknown %%%c directive", s[i])
+		return fail("has unknown %" + s[i:i+1] + " directive")
 	}
 	f.verb = s[i]
 	for i++; i < len(s); i++ {
 		if s[i] == '%' {
 			if i+1 >= len(s) || s[i+1] != '%' {
-				return fail("has too many %% directives")
+				return fail("has too many % directives")
 			}
 			i++
 		}

@@ -45,7 +45,7 @@ func sortLines(w *gnu.Work) {
 	}
 	if s.check != 0 {
 		if len(operands) > 1 {
-			w.Die(2, "extra operand %s not allowed with -%c", gnu.Quote(operands[1]), s.check)
+			w.Die(2, "extra operand %s not allowed with -%c", gnu.QuoteShell(operands[1]), s.check)
 			return
 		}
 		s.checkOrder(w, operands[0])

@@ -55,15 +55,22 @@ func sortObsolete(args []string) []string {
 		if a == "--" {
 			return append(out, args[i:]...)
 		}
-		if i == 0 || len(a) < 2 || a[0] != '+' || a[1] < '0' || a[1] > '9' || i+1 >= len(args) || len(args[i+1]) < 2 || args[i+1][0] != '-' || args[i+1][1] < '0' || args[i+1][1] > '9' {
+		if i == 0 || !sortNumbered(a, '+') {
 			out = append(out, a)
 			continue
 		}
-		key := sortPosition(a[1:], 1) + "," + sortPosition(args[i+1][1:], 0)
+		key := sortPosition(a[1:], 1)
+		if i+1 < len(args) && sortNumbered(args[i+1], '-') {
+			i++
+			key += "," + sortPosition(args[i][1:], 0)
+		}
 		out = append(out, "-k", key)
-		i++
 	}
 	return out
+}
+
+func sortNumbered(a string, sign byte) bool {
+	return len(a) > 1 && a[0] == sign && a[1] >= '0' && a[1] <= '9'
 }
 
 func sortPosition(s string, add int) string {
@@ -87,6 +94,7 @@ func (s *sorter) set(w *gnu.Work, o command.Set) bool {
 		}
 		if !ok {
 			w.TryHelp("invalid argument %s for ‘--check’\nValid arguments are:\n  - ‘quiet’, ‘silent’\n  - ‘diagnose-first’", gnu.Quote(o.Value))
+			w.Status = 1
 			return false
 		}
 		if word == "diagnose-first" {
@@ -123,12 +131,13 @@ func (s *sorter) set(w *gnu.Work, o command.Set) bool {
 		word, ok := sortWord(o.Value, "general-numeric", "human-numeric", "month", "numeric", "random", "version")
 		if !ok {
 			w.TryHelp("invalid argument %s for ‘--sort’\nValid arguments are:\n  - ‘general-numeric’\n  - ‘human-numeric’\n  - ‘month’\n  - ‘numeric’\n  - ‘random’\n  - ‘version’", gnu.Quote(o.Value))
+			w.Status = 1
 			return false
 		}
 		s.global.flag("ghMnRV"[strings.Index("ghmnrv", word[:1])], true, true)
 	case "buffer-size":
 		if _, err := gnu.Size(strings.TrimSuffix(o.Value, "%"), "bEgGkKmMPtTYZ"); err != nil && !errors.Is(err, gnu.ErrOverflow) {
-			w.Die(2, "invalid -S argument %s", gnu.Quote(o.Value))
+			w.Die(2, "invalid -S argument %s", gnu.QuoteShell(o.Value))
 			return false
 		}
 	case "temporary-directory", "batch-size", "compress-program", "parallel":

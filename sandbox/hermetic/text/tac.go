@@ -2,8 +2,10 @@ package text
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"slices"
+	"syscall"
 	"unicode/utf8"
 
 	"egressd/sandbox/hermetic/command"
@@ -41,6 +43,9 @@ func tac(w *gnu.Work) {
 		all, err := w.All(r)
 		_ = r.Close()
 		if err != nil {
+			if errors.Is(err, syscall.EISDIR) {
+				err = syscall.EINVAL // what it gets from seeking in a directory
+			}
 			w.Fault("%s: read error: %s", gnu.QuoteName(name), command.Reason(err))
 			continue
 		}

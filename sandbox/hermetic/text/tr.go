@@ -98,7 +98,7 @@ func (t trWant) machine(one, two *trSet) (*trMachine, error) {
 	for i := range m.to {
 		m.to[i] = byte(i)
 	}
-	if one.indefinite || one.repeats {
+	if one.indefinite {
 		return nil, errors.New("the [c*] repeat construct may not appear in string1")
 	}
 	bytes1 := one.expand()
@@ -175,7 +175,7 @@ func (t trWant) aligned(one, two *trSet) error {
 		return nil
 	}
 	if t.complement {
-		return err
+		return nil
 	}
 	at2 := 0
 	for _, p := range two.parts {

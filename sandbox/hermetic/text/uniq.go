@@ -23,9 +23,10 @@ type uniqWant struct {
 
 func uniq(w *gnu.Work) {
 	for i, a := range w.Args { // "-1" is "-f 1"
-		if len(a) > 1 && a[0] == '-' && a[1] >= '0' && a[1] <= '9' && i > 0 {
+		if len(a) > 1 && a[0] == '-' && a[1] >= '0' && a[1] <= '9' && i > 0 && (len(w.Args[i-1]) != 2 || strings.IndexByte("fsw", w.Args[i-1][1]) < 0) {
 			w.Args = slices.Clone(w.Args)
 			w.Args[i] = "-f" + a[1:]
+			continue
 		}
 		if a == "--" {
 			break

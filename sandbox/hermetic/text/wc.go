@@ -66,6 +66,11 @@ func wc(w *gnu.Work) {
 		operands = []string{"-"}
 	}
 	s.width = s.columnWidth(w, operands)
+	if from != "" {
+		if info, err := wcStat(w, from); err == nil && (info == nil || !info.Mode().IsRegular()) {
+			s.width = 1
+		}
+	}
 	var total counts
 	for _, name := range operands {
 		c, ok := wcFile(w, name, &s)
