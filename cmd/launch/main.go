@@ -11,7 +11,7 @@ import (
 
 func main() {
 	if inside.IsWorker(os.Args) {
-		os.Exit(inside.Run())
+		os.Exit(inside.Run(nil))
 	}
 	dropStandardLog()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

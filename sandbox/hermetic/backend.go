@@ -101,7 +101,6 @@ func (b *Backend) open() bool {
 // testHooks leave single walls out, so that a test can show what each one stops.
 // Only tests set them.
 type testHooks struct {
-	skip  []string
-	probe string // what the worker tries instead of a script
-	exe   string // what is executed; "": this program
+	skip []string
+	exe  string // what is executed; "": this program
 }

@@ -142,7 +142,6 @@ func (m *Start) code(c *coder) {
 	c.texts(&m.Protect)
 	c.bool(&m.Network)
 	c.bytes(&m.Roots)
-	c.text(&m.Probe)
 }
 
 func (m *StopOrder) code(*coder) {}

@@ -46,7 +46,6 @@ type Start struct {
 	Protect []string // files inside that the script may not change
 	Network bool     // there is a gate to dial
 	Roots   []byte   // PEM certificates to trust
-	Probe   string   // tests only: what to try instead of a script
 }
 
 // StopOrder asks the worker to end the script and report.

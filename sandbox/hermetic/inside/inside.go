@@ -6,6 +6,9 @@ package inside
 import (
 	"egressd/sandbox/hermetic/command"
 	"egressd/sandbox/hermetic/control"
+	"egressd/sandbox/hermetic/run"
+	"egressd/sandbox/hermetic/text"
+	"egressd/sandbox/hermetic/web"
 )
 
 // IsWorker reports whether a process with these arguments was started as a
@@ -14,10 +17,12 @@ import (
 func IsWorker(args []string) bool { return len(args) == 1 && args[0] == control.Name }
 
 // commands joins what a script can call. Curl and wget exist only with a network.
-func commands(network bool) (command.Table, error) {
-	tables := []command.Table{}
+func commands(network bool, more command.Table) (command.Table, error) {
+	tables := []command.Table{
+		text.Commands(), run.Commands(), more,
+	}
 	if network {
-		tables = append(tables, command.Table{})
+		tables = append(tables, web.Commands())
 	}
 	return command.Join(tables...)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -30,12 +31,16 @@ type worker struct {
 	walls control.Walls
 	start control.Start
 	dials dialTable
-	probe func(what string, out io.Writer) int // tests only
+	more  command.Table
 }
 
-// Run is the main function of a worker. It returns when the script has ended,
-// or when the launcher is gone.
-func Run() int { return (&worker{ctl: &control.Conn{FD: control.FD, Worker: true}}).run() }
+// Run is the main function of a worker, whose scripts can call the commands of
+// more besides the tier's own. It returns when the script has ended, or when the
+// launcher is gone.
+func Run(more command.Table) int {
+	w := &worker{ctl: &control.Conn{FD: control.FD, Worker: true}, more: more}
+	return w.run()
+}
 
 func (w *worker) run() int {
 	step, err := w.prepare()
@@ -111,10 +116,11 @@ func (w *worker) execute(ctx context.Context) control.EndReport {
 		return control.EndReport{Code: silent, Limit: "the workspace can't be opened: " + command.Reason(err)}
 	}
 	defer fs.Close()
-	table, err := commands(w.start.Network)
+	table, err := commands(w.start.Network, w.more)
 	if err != nil {
 		return control.EndReport{Code: silent, Limit: err.Error()}
 	}
+	debug.SetMemoryLimit(budget.Limits.Memory)
 	out := newOutput(budget, stop)
 	go watchMemory(ctx, budget)
 	code, err := shell.Run(ctx, shell.Config{

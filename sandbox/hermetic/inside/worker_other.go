@@ -2,5 +2,7 @@
 
 package inside
 
+import "egressd/sandbox/hermetic/command"
+
 // Run reports a failure: workers exist on Linux only.
-func Run() int { return 125 }
+func Run(command.Table) int { return 125 }
