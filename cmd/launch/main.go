@@ -13,12 +13,10 @@ func main() {
 	if inside.IsWorker(os.Args) {
 		os.Exit(inside.Run(nil))
 	}
-	dropStandardLog()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// Exit codes of launch's own; a program that ran gives its own (DESIGN section
-// 8, as env(1) and timeout(1) do).
+// Exit codes of launch's own; a program that ran gives its own, as with env(1).
 const (
 	exitOK       = 0
 	exitNo       = 1   // a subcommand's answer is no, or it failed
@@ -34,6 +32,7 @@ type launcher struct {
 
 // run finds the command that args name and reports its exit code.
 func run(args []string, stdin, stdout, stderr *os.File) int {
+	dropStandardLog()
 	l := &launcher{stdin: stdin, stdout: stdout, stderr: stderr, environ: os.Environ()}
 	if len(args) == 0 {
 		l.say(shortHelp)

@@ -129,6 +129,7 @@ var rooms = []room{
 	},
 	{
 		path:   "sandbox/hermetic/control",
+		ours:   []string{"sandbox/hermetic/limits"},
 		std:    []string{"net/http", "os/exec"},
 		reason: "what launcher and worker say to each other",
 	},
@@ -163,7 +164,7 @@ var rooms = []room{
 	},
 	{
 		path:   "sandbox/process/inside",
-		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/seccomp", "internal/foreground", "internal/kernelversion", "internal/lookpath", "internal/mountinfo"},
+		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/seccomp", "internal/foreground", "internal/kernelversion", "internal/landlock", "internal/lookpath", "internal/mountinfo"},
 		std:    []string{"net", "net/http", "encoding/json", "regexp", "text/template", "log/slog", "os/exec", "os/signal"},
 		reason: "pid 1 of every run: it starts fast, and it holds nothing that the harness could want",
 	},

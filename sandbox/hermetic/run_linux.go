@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"egressd/internal/stdfiles"
 	"egressd/sandbox"
 	"egressd/sandbox/hermetic/control"
 )
@@ -65,6 +66,9 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		return err
 	}
 	defer closeNull()
+	if err := stdfiles.Check(stdio, b.Protect); err != nil {
+		return err
+	}
 	start := &control.Start{
 		Script: call.script, Name: call.name, Args: call.args, Options: call.options,
 		Dir: where.dir, Env: b.complete(spec.Env), Limits: bounds, Overlay: b.Overlay,

@@ -15,6 +15,7 @@ import (
 
 	"egressd/internal/foreground"
 	"egressd/internal/kernelversion"
+	"egressd/internal/stdfiles"
 	"egressd/sandbox"
 	"egressd/sandbox/process/control"
 )
@@ -76,7 +77,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		return err
 	}
 	defer closeStdio()
-	if err := checkStandardFiles(stdio, b.Protect); err != nil {
+	if err := stdfiles.Check(stdio, b.Protect); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/internal/kernelversion"
+	"egressd/internal/landlock"
 	"egressd/internal/seccomp"
 	"egressd/sandbox/process/control"
 )
@@ -133,7 +134,7 @@ func (in *initProcess) confine() error {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
 	if !in.skips("landlock") {
-		if err := scopeLandlock(); err != nil {
+		if err := landlock.Scope(); err != nil {
 			return fmt.Errorf("landlock: %w", err)
 		}
 	}

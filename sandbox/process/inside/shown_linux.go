@@ -26,8 +26,8 @@ func (b *builder) pickShown() error {
 }
 
 // readOnly makes every file system of the host read-only. What was picked up
-// before is not, and what is mounted afterwards is not; the private /dev, which
-// was there already, is made writable again.
+// before is not, and what is mounted afterwards is not; /proc and the private
+// /dev, which were there already, are made writable again.
 func (b *builder) readOnly() error {
 	if !b.cfg.ReadOnly {
 		return nil
@@ -41,7 +41,7 @@ func (b *builder) readOnly() error {
 			return fmt.Errorf("mount_setattr: %w", err)
 		}
 	}
-	for _, path := range []string{"/dev", "/dev/shm", "/dev/pts", "/dev/mqueue"} {
+	for _, path := range []string{"/proc", "/dev", "/dev/shm", "/dev/pts", "/dev/mqueue"} {
 		if !isMountPoint(path) {
 			continue
 		}

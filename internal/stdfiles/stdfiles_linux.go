@@ -1,4 +1,4 @@
-package process
+package stdfiles
 
 import (
 	"fmt"
@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkStandardFiles refuses standard files through which the harness would
-// reach past the walls.
+// Check refuses standard files through which a program would reach past its
+// walls: those of files, which are standard input, output and error, and those
+// that are one of protect, the paths of files which the program must not change.
 //
 // Threat: a descriptor made outside keeps the rights of its place, whatever
 // namespace its user is in: a network socket can be disconnected and connected
@@ -16,7 +17,7 @@ import (
 // protected file is opened for writing through /proc/self/fd -> only files,
 // pipes, devices and connected unix streams are passed on. Left over: what the
 // person meant to pass, such as a file to write to.
-func checkStandardFiles(files [3]*os.File, protect []string) error {
+func Check(files [3]*os.File, protect []string) error {
 	for i, f := range files {
 		if what := unfit(f, protect); what != "" {
 			return fmt.Errorf("%s is %s: put a pipe in between, such as: cat | launch ... | cat", [...]string{"standard input", "standard output", "standard error"}[i], what)
