@@ -38,7 +38,7 @@ func stamp(t time.Time) unix.Timespec {
 	if t.IsZero() {
 		return unix.Timespec{Nsec: unix.UTIME_OMIT}
 	}
-	return unix.NsecToTimespec(t.UnixNano())
+	return unix.Timespec(timespec(t))
 }
 
 // notKernel refuses file systems that are interfaces of the kernel.

@@ -29,7 +29,7 @@ func stamp(t time.Time) unix.Timespec {
 	if t.IsZero() {
 		t = time.Now()
 	}
-	return unix.NsecToTimespec(t.UnixNano())
+	return unix.Timespec(timespec(t))
 }
 
 // notKernel knows no interfaces of other kernels: the worker itself runs on

@@ -50,7 +50,7 @@ func (c *comparison) dir(n *node, rel string) error {
 		if child, known := n.children[e.name]; same && !known || known && child != nil {
 			continue
 		}
-		if _, err := c.t.find(n, e.name); err != nil {
+		if c.t.has(n, e.name) != nil {
 			if err := c.gone(join(rel, e.name), e.attr); err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"crypto/rand"
+	"io/fs"
 	"slices"
 	"strconv"
 	"syscall"
@@ -120,10 +121,10 @@ func (d *devDir) refuse(name string) error {
 	return syscall.EPERM
 }
 
-func (d *devDir) mkdir(name string, _ uint32) error   { return d.refuse(name) }
-func (d *devDir) symlink(_, name string) error        { return d.refuse(name) }
-func (d *devDir) remove(name string) error            { return d.refuse(name) }
-func (d *devDir) chmod(name string, _ uint32) error   { return d.refuse(name) }
+func (d *devDir) mkdir(name string, _ uint32) error      { return d.refuse(name) }
+func (d *devDir) symlink(_, name string) error           { return d.refuse(name) }
+func (d *devDir) remove(name string) error               { return d.refuse(name) }
+func (d *devDir) chmod(name string, _ uint32) error      { return d.refuse(name) }
 func (d *devDir) chtimes(_ string, _, _ time.Time) error { return nil }
 
 func (d *devDir) rename(_ dir, name string, _ dir, _ string) error { return d.refuse(name) }
@@ -141,8 +142,8 @@ func (d *devDir) open(name string, flag int, _ uint32) (handle, error) {
 	return &dirHandle{a}, nil
 }
 
-// device opens a device for f, the view that asks.
-func (d *devDir) device(f *FS, leaf, name string, flag int) (File, error) {
+// device opens a device; of a descriptor it says only which one.
+func (d *devDir) device(leaf, name string, flag int) (File, error) {
 	a, err := d.lstat(leaf)
 	switch {
 	case err != nil && flag&syscall.O_CREAT != 0:
@@ -158,15 +159,29 @@ func (d *devDir) device(f *FS, leaf, name string, flag int) (File, error) {
 		return nil, syscall.ENOTDIR
 	}
 	if n := d.number(leaf); n >= 0 {
-		if f.descriptors == nil {
-			return nil, syscall.ENXIO
-		}
-		return f.descriptors(n, flag)
+		return descriptor{n: n}, nil
 	}
 	if leaf == "tty" {
 		return nil, syscall.ENXIO
 	}
 	return &file{name: name, h: &devFile{leaf, a}, access: flag & 3, written: free}, nil
+}
+
+// descriptor stands for a file that the view has, until no lock is held.
+type descriptor struct {
+	File
+	n int
+}
+
+func (f *FS) descriptor(n int, name string, flag int) (File, error) {
+	err := error(syscall.ENXIO)
+	if f.descriptors != nil {
+		var h File
+		if h, err = f.descriptors(n, flag); err == nil {
+			return h, nil
+		}
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: errnoOf(err)}
 }
 
 // free counts nothing: what is written to a device is nowhere.

@@ -27,6 +27,9 @@ func (f *FS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 			got, err = f.openAt(p, name, flag, perm)
 			return err
 		})
+		if d, ok := got.(descriptor); ok && err == nil {
+			return f.descriptor(d.n, name, flag)
+		}
 		// A link where the walk saw none was put there meanwhile: walk again.
 		if isErr(err, syscall.ELOOP) && how&follow != 0 {
 			if _, lerr := f.Stat(name); lerr == nil {
@@ -43,33 +46,43 @@ func (f *FS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 
 func (f *FS) openAt(p *place, name string, flag int, perm fs.FileMode) (File, error) {
 	if dev, ok := p.d.(*devDir); ok && p.leaf != "." {
-		return dev.device(f, p.leaf, name, flag)
+		return dev.device(p.leaf, name, flag)
 	}
 	if p.slash {
-		if flag&syscall.O_CREAT != 0 {
+		if flag&syscall.O_CREAT != 0 && p.leaf != "." {
 			return nil, syscall.EISDIR
 		}
 		flag |= syscall.O_DIRECTORY
 	}
-	if p.readOnly() && flag&(syscall.O_WRONLY|syscall.O_RDWR|syscall.O_TRUNC|syscall.O_CREAT) != 0 {
-		a, err := p.d.lstat(p.leaf)
-		switch {
-		case isErr(err, syscall.ENOENT) && flag&syscall.O_CREAT != 0:
-			return nil, syscall.EROFS
-		case err != nil:
+	if p.readOnly() {
+		if err := p.onlyRead(flag); err != nil {
 			return nil, err
-		case flag&syscall.O_CREAT != 0 && flag&syscall.O_EXCL != 0:
-			return nil, syscall.EEXIST
-		case a.isDir():
-			return nil, syscall.EISDIR
 		}
-		return nil, syscall.EROFS
+		flag &^= syscall.O_CREAT
 	}
 	h, err := p.d.open(p.leaf, flag, permOf(perm)&0o777)
 	if err != nil {
 		return nil, err
 	}
 	return &file{name: name, h: h, written: f.written, access: flag & 3}, nil
+}
+
+// onlyRead refuses to open for writing what is in .git.
+func (p *place) onlyRead(flag int) error {
+	a, err := p.d.lstat(p.leaf)
+	switch {
+	case isErr(err, syscall.ENOENT) && flag&syscall.O_CREAT != 0:
+		return syscall.EROFS
+	case err != nil:
+		return err
+	}
+	if err := mayOpen(a, flag); err != nil {
+		return err
+	}
+	if flag&(syscall.O_WRONLY|syscall.O_RDWR|syscall.O_TRUNC) != 0 {
+		return syscall.EROFS
+	}
+	return nil
 }
 
 // file is what every File is: it gives errors the name inside, and counts.

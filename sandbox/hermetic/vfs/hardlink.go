@@ -85,6 +85,9 @@ func (d *diskDir) part(name string, a *Attr) error {
 	}
 	src := newDiskFile(from)
 	defer src.close()
+	if now, err := src.stat(); err != nil || now.Dev != a.Dev || now.Ino != a.Ino {
+		return firstErr(err, syscall.ELOOP)
+	}
 	temp := ".part-" + rand.Text()
 	fd, err := openAt(d.fd, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
 	if err != nil {
@@ -103,8 +106,8 @@ func (d *diskDir) part(name string, a *Attr) error {
 }
 
 func (d *diskDir) copyTo(src, dst *diskFile, temp string, a *Attr) error {
-	if err := d.t.write(a.Size); err != nil {
-		return err
+	if d.t.write(a.Size) != nil {
+		return syscall.ENOSPC
 	}
 	if _, err := io.Copy(dst.f, io.LimitReader(src.f, a.Size)); err != nil {
 		return err

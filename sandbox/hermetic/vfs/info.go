@@ -105,7 +105,14 @@ func (i *info) Sys() any           { return i.attr.statT() }
 
 // integer fits the fields of Stat_t, whose types differ by platform.
 type integer interface {
-	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
 }
 
 func put[T, V integer](field *T, v V) { *field = T(v) }
+
+// timespec goes beyond the years that nanoseconds alone reach.
+func timespec(t time.Time) (s syscall.Timespec) {
+	put(&s.Sec, t.Unix())
+	put(&s.Nsec, t.Nanosecond())
+	return s
+}

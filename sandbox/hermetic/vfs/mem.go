@@ -1,7 +1,6 @@
 package vfs
 
 import (
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -37,6 +36,16 @@ func (r *room) take(n int64) error {
 	return nil
 }
 
+// has reports whether n bytes are left.
+func (r *room) has(n int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n > r.bytes {
+		return syscall.ENOSPC
+	}
+	return nil
+}
+
 // node is one file, directory or link: a dirty one is in memory for good, a
 // clean one only stands for what is below and is dropped when nobody holds it.
 type node struct {
@@ -50,7 +59,8 @@ type node struct {
 	children map[string]*node // nil values hide what is below
 	target   string
 	data     content
-	uncount  int64 // what its end gives back to room
+	counted  bool  // takes one of files
+	cost     int64 // what its end gives back to room
 }
 
 // What a node, or a name that hides one below, costs of memory.
@@ -111,6 +121,9 @@ func (t *mem) find(n *node, name string) (*node, error) {
 		return nil, err
 	}
 	c := &node{attr: *a, parent: n, name: name, lower: rel, hasLower: true}
+	if !a.isDir() {
+		c.attr.Nlink = 1 // other names below stand for themselves
+	}
 	switch a.kind() {
 	case syscall.S_IFLNK:
 		err = t.lower.in(rel, func(d dir, leaf string) error {
@@ -130,6 +143,10 @@ func (t *mem) find(n *node, name string) (*node, error) {
 func (t *mem) put(n *node, name string, c *node) {
 	if n.children == nil {
 		n.children = map[string]*node{}
+	}
+	if was, hidden := n.children[name]; hidden && was == nil {
+		n.cost -= nodeCost
+		_ = t.room.take(-nodeCost)
 	}
 	n.children[name] = c
 }
@@ -162,24 +179,41 @@ func (t *mem) let(n *node) {
 
 // end gives back what n took.
 func (t *mem) end(n *node) {
-	if n.uncount > 0 {
+	if n.counted {
 		t.files++
 	}
-	_ = t.room.take(-n.uncount - n.data.drop())
-	n.uncount = 0
+	_ = t.room.take(-n.cost - n.data.drop())
+	n.cost, n.counted = 0, false
 }
 
-// add makes a new child.
-func (t *mem) add(n *node, name string, c *node) error {
+// claim makes room for n to be kept in memory.
+//
+// Threat: a script changes the mode of a million files below an overlay, or
+// makes as many empty ones -> every node that stays has its price, and there is
+// a number of them. Left over: names that are only looked at are held for
+// the look.
+func (t *mem) claim(n *node) error {
+	if n.dirty {
+		return nil
+	}
 	if t.files <= 0 {
 		return syscall.ENOSPC
 	}
-	cost := int64(nodeCost + len(name) + len(c.target))
+	cost := int64(nodeCost + len(n.name) + len(n.target))
 	if err := t.room.take(cost); err != nil {
 		return err
 	}
 	t.files--
-	c.uncount, c.dirty, c.parent, c.name = cost, true, n, name
+	n.dirty, n.counted, n.cost = true, true, n.cost+cost
+	return nil
+}
+
+// add makes a new child.
+func (t *mem) add(n *node, name string, c *node) error {
+	c.parent, c.name = n, name
+	if err := firstErr(t.claim(n), t.claim(c)); err != nil {
+		return err
+	}
 	t.put(n, name, c)
 	if c.attr.isDir() {
 		c.attr.Nlink = 2
@@ -191,7 +225,6 @@ func (t *mem) add(n *node, name string, c *node) error {
 
 // touch notes that a directory has changed.
 func (t *mem) touch(n *node) {
-	n.dirty = true
 	n.attr.Mtime = time.Now()
 	n.attr.Ctime = n.attr.Mtime
 }
@@ -199,16 +232,16 @@ func (t *mem) touch(n *node) {
 // cut takes the name away and hides what is below it; the node keeps living for
 // who holds it, or gets another name.
 func (t *mem) cut(n *node, name string) error {
-	if n.hasLower {
-		if c := n.children[name]; c != nil && t.covers(n, name) {
-			if err := t.room.take(nodeCost); err != nil {
-				return err
-			}
-			n.uncount += nodeCost
+	if err := t.claim(n); err != nil {
+		return err
+	}
+	delete(n.children, name)
+	if n.hasLower && t.covers(n, name) {
+		if err := t.room.take(nodeCost); err != nil {
+			return err
 		}
+		n.cost += nodeCost
 		t.put(n, name, nil)
-	} else {
-		delete(n.children, name)
 	}
 	t.touch(n)
 	return nil
@@ -229,7 +262,6 @@ func (t *mem) unname(n, c *node) {
 	} else {
 		c.attr.Nlink--
 	}
-	c.dirty = true
 	if c.attr.Nlink == 0 && c.refs == 0 {
 		t.end(c)
 	}
@@ -282,6 +314,22 @@ func (n *node) shown() *Attr {
 	return &a
 }
 
+func (t *mem) lstatTop() *Attr {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.top.shown()
+}
+
+// has reports whether n has a child of that name, and holds on to nothing.
+func (t *mem) has(n *node, name string) error {
+	c, err := t.find(n, name)
+	if err == nil {
+		c.refs++
+		t.let(c)
+	}
+	return err
+}
+
 func (t *mem) root() (dir, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -320,7 +368,10 @@ func (t *mem) rename(from dir, name string, to dir, as string) error {
 	if !may(fd.attr.Mode, 3) || !may(td.attr.Mode, 3) {
 		return syscall.EACCES
 	}
-	if err := t.mayReplace(f, td, over); err != nil || f == over {
+	if err := t.mayReplace(f, fd, td, over); err != nil || f == over {
+		return err
+	}
+	if err := firstErr(t.claim(fd), t.claim(td), t.claim(f), t.room.has(2*nodeCost)); err != nil {
 		return err
 	}
 	if over != nil {
@@ -336,19 +387,22 @@ func (t *mem) rename(from dir, name string, to dir, as string) error {
 		fd.attr.Nlink = max(fd.attr.Nlink-1, 2)
 		td.attr.Nlink++
 	}
-	f.parent, f.name, f.dirty = td, as, true
+	f.parent, f.name = td, as
 	f.attr.Ctime = time.Now()
 	t.put(td, as, f)
 	t.touch(td)
 	return nil
 }
 
-func (t *mem) mayReplace(f, td, over *node) error {
+func (t *mem) mayReplace(f, fd, td, over *node) error {
 	if td.attr.Nlink == 0 {
 		return syscall.ENOENT
 	}
 	if f.attr.isDir() && within(td, f) {
 		return syscall.EINVAL
+	}
+	if over != nil && within(fd, over) {
+		return syscall.ENOTEMPTY
 	}
 	switch {
 	case over == nil || over == f:
@@ -387,24 +441,15 @@ func (t *mem) link(from dir, name string, to dir, as string) error {
 		return syscall.ENOENT
 	case !may(td.attr.Mode, 3):
 		return syscall.EACCES
-	case t.files <= 0:
-		return syscall.ENOSPC
 	}
 	cost := int64(nodeCost + len(as))
-	if err := t.room.take(cost); err != nil {
+	if err := firstErr(t.claim(td), t.claim(f), t.room.take(cost)); err != nil {
 		return err
 	}
-	// Names below that this one had are copies of it from now on.
-	if !f.dirty {
-		f.attr.Nlink = 1
-	}
-	f.uncount += cost
+	f.cost += cost
 	f.attr.Nlink++
 	f.attr.Ctime = time.Now()
-	f.dirty = true
 	t.put(td, as, f)
 	t.touch(td)
 	return nil
 }
-
-func cleanRel(p string) string { return strings.Trim(p, "/") }

@@ -107,7 +107,7 @@ func (d *memDir) access(name string, mode uint32) error {
 
 // fresh makes c the child name.
 func (d *memDir) fresh(name string, c *node) error {
-	switch _, err := d.t.find(d.n, name); {
+	switch err := d.t.has(d.n, name); {
 	case err == nil:
 		return syscall.EEXIST
 	case !isErr(err, syscall.ENOENT):
@@ -154,15 +154,20 @@ func (d *memDir) remove(name string) error {
 
 func (d *memDir) chmod(name string, perm uint32) error {
 	return d.with(name, func(c *node) error {
+		if err := d.t.claim(c); err != nil {
+			return err
+		}
 		c.attr.Mode = c.attr.kind() | perm
 		c.attr.Ctime = time.Now()
-		c.dirty = true
 		return nil
 	})
 }
 
 func (d *memDir) chtimes(name string, atime, mtime time.Time) error {
 	return d.with(name, func(c *node) error {
+		if err := d.t.claim(c); err != nil {
+			return err
+		}
 		if !atime.IsZero() {
 			c.attr.Atime = atime
 		}
@@ -170,7 +175,6 @@ func (d *memDir) chtimes(name string, atime, mtime time.Time) error {
 			c.attr.Mtime = mtime
 		}
 		c.attr.Ctime = time.Now()
-		c.dirty = true
 		return nil
 	})
 }

@@ -118,7 +118,7 @@ func (c *content) pwrite(p []byte, off int64, r *room) (int, error) {
 	return all, nil
 }
 
-func (c *content) truncate(size int64, r *room) error {
+func (c *content) truncate(size int64, r *room) {
 	if size < c.size {
 		for i, b := range c.chunks {
 			keep := size - i*chunk
@@ -134,7 +134,6 @@ func (c *content) truncate(size int64, r *room) error {
 		c.below = min(c.below, size)
 	}
 	c.size = size
-	return nil
 }
 
 // memFile is an open file of a mem. Its position is its own; all the rest is
@@ -166,6 +165,9 @@ func (h *memFile) pread(p []byte, off int64) (int, error) {
 }
 
 func (h *memFile) write(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
 	h.t.mu.Lock()
 	defer h.t.mu.Unlock()
 	if h.append {
@@ -174,6 +176,9 @@ func (h *memFile) write(p []byte) (int, error) {
 	if h.pos > math.MaxInt64-int64(len(p)) {
 		return 0, syscall.EFBIG
 	}
+	if err := h.t.claim(h.n); err != nil {
+		return 0, err
+	}
 	n, err := h.n.data.pwrite(p, h.pos, h.t.room)
 	h.pos += int64(n)
 	h.changed()
@@ -181,7 +186,6 @@ func (h *memFile) write(p []byte) (int, error) {
 }
 
 func (h *memFile) changed() {
-	h.n.dirty = true
 	h.n.attr.Mtime = time.Now()
 	h.n.attr.Ctime = h.n.attr.Mtime
 }
@@ -219,9 +223,10 @@ func (h *memFile) truncate(size int64) error {
 
 // truncate0 is truncate for who holds the tree.
 func (h *memFile) truncate0(size int64) error {
-	if err := h.n.data.truncate(size, h.t.room); err != nil {
+	if err := h.t.claim(h.n); err != nil {
 		return err
 	}
+	h.n.data.truncate(size, h.t.room)
 	h.changed()
 	return nil
 }

@@ -79,6 +79,9 @@ func (f *FS) ReadDir(name string) (list []fs.DirEntry, err error) {
 		}
 		all, err := d.list()
 		for _, e := range all {
+			if e.name == "tmp" && p.path() == "/" {
+				e.attr = f.tmp.lstatTop() // whatever the workspace has there
+			}
 			list = append(list, fs.FileInfoToDirEntry(&info{e.name, e.attr}))
 		}
 		return err
@@ -166,11 +169,13 @@ func (f *FS) Remove(name string) error {
 // and "..".
 func (p *place) steady(name string) error {
 	switch base := path.Base(name); {
+	case base == "..":
+		return syscall.ENOTEMPTY
 	case p.mount, len(p.at) == 0 && p.leaf == ".":
 		return syscall.EBUSY
 	case strings.HasSuffix(strings.TrimRight(name, "/"), "/."):
 		return syscall.EINVAL
-	case p.leaf == "." || base == "..":
+	case p.leaf == ".":
 		return syscall.ENOTEMPTY
 	}
 	return nil
@@ -178,7 +183,7 @@ func (p *place) steady(name string) error {
 
 // Rename is rename(2).
 func (f *FS) Rename(from, to string) error {
-	return f.two("rename", from, to, creating, func(a, b *place) error {
+	return f.two("rename", from, to, false, func(a, b *place) error {
 		if a.leaf == "." || b.leaf == "." {
 			return syscall.EBUSY
 		}
@@ -201,7 +206,7 @@ func (f *FS) Rename(from, to string) error {
 
 // Link makes a hard link.
 func (f *FS) Link(from, to string) error {
-	return f.two("link", from, to, 0, func(a, b *place) error {
+	return f.two("link", from, to, true, func(a, b *place) error {
 		was, err := a.lstat()
 		if err != nil {
 			return err
@@ -225,12 +230,12 @@ func (f *FS) Link(from, to string) error {
 	})
 }
 
-// two walks to both names.
-func (f *FS) two(op, from, to string, how int, do func(a, b *place) error) error {
+// two walks to both names; first: from must exist before to is looked at.
+func (f *FS) two(op, from, to string, first bool, do func(a, b *place) error) error {
 	err := f.enter()
 	if err == nil {
 		defer f.mu.RUnlock()
-		err = f.pair(from, to, how, do)
+		err = f.pair(from, to, first, do)
 	}
 	if err != nil {
 		return &os.LinkError{Op: op, Old: from, New: to, Err: errnoOf(err)}
@@ -238,13 +243,22 @@ func (f *FS) two(op, from, to string, how int, do func(a, b *place) error) error
 	return nil
 }
 
-func (f *FS) pair(from, to string, how int, do func(a, b *place) error) error {
+func (f *FS) pair(from, to string, first bool, do func(a, b *place) error) error {
+	how := creating
+	if first {
+		how = 0
+	}
 	a, err := f.walk(from, how)
 	if err != nil {
 		return err
 	}
 	defer a.close()
-	b, err := f.walk(to, how|creating)
+	if first {
+		if _, err := a.lstat(); err != nil {
+			return err
+		}
+	}
+	b, err := f.walk(to, creating)
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,7 @@ func (a *Attr) statT() *syscall.Stat_t {
 	s := &syscall.Stat_t{Dev: a.Dev, Ino: a.Ino, Mode: a.Mode, Uid: a.Uid, Gid: a.Gid, Rdev: a.Rdev, Size: a.Size, Blocks: a.Blocks}
 	put(&s.Nlink, a.Nlink)
 	put(&s.Blksize, a.Blksize)
-	s.Atim = syscall.NsecToTimespec(a.Atime.UnixNano())
-	s.Mtim = syscall.NsecToTimespec(a.Mtime.UnixNano())
-	s.Ctim = syscall.NsecToTimespec(a.Ctime.UnixNano())
+	s.Atim, s.Mtim, s.Ctim = timespec(a.Atime), timespec(a.Mtime), timespec(a.Ctime)
 	return s
 }
 

@@ -16,9 +16,7 @@ func (a *Attr) statT() *syscall.Stat_t {
 	put(&s.Rdev, a.Rdev)
 	put(&s.Nlink, a.Nlink)
 	put(&s.Blksize, a.Blksize)
-	s.Atimespec = syscall.NsecToTimespec(a.Atime.UnixNano())
-	s.Mtimespec = syscall.NsecToTimespec(a.Mtime.UnixNano())
-	s.Ctimespec = syscall.NsecToTimespec(a.Ctime.UnixNano())
+	s.Atimespec, s.Mtimespec, s.Ctimespec = timespec(a.Atime), timespec(a.Mtime), timespec(a.Ctime)
 	return s
 }
 

@@ -117,6 +117,8 @@ func (w *walker) run(how int, slash bool) (*place, error) {
 				return nil, err
 			}
 			continue
+		case slash && how == follow|creating:
+			return nil, syscall.EISDIR // no file can be made at "name/"
 		}
 		if mount, err := w.enter(c, how); err != nil {
 			return nil, err
