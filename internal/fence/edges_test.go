@@ -163,6 +163,11 @@ var rooms = []room{
 		reason: "files out and files in: what comes back is judged without a network in sight, and git is not run on it",
 	},
 	{
+		path:   "sandbox/kept",
+		std:    []string{"net", "net/http", "os/exec", "log/slog"},
+		reason: "records in files: what runs, and how, is each tier's business",
+	},
+	{
 		path:   "sandbox/process/inside",
 		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/seccomp", "internal/foreground", "internal/kernelversion", "internal/landlock", "internal/lookpath", "internal/mountinfo"},
 		std:    []string{"net", "net/http", "encoding/json", "regexp", "text/template", "log/slog", "os/exec", "os/signal"},

@@ -1,0 +1,196 @@
+package kept
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Recorder writes the stream of one process. Safe for concurrent use.
+type Recorder struct {
+	store *Store
+	alive *os.File
+
+	mu      sync.Mutex
+	process Process
+	file    *os.File
+	seq     int
+	size    int64
+	full    bool
+	out     part
+	errs    part
+	err     error // the first
+	over    bool
+}
+
+// part is one of the two outputs.
+type part struct {
+	offset int64  // bytes that were given, in all
+	tail   []byte // the beginning of a character
+}
+
+// Bounds of a stream: what is beyond is not recorded, and the stream says so.
+const (
+	maxStream = 64 << 20
+	maxData   = 32 << 10 // bytes of output in one chunk
+)
+
+// Process reports the record as it was last written.
+func (r *Recorder) Process() Process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.process
+}
+
+// Remote notes what the process is called elsewhere, so that another launch can
+// ask for it.
+func (r *Recorder) Remote(id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.process.Metadata == nil {
+		r.process.Metadata = map[string]any{}
+	}
+	r.process.Metadata["remote"] = id
+	return r.store.write(processFile(r.process.Sandbox, r.process.ID, processRecord), r.process)
+}
+
+// Offset reports how many bytes of ChunkStdout or ChunkStderr were recorded:
+// where a replay of them goes on.
+func (r *Recorder) Offset(kind string) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.part(kind).offset
+}
+
+func (r *Recorder) part(kind string) *part {
+	if kind == ChunkStderr {
+		return &r.errs
+	}
+	return &r.out
+}
+
+// Write appends output; kind is ChunkStdout or ChunkStderr. Bytes that are no
+// UTF-8 become U+FFFD, NULs are left out. An error of the disk does not reach
+// the program: Finish reports it.
+func (r *Recorder) Write(kind string, data []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return
+	}
+	p := r.part(kind)
+	data = append(p.tail, data...)
+	p.tail = nil
+	for len(data) > 0 {
+		n := min(len(data), maxData)
+		if cut := whole(data[:n]); cut > 0 || n < len(data) {
+			n = max(cut, 1)
+		} else {
+			p.tail = append([]byte(nil), data...)
+			return
+		}
+		p.offset += int64(n)
+		r.data(kind, data[:n], p.offset)
+		data = data[n:]
+	}
+}
+
+// whole reports how much of b ends with a whole character.
+func whole(b []byte) int {
+	for back := 1; back < utf8.UTFMax && back <= len(b); back++ {
+		if c := b[len(b)-back]; utf8.RuneStart(c) {
+			if !utf8.FullRune(b[len(b)-back:]) {
+				return len(b) - back
+			}
+			break
+		}
+	}
+	return len(b)
+}
+
+func (r *Recorder) data(kind string, b []byte, offset int64) {
+	if r.size+int64(len(b)) > maxStream {
+		if !r.full {
+			r.full = true
+			r.chunk(ChunkStatus, map[string]any{"status": Running, "truncated": true}, 0)
+		}
+		return
+	}
+	text := strings.ReplaceAll(strings.ToValidUTF8(string(b), "\ufffd"), "\x00", "")
+	if text != "" {
+		r.chunk(kind, text, offset)
+	}
+}
+
+// chunk writes one line.
+func (r *Recorder) chunk(kind string, data any, offset int64) {
+	r.seq++
+	line, err := json.Marshal(Chunk{
+		Version: 1, At: r.store.now().UTC(), Seq: r.seq, Type: kind,
+		Sandbox: r.process.Sandbox, Process: r.process.ID, Data: clean(data), Offset: offset,
+	})
+	if err == nil {
+		_, err = r.file.Write(append(line, '\n'))
+	}
+	r.size += int64(len(line)) + 1
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// Finish ends the record. status "" is Exited or Failed by code; code nil is
+// not known; message says why the process could not run or was given up. The
+// error is the first of the whole recording. Only the first call counts.
+func (r *Recorder) Finish(status string, code *int, message string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return nil
+	}
+	r.over = true
+	for kind, p := range map[string]*part{ChunkStdout: &r.out, ChunkStderr: &r.errs} {
+		if len(p.tail) > 0 {
+			p.offset += int64(len(p.tail))
+			r.data(kind, p.tail, p.offset)
+		}
+	}
+	if status == "" {
+		status = Failed
+		if code != nil && *code == 0 {
+			status = Exited
+		}
+	}
+	if message != "" {
+		r.chunk(ChunkError, map[string]any{"message": message}, 0)
+	}
+	err := r.settle(status, code)
+	var exit any
+	if code != nil {
+		exit = *code
+	}
+	r.chunk(ChunkExit, map[string]any{"exitCode": exit, "status": r.process.Status}, 0)
+	return errors.Join(r.err, err, r.file.Close(), r.alive.Close())
+}
+
+// settle writes the end into the record; a state that stays was perhaps given
+// to it by somebody else.
+func (r *Recorder) settle(status string, code *int) error {
+	s, p := r.store, &r.process
+	return s.locked(sandboxDir(p.Sandbox), func() error {
+		now, err := s.process(p.Sandbox, p.ID)
+		if err != nil {
+			return err
+		}
+		if !now.Over() {
+			now.Status = status
+			ended := s.now().UTC()
+			now.Ended = &ended
+		}
+		now.ExitCode = code
+		*p = now
+		return s.write(processFile(p.Sandbox, p.ID, processRecord), now)
+	})
+}

@@ -1,0 +1,271 @@
+package kept
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Store is a directory of records. Safe for concurrent use, also by several
+// launchers: who changes a record holds a lock on its directory, and a record
+// is replaced whole. What cannot be read is reported and left as it is.
+type Store struct {
+	root *os.Root
+	now  func() time.Time
+}
+
+// Open opens the store in dir, and makes it. now nil is the clock. The caller
+// closes it.
+//
+// Threat: another user of the machine reads what ran, or plants records ->
+// directories are 0700, files 0600, and a store that belongs to somebody else
+// or that others may write is refused.
+func Open(dir string, now func() time.Time) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("records of launch: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("records of launch: %w", err)
+	}
+	if err := private(root); err != nil {
+		root.Close()
+		return nil, fmt.Errorf("records of launch in %s: %w", dir, err)
+	}
+	if now == nil {
+		now = time.Now
+	}
+	return &Store{root: root, now: now}, nil
+}
+
+// Close gives up the directory.
+func (s *Store) Close() error { return s.root.Close() }
+
+// Layout below the root.
+const (
+	sandboxes  = "sandboxes"
+	recordFile = "sandbox.json"
+	tasksFile  = "tasks.json"
+	lockFile   = "lock"
+)
+
+func sandboxDir(name string) string { return path.Join(sandboxes, name) }
+
+// maxRecord bounds a record's file.
+const maxRecord = 4 << 20
+
+// read decodes a record. Members that this version does not know are an error
+// only together with another version.
+func read[T any](s *Store, name string, version func(*T) int) (T, error) {
+	var v T
+	f, err := s.root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return v, ErrNotFound
+	}
+	if err != nil {
+		return v, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
+	if err != nil {
+		return v, err
+	}
+	if err := json.Unmarshal(data, &v); err != nil || len(data) > maxRecord || version(&v) != 1 {
+		return v, fmt.Errorf("%s: %w", name, ErrDamaged)
+	}
+	return v, nil
+}
+
+// write replaces a record whole: who reads meanwhile reads the old one.
+func (s *Store) write(name string, v any) error {
+	data, err := json.MarshalIndent(clean(v), "", "  ")
+	if err != nil {
+		return err
+	}
+	temp := name + ".new"
+	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(data, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = s.root.Rename(temp, name)
+	}
+	return err
+}
+
+// clean is v as JSON without NUL characters, in names and values: databases and
+// screens that records end up in do not take them.
+func clean(v any) any {
+	data, err := json.Marshal(v)
+	if err != nil || !strings.Contains(string(data), `\u0000`) {
+		return v
+	}
+	var tree any
+	if json.Unmarshal(data, &tree) != nil {
+		return v
+	}
+	return withoutNUL(tree)
+}
+
+func withoutNUL(v any) any {
+	switch v := v.(type) {
+	case string:
+		return strings.ReplaceAll(v, "\x00", "")
+	case []any:
+		for i := range v {
+			v[i] = withoutNUL(v[i])
+		}
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[strings.ReplaceAll(k, "\x00", "")] = withoutNUL(e)
+		}
+		return out
+	}
+	return v
+}
+
+// locked runs f while nobody else changes what is in dir.
+func (s *Store) locked(dir string, f func() error) error {
+	l, err := s.lock(path.Join(dir, lockFile), true)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	return f()
+}
+
+// Create makes the record of a new sandbox; ErrExists when there is one.
+func (s *Store) Create(b Sandbox) error {
+	if why := ValidName(b.Name); why != "" {
+		return fmt.Errorf("sandbox %q: %s", b.Name, why)
+	}
+	dir := sandboxDir(b.Name)
+	if err := s.root.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return s.locked(dir, func() error {
+		_, err := s.sandbox(b.Name)
+		if err == nil {
+			return fmt.Errorf("sandbox %s %w", b.Name, ErrExists)
+		}
+		if !errors.Is(err, ErrNotFound) {
+			return err
+		}
+		b.Version, b.Created = 1, s.now().UTC()
+		b.Updated = b.Created
+		if b.Status == "" {
+			b.Status = StatusActive
+		}
+		return s.write(path.Join(dir, recordFile), b)
+	})
+}
+
+// Sandbox reports a sandbox; ErrNotFound when there is none.
+func (s *Store) Sandbox(name string) (Sandbox, error) {
+	if why := ValidName(name); why != "" {
+		return Sandbox{}, fmt.Errorf("sandbox %q: %s", name, why)
+	}
+	return s.sandbox(name)
+}
+
+func (s *Store) sandbox(name string) (Sandbox, error) {
+	b, err := read(s, path.Join(sandboxDir(name), recordFile), func(b *Sandbox) int { return b.Version })
+	if err != nil {
+		return b, fmt.Errorf("sandbox %s: %w", name, err)
+	}
+	return b, nil
+}
+
+// Update changes a sandbox's record.
+func (s *Store) Update(name string, change func(*Sandbox)) error {
+	if why := ValidName(name); why != "" {
+		return fmt.Errorf("sandbox %q: %s", name, why)
+	}
+	if _, err := s.sandbox(name); err != nil {
+		return err
+	}
+	return s.locked(sandboxDir(name), func() error {
+		b, err := s.sandbox(name)
+		if err != nil {
+			return err
+		}
+		change(&b)
+		b.Name, b.Version, b.Updated = name, 1, s.now().UTC()
+		return s.write(path.Join(sandboxDir(name), recordFile), b)
+	})
+}
+
+// Sandboxes lists all sandboxes by name. The error tells of records that could
+// not be read; the others are there.
+func (s *Store) Sandboxes() ([]Sandbox, error) {
+	names, err := s.names(sandboxes)
+	if err != nil {
+		return nil, err
+	}
+	var all []Sandbox
+	var errs []error
+	for _, name := range names {
+		b, err := s.sandbox(name)
+		switch {
+		case errors.Is(err, ErrNotFound): // being made, or removed
+		case err != nil:
+			errs = append(errs, err)
+		default:
+			all = append(all, b)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// maxListed bounds what one listing reads.
+const maxListed = 100_000
+
+// names lists a directory, sorted; one that is not there is empty.
+func (s *Store) names(dir string) ([]string, error) {
+	f, err := s.root.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(maxListed)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Remove forgets a sandbox with its processes and their output. A sandbox with
+// a running process is refused: stop it first.
+func (s *Store) Remove(name string) error {
+	if _, err := s.Sandbox(name); err != nil && !errors.Is(err, ErrDamaged) {
+		return err
+	}
+	return s.locked(sandboxDir(name), func() error {
+		all, err := s.Processes(name)
+		for _, p := range all {
+			if !p.Over() {
+				return fmt.Errorf("sandbox %s: process %s is running", name, p.ID)
+			}
+		}
+		if err != nil && !errors.Is(err, ErrDamaged) {
+			return err
+		}
+		return s.root.RemoveAll(sandboxDir(name))
+	})
+}
