@@ -49,6 +49,7 @@ func appendLine(b []byte, e *Event) []byte {
 	b = appendIntField(b, "added", e.Added)
 	b = appendIntField(b, "removed", e.Removed)
 	b = appendStringField(b, "version", e.Version)
+	b = appendStringField(b, "change", e.Change)
 	return append(b, '}', '\n')
 }
 

@@ -27,6 +27,7 @@ const (
 	CommandExecuted  Type = "command.executed"
 	RunCompleted     Type = "run.completed"
 	RunFailed        Type = "run.failed"
+	FileChanged      Type = "file.changed" // a change that an overlay kept out of the workspace
 
 	PolicyLoaded   Type = "policy.loaded"   // a policy is in force: the first one, or after a reload
 	PolicyRejected Type = "policy.rejected" // a reload failed; the policy before stays in force
@@ -83,7 +84,7 @@ type Event struct {
 	Server string `json:"server,omitempty"` // SNI or Host when it is not Host
 	Client string `json:"client,omitempty"`
 	Method string `json:"method,omitempty"`
-	Path   string `json:"path,omitempty"`
+	Path   string `json:"path,omitempty"`  // file.changed: from the workspace on
 	Proto  string `json:"proto,omitempty"` // udp, icmp, ... for DoorKernel
 	Count  int64  `json:"count,omitempty"` // DoorKernel: packets that came too fast for a line each
 
@@ -102,4 +103,5 @@ type Event struct {
 	Added   int64  `json:"added,omitempty"`   // policy.loaded: lines of policy that are new
 	Removed int64  `json:"removed,omitempty"` // policy.loaded: lines of policy that are gone
 	Version string `json:"version,omitempty"` // daemon.started
+	Change  string `json:"change,omitempty"`  // file.changed: added | modified | deleted
 }

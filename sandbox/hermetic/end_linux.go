@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"egressd/event"
 	"egressd/sandbox"
+	"egressd/sandbox/hermetic/control"
 )
 
 // conclude gives the end of the worker its exit code and its reason.
@@ -19,8 +22,8 @@ func (r *running) conclude() error {
 	}
 	if r.ended != nil {
 		r.res.ExitCode = r.ended.Code & 0xff
-		if r.b.Overlay && r.b.Changed != nil {
-			r.b.Changed(r.changes())
+		if r.b.Overlay {
+			r.tellChanges()
 		}
 	}
 	switch {
@@ -40,12 +43,34 @@ func (r *running) conclude() error {
 	return nil
 }
 
-func (r *running) changes() ([]Change, int) {
+// tellChanges records what the overlay held, and tells who wants to know.
+func (r *running) tellChanges() {
+	words := map[byte]string{'A': "added", 'M': "modified", 'D': "deleted"}
 	list := make([]Change, 0, len(r.ended.Changes))
 	for _, c := range r.ended.Changes {
+		if words[c.Kind] == "" || c.Path == "" || len(list) == control.MaxChanges {
+			continue // no worker of ours says that
+		}
 		list = append(list, Change{Kind: c.Kind, Path: c.Path})
+		r.b.record(event.Event{Type: event.FileChanged, Path: c.Path, Change: words[c.Kind]})
 	}
-	return list, r.ended.Total
+	if r.b.Changed != nil {
+		r.b.Changed(list, max(r.ended.Total, len(list)))
+	}
+}
+
+// record writes e as one of this run's events.
+func (b *Backend) record(e event.Event) {
+	if b.Events == nil {
+		return
+	}
+	e.Session, e.Isolation = b.Session, isolation
+	if b.Policy != nil {
+		e.Policy = b.Policy.Load().Digest()
+	}
+	if err := b.Events.Emit(e); err != nil {
+		b.log().Error("a change was not recorded", slog.Any("error", err))
+	}
 }
 
 // crashText bounds what is read of a crash.
