@@ -2,7 +2,6 @@ package regex
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -24,9 +23,7 @@ func (p *parser) escape() (*node, error) {
 	if r, ok := p.charEscape(); ok {
 		return p.char(r), nil
 	}
-	r := p.next()
-	p.stray(r)
-	return p.char(r), nil
+	return p.char(p.next()), nil
 }
 
 // gnuEscape is the class or place that \c stands for; nil: none.
@@ -160,18 +157,4 @@ func digit(c byte) int {
 		return int(c|0x20-'a') + 10
 	}
 	return 99
-}
-
-// stray warns of a backslash that means nothing, as grep does.
-func (p *parser) stray(r rune) {
-	switch {
-	case !p.d.grep || r < utf8.RuneSelf && strings.ContainsRune(`\.[]*^$/-+?{}()|`, r):
-		return
-	case r < invalid && unicode.IsSpace(r):
-		p.warn("%s", `stray \ before white space`)
-	case r >= invalid || !unicode.IsPrint(r):
-		p.warn("%s", `stray \ before unprintable character`)
-	default:
-		p.warn(`stray \ before %c`, r)
-	}
 }

@@ -306,14 +306,14 @@ func (m *matcher) at(a assertion, pos int) bool {
 		return pos == len(text) || pos == len(text)-1 && text[pos] == '\n'
 	}
 	narrow := m.re.opts.Bytes || m.re.opts.Syntax == Perl
-	before, after := false, false
-	if pos > 0 {
-		r, _ := decodeLast(text[:pos], m.re.opts.Bytes)
-		before = wordRune(r, narrow)
-	}
+	before := m.wordBefore(pos, narrow)
+	after := false
 	if pos < len(text) {
 		r, _ := decode(text[pos:], m.re.opts.Bytes)
 		after = wordRune(r, narrow)
+		if r >= invalid && !narrow {
+			after = before
+		}
 	}
 	switch a {
 	case wordEdge:
@@ -324,6 +324,19 @@ func (m *matcher) at(a assertion, pos int) bool {
 		return !before && after
 	}
 	return before && !after
+}
+
+// wordBefore reports whether a word's character is before pos. As in glibc, a
+// byte that is not UTF-8 is to that what stands before it.
+func (m *matcher) wordBefore(pos int, narrow bool) bool {
+	for pos > 0 {
+		r, n := decodeLast(m.text[:pos], m.re.opts.Bytes)
+		if r < invalid || narrow {
+			return wordRune(r, narrow)
+		}
+		pos -= n
+	}
+	return false
 }
 
 // look matches what is around pos without taking it.

@@ -78,7 +78,16 @@ func CompileAny(exprs []string, o Options) (*Regexp, error) {
 // Groups reports how many groups the expression has.
 func (re *Regexp) Groups() int { return re.groups }
 
-// Warnings reports what grep warns of: "stray \ before d".
+// Needs is a text that is in every match; nil: none is known. A line without
+// it needs no look.
+func (re *Regexp) Needs() []byte {
+	if len(re.fast.literal) > 0 {
+		return re.fast.literal
+	}
+	return re.fast.need
+}
+
+// Warnings reports what grep warns of: "* at start of expression".
 func (re *Regexp) Warnings() []string { return re.warnings }
 
 // Match reports whether the expression matches somewhere in text.
