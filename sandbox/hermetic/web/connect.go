@@ -160,7 +160,7 @@ func (c *call) handshakeFailed(ctx context.Context, err error) *failure {
 	case errors.As(err, &verify):
 		f = fail(exitVerify, "SSL certificate problem: %v", verify.Err)
 	case errors.As(err, &record):
-		return fail(exitTLS, "SSL routines::wrong version number")
+		return fail(exitTLS, "OpenSSL/3.0.19: error:0A00010B:SSL routines::wrong version number")
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		return fail(exitTLS, "SSL_connect: SSL_ERROR_SYSCALL in connection to %s ", c.to.hostPort())
 	default:

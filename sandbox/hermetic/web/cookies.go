@@ -151,7 +151,7 @@ func defaultPath(p string) string {
 func (j *jar) header(t *target, more string) string {
 	var fit []cookie
 	now := j.now().Unix()
-	for _, c := range j.all {
+	for _, c := range slices.Backward(j.all) { // the newest first, as curl has it
 		domain := c.domain == t.host || c.tail && tailMatches(t.host, c.domain)
 		under := t.path == c.path || strings.HasPrefix(t.path, c.path) && (strings.HasSuffix(c.path, "/") || strings.HasPrefix(t.path[len(c.path):], "/"))
 		secure := !c.secure || t.scheme == "https" || isLoopback(t.host)
@@ -163,7 +163,10 @@ func (j *jar) header(t *target, more string) string {
 		if n := len(b.path) - len(a.path); n != 0 {
 			return n
 		}
-		return len(b.domain) - len(a.domain)
+		if n := len(b.domain) - len(a.domain); n != 0 {
+			return n
+		}
+		return len(b.name) - len(a.name)
 	})
 	var b strings.Builder
 	for _, c := range fit {

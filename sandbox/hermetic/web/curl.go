@@ -127,7 +127,10 @@ func (p *parser) check(s *settings) int {
 		fmt.Fprint(p.c.Stderr, "curl: --continue-at and --remote-header-name cannot be combined\n"+tryHelp)
 		return exitUsage
 	case s.failing && s.failBody:
-		fmt.Fprint(p.c.Stderr, "curl: You must select either --fail or --fail-with-body, not both.\ncurl: option --fail-with-body: is badly used here\n"+tryHelp)
+		if !p.g.silent {
+			fmt.Fprint(p.c.Stderr, "curl: You must select either --fail or --fail-with-body, not both.\n")
+		}
+		fmt.Fprint(p.c.Stderr, "curl: option --fail-with-body: is badly used here\n"+tryHelp)
 		return exitUsage
 	}
 	var kinds []string
@@ -201,13 +204,15 @@ func (r *runner) group(ctx context.Context, s *settings, status int) (_ int, sto
 			}
 		}
 		for _, u := range urls {
-			x := &transfer{runner: r, s: s, url: u, at: i, trust: t}
-			f := x.run(ctx)
-			if f != nil {
-				status = f.code
-			}
-			if f != nil && (r.g.failEarly || ctx.Err() != nil) || r.stdout.err != nil {
-				return status, true
+			for _, up := range s.uploadsOf(i) {
+				x := &transfer{runner: r, s: s, url: u, at: i, upload: up, trust: t}
+				f := x.run(ctx)
+				if status = 0; f != nil { // the last transfer's counts, as with curl
+					status = f.code
+				}
+				if f != nil && (r.g.failEarly || ctx.Err() != nil) || r.stdout.err != nil {
+					return status, true
+				}
 			}
 		}
 	}

@@ -166,7 +166,7 @@ func (p *parser) formFiles(name, content string) error {
 		if err != nil {
 			return err
 		}
-		p.s.form = append(p.s.form, part(name, shown, kind, nil, b))
+		p.s.form = append(p.s.form, part(name, shown, given["type"], nil, b))
 		return nil
 	}
 	full := p.c.Path(file)
@@ -202,8 +202,8 @@ func formFields(s string, file bool) (value string, given map[string]string) {
 			given[key], last = strings.Trim(v, `"`), key
 		case last == "type": // as in type=text/html; charset=utf-8
 			given["type"] += ";" + w
-		default:
-			value += ";" + w
+		default: // skipped, as curl does
+			last = ""
 		}
 	}
 	return value, given
@@ -212,7 +212,10 @@ func formFields(s string, file bool) (value string, given map[string]string) {
 // part is one section; its boundary comes later, in place of the mark.
 func part(name, file, kind string, open func() (io.ReadCloser, error), b []byte) section {
 	quote := strings.NewReplacer(`"`, "%22", "\r", "%0D", "\n", "%0A")
-	head := "Content-Disposition: form-data; name=\"" + quote.Replace(name) + "\""
+	head := "Content-Disposition: form-data"
+	if name != "" {
+		head += "; name=\"" + quote.Replace(name) + "\""
+	}
 	if file != "" {
 		head += "; filename=\"" + quote.Replace(file) + "\""
 	}

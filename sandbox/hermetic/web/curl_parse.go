@@ -14,6 +14,7 @@ import (
 )
 
 var (
+	errUnknown  = errors.New("is unknown")
 	errBadUse   = errors.New("is badly used here")
 	errNumber   = errors.New("expected a proper numerical parameter")
 	errPositive = errors.New("expected a positive numerical parameter")
@@ -99,7 +100,7 @@ func (p *parser) one(arg string, rest []string) (used int, err error) {
 		o, ok := p.letter(arg[i])
 		switch {
 		case !ok:
-			return 0, errors.New("is unknown")
+			return 0, errUnknown
 		case !o.value:
 			if err := p.set(o, ""); err != nil {
 				return 0, err
@@ -156,7 +157,7 @@ func (p *parser) long(name string) (o option, off string, err error) {
 	case len(like) == 1:
 		return like[0], "", nil
 	case len(like) == 0:
-		return o, "", errors.New("is unknown")
+		return o, "", errUnknown
 	}
 	return o, "", errors.New("is ambiguous")
 }

@@ -72,6 +72,22 @@ type global struct {
 	stderr                     string
 }
 
+// uploadsOf are the files of -T for the URL at i, {} and [] read; one "" is none.
+func (s *settings) uploadsOf(i int) []string {
+	if i >= len(s.uploads) {
+		return []string{""}
+	}
+	all, f := expand(s.uploads[i])
+	if s.globOff || f != nil {
+		return s.uploads[i : i+1]
+	}
+	var names []string
+	for _, g := range all {
+		names = append(names, g.url)
+	}
+	return names
+}
+
 func newSettings() *settings {
 	return &settings{
 		maxRedirects: 50, scheme: "http",

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -63,7 +64,7 @@ func (p *parser) writeOut(v string) error {
 		if err != nil {
 			p.warn("Failed to open %s", v[1:])
 		}
-		p.s.format = string(b)
+		p.s.format = strings.NewReplacer("\r", "", "\n", "").Replace(string(b))
 	}
 	return nil
 }
@@ -77,7 +78,9 @@ func (p *parser) config(name string) error {
 	defer func() { p.depth-- }()
 	b, err := p.slurp(name)
 	if err != nil {
-		fmt.Fprintf(p.c.Stderr, "curl: cannot read config from '%s'\n", name)
+		if !p.g.silent {
+			fmt.Fprintf(p.c.Stderr, "curl: cannot read config from '%s'\n", name)
+		}
 		return errConfig
 	}
 	for i, line := range strings.Split(string(b), "\n") {
@@ -94,8 +97,10 @@ func (p *parser) config(name string) error {
 			rest = []string{value}
 		}
 		if _, err := p.one(arg, rest); err != nil {
-			fmt.Fprint(p.c.Stderr, warning(fmt.Sprintf("%s:%d: warning: '%s' %v", name, i+1, key, err)))
-			return err
+			if !errors.Is(err, errUnknown) {
+				return err
+			}
+			p.warn("%s:%d: warning: '%s' %v", name, i+1, key, err)
 		}
 	}
 	return nil

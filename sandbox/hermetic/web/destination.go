@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"path"
@@ -41,7 +42,7 @@ func (x *transfer) destination(t *target) (*destination, *failure) {
 	if o.remote {
 		d.name = safeName(path.Base(t.path))
 		if strings.HasSuffix(t.path, "/") || d.name == "" {
-			if !x.g.silent || x.g.showError {
+			if !x.g.silent {
 				_, _ = x.stderr.Write([]byte("curl: Remote file name has no length!\n"))
 			}
 			return nil, fail(exitWrite, "Failed writing received data to disk/application")
@@ -177,7 +178,7 @@ func (d *destination) open() *failure {
 	f, err := create(x.c, full, how)
 	if err != nil {
 		x.complain("Failed to open the file " + d.name + ": " + command.Reason(err))
-		return fail(exitWrite, "Failed writing received data to disk/application")
+		return fail(exitWrite, "Failure writing output to destination")
 	}
 	d.file, d.begun = f, true
 	return nil
@@ -213,12 +214,14 @@ func (d *destination) write(b []byte) *failure {
 func (d *destination) done(a *answer) {
 	d.ok = true
 	if d.x.s.etagTo != "" {
-		if tag := a.resp.Header.Get("ETag"); tag != "" {
-			if f, err := create(d.x.c, d.x.c.Path(d.x.s.etagTo), syscall.O_TRUNC); err == nil {
-				_, _ = f.Write([]byte(tag + "\n")) // as with curl, losing it loses a hint only
-				_ = f.Close()
-			}
+		tag := a.resp.Header.Get("ETag")
+		if tag != "" {
+			tag += "\n"
 		}
+		_ = writeFile(d.x.c, d.x.c.Path(d.x.s.etagTo), func(w io.Writer) error { // losing it loses a hint only, as with curl
+			_, err := io.WriteString(w, tag)
+			return err
+		})
 	}
 }
 

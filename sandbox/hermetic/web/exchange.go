@@ -96,8 +96,10 @@ func (c *call) do(ctx context.Context) (*answer, *failure) {
 		}
 		a.finish = nil
 	}
-	for line := range strings.SplitSeq(strings.TrimSuffix(head, "\r\n"), "\r\n") {
-		c.note('>', line)
+	_, fields, _ := strings.Cut(strings.TrimSuffix(head, "\r\n"), "\r\n")
+	c.note('>', c.method+" "+c.to.path+c.to.query+" HTTP/1.1\r")
+	for line := range strings.SplitSeq(fields, "\r\n") {
+		c.note('>', line+"\r")
 	}
 	if f := c.receive(ctx, a); f != nil {
 		a.close()
@@ -178,10 +180,6 @@ func (c *call) receive(ctx context.Context, a *answer) *failure {
 			return f
 		}
 		a.heads, a.last = append(a.heads, head...), head
-		for line := range strings.SplitSeq(strings.TrimRight(string(head), "\r\n"), "\n") {
-			c.note('<', strings.TrimSuffix(line, "\r"))
-		}
-		c.note('<', "")
 		resp, err := http.ReadResponse(bufio.NewReader(io.MultiReader(bytes.NewReader(plain(head)), br)), &http.Request{Method: c.method})
 		if err != nil {
 			return fail(exitWeird, "Invalid answer: %v", err)
@@ -190,7 +188,13 @@ func (c *call) receive(ctx context.Context, a *answer) *failure {
 			continue
 		}
 		a.resp, a.body = resp, resp.Body
-		return c.judge(a)
+		if f := c.judge(a); f != nil {
+			return f
+		}
+		for line := range strings.SplitSeq(strings.TrimSuffix(string(a.heads), "\n"), "\n") {
+			c.note('<', line)
+		}
+		return nil
 	}
 }
 

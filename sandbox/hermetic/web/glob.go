@@ -78,11 +78,19 @@ func values(s string, i int) (vs []string, next int, f *failure) {
 	if s[i] == '[' {
 		end := strings.IndexByte(s[i:], ']')
 		if end < 0 {
-			return nil, 0, globError(s, len(s)+1, "bad range")
+			at := len(s)
+			if strings.HasSuffix(s, "-") {
+				at++
+			}
+			return nil, 0, globError(s, at, "bad range")
 		}
-		vs, ok := span(s[i+1 : i+end])
+		inner := s[i+1 : i+end]
+		vs, ok := span(inner)
+		if !ok && !strings.Contains(inner, "-") {
+			return nil, 0, globError(s, i+2, "bad range")
+		}
 		if !ok {
-			return nil, 0, globError(s, i+end+1, "bad range")
+			return nil, 0, globError(s, i+end+2, "bad range")
 		}
 		return vs, i + end + 1, nil
 	}

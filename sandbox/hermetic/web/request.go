@@ -21,7 +21,7 @@ type request struct {
 // request makes the first hop.
 func (x *transfer) request(t *target) (*request, *failure) {
 	q := &request{to: t, from: t, method: http.MethodGet, referer: x.s.referer}
-	switch up := x.upload(); {
+	switch up := x.upload; {
 	case up != "":
 		p, f := x.uploadPayload(up)
 		if f != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -47,7 +48,9 @@ func newRig(t *testing.T) *rig {
 	}
 	r.fs = fs
 	r.origin = httptest.NewServer(http.HandlerFunc(origin))
-	r.secure = httptest.NewTLSServer(http.HandlerFunc(origin))
+	r.secure = httptest.NewUnstartedServer(http.HandlerFunc(origin))
+	r.secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	r.secure.StartTLS()
 	r.roots = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.secure.Certificate().Raw})
 	t.Cleanup(func() {
 		r.open.Wait() // every connection to the gate was closed
@@ -106,8 +109,10 @@ func origin(w http.ResponseWriter, q *http.Request) {
 		<-q.Context().Done()
 	default: // what was asked
 		fmt.Fprintf(w, "%s %s\nHost: %s\n", q.Method, q.URL.RequestURI(), q.Host)
-		_ = q.Header.Write(w)
-		fmt.Fprint(w, "\n")
+		q.Header.Del("Connection") // the double of the gate sets it
+		var fields strings.Builder
+		_ = q.Header.Write(&fields)
+		fmt.Fprintln(w, strings.ReplaceAll(fields.String(), "\r", ""))
 		_, _ = io.Copy(w, q.Body)
 	}
 }

@@ -18,6 +18,8 @@ type transfer struct {
 	at    int // which of the settings' URLs
 	trust *trust
 
+	upload string // the -T that goes with this URL; "" is none
+
 	dest  *destination
 	stats stats
 }
@@ -186,21 +188,13 @@ func (x *transfer) target() (*target, *failure) {
 			t.query += "&" + escapeHigh(q)
 		}
 	}
-	if up := x.upload(); up != "" && up != "-" && up != "." && strings.HasSuffix(t.path, "/") {
+	if up := x.upload; up != "" && up != "-" && up != "." && strings.HasSuffix(t.path, "/") {
 		t.path += pathEscape(path.Base(up))
 	}
 	return t, nil
 }
 
 func pathEscape(s string) string { return strings.ReplaceAll(formEscape(s), "+", "%20") }
-
-// upload is the -T that goes with this URL; "" is none.
-func (x *transfer) upload() string {
-	if x.at < len(x.s.uploads) {
-		return x.s.uploads[x.at]
-	}
-	return ""
-}
 
 // hops makes the request and follows where it leads, each hop a request of its
 // own that the gate judges.

@@ -70,6 +70,9 @@ func isAlpha(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 func (t *target) authority(a string) *failure {
 	if at := strings.LastIndexByte(a, '@'); at >= 0 {
 		user, pass, _ := strings.Cut(a[:at], ":")
+		if strings.Contains(a[:at], "@") {
+			return badURL()
+		}
 		t.user, t.pass, t.hasUser, a = unescape(user), unescape(pass), true, a[at+1:]
 	}
 	host, port := a, ""

@@ -53,6 +53,9 @@ func (g *getter) one(ctx context.Context, asked string) int {
 			return 0
 		}
 	}
+	if g.s.spider {
+		g.chat("Spider mode enabled. Check if remote file exists.\n")
+	}
 	for x.try = 1; ; x.try++ {
 		status, again := x.attempt(ctx)
 		if !again {
@@ -301,7 +304,7 @@ func (x *fetch) answered(ctx context.Context, a *answer, redirects int) (status 
 		x.say("Username/Password Authentication Failed.\n")
 		return wgetAuth, false, nil
 	case x.s.spider:
-		return x.looked(code, text), false, nil
+		return x.looked(a, text), false, nil
 	case code == http.StatusNotModified:
 		x.chat("File ‘%s’ not modified on server. Omitting download.\n\n", x.name)
 		return 0, false, nil
@@ -335,7 +338,8 @@ func (x *fetch) redirected(a *answer, location string, redirects int) (status in
 	return 0, false, to
 }
 
-func (x *fetch) looked(code int, text string) int {
+func (x *fetch) looked(a *answer, text string) int {
+	code := a.resp.StatusCode
 	if code/100 != 2 {
 		x.say("Remote file does not exist -- broken link!!!\n\n")
 		return wgetServer
@@ -344,6 +348,7 @@ func (x *fetch) looked(code int, text string) int {
 		x.say("%s URL: %s %d %s\n", x.stamp(), x.to, code, text)
 		return 0
 	}
+	x.tellLength(a)
 	x.chat("Remote file exists.\n\n")
 	return 0
 }

@@ -61,8 +61,7 @@ func (x *fetch) file(a *answer) (w io.Writer, f vfs.File, shown string, err erro
 // save brings the body to its file.
 func (x *fetch) save(ctx context.Context, a *answer) (status int, again bool) {
 	length := a.resp.ContentLength
-	kind, _, _ := strings.Cut(a.resp.Header.Get("Content-Type"), ";")
-	x.tellLength(length, kind)
+	x.tellLength(a)
 	w, f, shown, err := x.file(a)
 	if err != nil {
 		fmt.Fprintf(x.log, "%s: %s\n\nCannot write to ‘%s’ (%s).\n", shown, command.Reason(err), shown, command.Reason(err))
@@ -94,7 +93,9 @@ func (x *fetch) save(ctx context.Context, a *answer) (status int, again bool) {
 	return 0, false
 }
 
-func (x *fetch) tellLength(length int64, kind string) {
+func (x *fetch) tellLength(a *answer) {
+	length := a.resp.ContentLength
+	kind, _, _ := strings.Cut(a.resp.Header.Get("Content-Type"), ";")
 	shown := "unspecified"
 	if length >= 0 {
 		shown = itoa(length)
