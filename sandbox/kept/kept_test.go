@@ -206,6 +206,19 @@ func TestAttach(t *testing.T) {
 	}
 }
 
+func TestStopping(t *testing.T) {
+	s, _ := open(t)
+	r := start(t, s)
+	id := r.Process().ID
+	if p, err := s.Stopping("box", id); err != nil || p.Over() {
+		t.Errorf("%+v, %v", p, err)
+	}
+	must(t, r.Finish("", code(143), ""))
+	if p, err := s.Process("box", id); err != nil || p.Status != Killed || *p.ExitCode != 143 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
 func TestLoseAll(t *testing.T) {
 	s, _ := open(t)
 	running, over := start(t, s), start(t, s)

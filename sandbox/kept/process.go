@@ -199,6 +199,27 @@ func (s *Store) processIDs(sandbox string) ([]string, error) {
 	return ids, nil
 }
 
+// Stopping notes that somebody asked for the process's end: however it then
+// ends, it was killed. Its launcher is then told, whose process id is in the
+// metadata as "launcher".
+func (s *Store) Stopping(sandbox, id string) (Process, error) {
+	var p Process
+	if _, err := s.Process(sandbox, id); err != nil {
+		return p, err
+	}
+	err := s.locked(sandboxDir(sandbox), func() (err error) {
+		if p, err = s.process(sandbox, id); err != nil || p.Over() {
+			return err
+		}
+		if p.Metadata == nil {
+			p.Metadata = map[string]any{}
+		}
+		p.Metadata["stopping"] = true
+		return s.write(processFile(sandbox, id, processRecord), p)
+	})
+	return p, err
+}
+
 // Lose gives a running process up, for a reason such as "sandbox_stopped". One
 // that is over stays as it is.
 func (s *Store) Lose(sandbox, id, reason string) (Process, error) {

@@ -186,6 +186,9 @@ func (r *Recorder) settle(status string, code *int) error {
 		}
 		if !now.Over() {
 			now.Status = status
+			if now.Metadata["stopping"] == true {
+				now.Status = Killed
+			}
 			ended := s.now().UTC()
 			now.Ended = &ended
 		}
