@@ -294,19 +294,23 @@ func (s *Store) lastChunk(p Process, last Chunk) error {
 	return errors.Join(r.err, f.Close())
 }
 
-// prune forgets the oldest processes that are over.
+// prune makes room for one process more.
 func (s *Store) prune(sandbox string) {
 	ids, err := s.processIDs(sandbox)
-	if err != nil || len(ids) < maxProcesses {
+	if err != nil {
 		return
 	}
+	excess := len(ids) - maxProcesses + 1
 	for _, id := range ids {
+		if excess <= 0 {
+			return
+		}
 		if p, err := s.process(sandbox, id); err != nil || !p.Over() {
 			continue
 		}
 		for _, suffix := range []string{processStream, processAlive, processRecord} {
 			_ = s.root.Remove(processFile(sandbox, id, suffix))
 		}
-		return
+		excess--
 	}
 }
