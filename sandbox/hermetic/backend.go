@@ -103,4 +103,5 @@ func (b *Backend) open() bool {
 type testHooks struct {
 	skip []string
 	exe  string // what is executed; "": this program
+	cpu  uint64 // seconds of processor time; 0: what is right
 }

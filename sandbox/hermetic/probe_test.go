@@ -30,6 +30,27 @@ func probes() command.Table {
 			fmt.Fprintln(c.Stdout, descriptors())
 			return 0
 		},
+		"wait": func(ctx context.Context, _ *command.Call) int {
+			<-ctx.Done()
+			return 1
+		},
+		"deaf": func(context.Context, *command.Call) int { select {} },
+		"spin": func(context.Context, *command.Call) int {
+			for n := 0; ; n++ {
+				_ = n
+			}
+		},
+		"grow":    grow,
+		"chatter": chatter,
+		"fetch":   fetch,
+		"crowd":   crowd,
+		"both": func(_ context.Context, c *command.Call) int {
+			for range 100 {
+				fmt.Fprintln(c.Stdout, "out")
+				fmt.Fprintln(c.Stderr, "err")
+			}
+			return 0
+		},
 		"bomb": func(_ context.Context, c *command.Call) int { return bomb(c.Args[1]) },
 	}
 }
@@ -156,11 +177,33 @@ func bomb(how string) int {
 			panic("from a probe")
 		}()
 		<-done
-	case "kill":
-		raw(unix.SYS_KILL, uintptr(os.Getpid()), uintptr(unix.SIGKILL)) // refused: see the filter
-		raw(unix.SYS_TGKILL, uintptr(os.Getpid()), uintptr(unix.Gettid()), uintptr(unix.SIGKILL))
+	case "time":
+		for n := 0; ; n++ {
+			_ = n
+		}
 	case "x32":
 		raw(0x40000000 | unix.SYS_GETPID)
+	}
+	return 0
+}
+
+// grow takes memory step by step until it is told to stop.
+func grow(ctx context.Context, _ *command.Call) int {
+	var all [][]byte
+	for ctx.Err() == nil {
+		piece := make([]byte, 1<<16)
+		for i := range piece {
+			piece[i] = 1
+		}
+		all = append(all, piece)
+	}
+	return len(all) & 1
+}
+
+// chatter writes for ever, whatever comes of it, until the run is over.
+func chatter(ctx context.Context, c *command.Call) int {
+	for ctx.Err() == nil {
+		fmt.Fprintln(c.Stdout, "y")
 	}
 	return 0
 }

@@ -96,6 +96,9 @@ func (b *Backend) kernelLimits(spec sandbox.Spec) *control.Walls {
 	if spec.Timeout > 0 {
 		w.CPU = 2*uint64(spec.Timeout/time.Second) + 10
 	}
+	if b.hooks.cpu > 0 {
+		w.CPU = b.hooks.cpu
+	}
 	return w
 }
 

@@ -89,11 +89,11 @@ func (w *worker) setLimits() error {
 		if err := unix.Getrlimit(resource, &r); err != nil {
 			return fmt.Errorf("getrlimit: %w", err)
 		}
-		r.Cur, r.Max = min(r.Cur, limit), min(r.Max, limit)
-		if resource == unix.RLIMIT_CPU && limit < math.MaxUint64 {
-			r.Max = min(r.Max, limit+1) // SIGXCPU tells it from other ends
-			r.Cur = min(r.Cur, limit)
+		hard := limit
+		if resource == unix.RLIMIT_CPU {
+			hard++ // so that SIGXCPU comes first and tells it from other ends
 		}
+		r.Cur, r.Max = min(r.Cur, limit), min(r.Max, hard)
 		if err := unix.Setrlimit(resource, &r); err != nil {
 			return fmt.Errorf("setrlimit: %w", err)
 		}

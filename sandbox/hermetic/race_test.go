@@ -1,0 +1,5 @@
+//go:build race
+
+package hermetic
+
+const raceEnabled = true
