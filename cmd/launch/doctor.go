@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"egressd/internal/explain"
 	"egressd/internal/kernel"
 	"egressd/netns"
+	"egressd/sandbox"
+	"egressd/sandbox/hermetic"
 )
 
 // doctor says what this machine can do and what to change. It reports success
@@ -34,6 +37,7 @@ func (l *launcher) doctor(args []string) int {
 	for _, f := range kernel.Probe(ctx, kernel.Options{Binary: self, Inside: []string{self, "doctor", "--inside"}}) {
 		out.WriteString(explain.Finding(f))
 	}
+	out.WriteString(explain.Finding(hermeticTier(ctx)))
 	s := &session{launcher: l}
 	s.opts.isolation, s.opts.quiet, s.opts.timeout = "netns", true, 20*time.Second
 	s.opts.argv = []string{"/bin/true"}
@@ -44,6 +48,27 @@ func (l *launcher) doctor(args []string) int {
 		return max(exitNo, l.print("FAIL  a real run: /bin/true did not run behind the gate (see above)\nlaunch does not work on this machine yet.\n"))
 	}
 	return l.print("ok    a real run: /bin/true ran behind the gate\nlaunch works on this machine.\n")
+}
+
+// hermeticTier runs a script in the hermetic tier, in a directory of its own.
+func hermeticTier(ctx context.Context) kernel.Finding {
+	f := kernel.Finding{Name: "hermetic tier", OK: true, Detail: "a script ran in a worker that Landlock and seccomp confine"}
+	dir, err := os.MkdirTemp("", "launch-doctor-")
+	var res sandbox.Result
+	if err == nil {
+		defer os.RemoveAll(dir)
+		res, err = new(hermetic.Backend).Run(ctx, sandbox.Spec{Script: "true", Dir: dir})
+	}
+	var lacks *sandbox.CapabilityError
+	switch {
+	case errors.As(err, &lacks):
+		f.OK, f.Detail, f.Fix = false, "--tier hermetic does not work: "+lacks.What, lacks.Fix
+	case err != nil:
+		f.OK, f.Detail = false, "--tier hermetic does not work: "+err.Error()
+	case res.ExitCode != 0:
+		f.OK, f.Detail = false, "--tier hermetic does not work: a script ended with "+strconv.Itoa(res.ExitCode)
+	}
+	return f
 }
 
 // prepare sets a namespace up as a run does, in new namespaces of its own.

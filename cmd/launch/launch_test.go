@@ -11,12 +11,15 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"egressd/sandbox"
+	"egressd/sandbox/hermetic"
+	"egressd/sandbox/hermetic/control"
 	"egressd/sandbox/process"
 )
 
-// TestMain turns the test binary into launch, for the scripts.
+// TestMain turns the test binary into launch, for the scripts, and into a worker
+// of the hermetic tier, for launch.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"launch": main})
+	testscript.Main(m, map[string]func(){"launch": main, control.Name: main})
 }
 
 func TestScripts(t *testing.T) {
@@ -25,7 +28,9 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		// Private inside: the sandbox hides the system's directory for temporary
 		// files, but carries the working directory in.
-		Condition: func(cond string) (bool, error) { return cond == "netns" && netnsWorks(t), nil },
+		Condition: func(cond string) (bool, error) {
+			return cond == "netns" && netnsWorks(t) || cond == "hermetic" && hermetic.Walls() == nil, nil
+		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			return nil
