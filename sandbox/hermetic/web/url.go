@@ -166,7 +166,7 @@ func escapeHigh(s string) string {
 	const hex = "0123456789abcdef"
 	var b strings.Builder
 	for i := range len(s) {
-		if c := s[i]; c <= ' ' || c >= 0x7f {
+		if c := s[i]; c <= ' ' || c >= 0x7f || c == '\\' { // the gate takes no backslash
 			b.WriteByte('%')
 			b.WriteByte(hex[c>>4])
 			b.WriteByte(hex[c&15])
