@@ -132,6 +132,9 @@ func (x *exchange) outgoing(ctx context.Context) *http.Request {
 		out.Body = &countedBody{ReadCloser: out.Body, x: x}
 	}
 	x.h.s.substitute(x.up.policy, x.req, out.Header, x.sc.tls)
+	if x.h.s.Rewrite != nil && x.sc.tls {
+		x.h.s.Rewrite(x.req.Host.String(), out)
+	}
 	return out
 }
 

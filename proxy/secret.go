@@ -36,6 +36,11 @@ func (s *Server) substitute(p *policy.Policy, r policy.Request, h http.Header, t
 	}
 }
 
+// Rewriter may change a request that was allowed and is about to leave for host
+// over verified TLS: its fields and its Host. What was judged stays what is
+// dialled. It must be quick and safe for concurrent use.
+type Rewriter func(host string, r *http.Request)
+
 // reveal replaces the placeholder in one field value, also where it is part of
 // Basic credentials (RFC 7617), as git and pip send tokens.
 func reveal(field, placeholder, value string) string {

@@ -76,6 +76,8 @@ type Server struct {
 	// SecretValue reports the placeholder that clients see for the secret in
 	// the environment variable env, and its value. Nil: nothing is substituted.
 	SecretValue func(env string) (placeholder, value string, ok bool)
+	// Rewrite changes requests inside intercepted TLS. Nil: they leave as they came.
+	Rewrite Rewriter
 
 	pool upstreamPool // kept connections to HTTP origins
 

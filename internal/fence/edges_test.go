@@ -252,6 +252,17 @@ var rooms = []room{
 		reason:  "it judges egressd from outside, as an agent would, and shares no code with it",
 	},
 	{
+		path:   "internal/vercelapi/machine",
+		ours:   []string{"sandbox", "sandbox/process", "internal/lookpath"},
+		std:    []string{"net/http", "os/exec"},
+		reason: "a computer for the double of the hosted API: it knows nothing of the API",
+	},
+	{
+		path:   "internal/vercelapi",
+		ours:   []string{"policy", "event", "proxy", "dnsfilter", "sandbox/process", "internal/vercelapi/machine", "internal/gate", "internal/session", "internal/ca"},
+		reason: "the double of the hosted API: no edge to sandbox/vercel, so that a misreading in one shows in the other",
+	},
+	{
 		path:    "internal/...",
 		ours:    []string{"policy", "event", "internal/..."},
 		outside: []string{"golang.org/x"},

@@ -34,6 +34,7 @@ type Config struct {
 	// SecretValue reports the placeholder that clients see for the secret in the
 	// variable env, and its value. Nil: nothing is substituted.
 	SecretValue func(env string) (placeholder, value string, ok bool)
+	Rewrite     proxy.Rewriter // changes requests inside intercepted TLS; nil: they leave as they came
 	RootCAs     *x509.CertPool // whom intercepted origins must be verified by; nil: the system's
 
 	// CA signs for the hosts whose TLS is opened. Nil: New makes one when the
@@ -89,7 +90,7 @@ func New(c Config) (_ *Gate, err error) {
 	g.proxy = &proxy.Server{
 		Policy: c.Policy, Resolver: c.Resolver, Names: c.Pins, Events: c.Events, Log: c.Log,
 		Session: c.Session, Isolation: c.Isolation, PolicyName: c.PolicyName, Ask: c.Ask, Own: c.Own, Resets: c.Resets,
-		CA: c.CA, RootCAs: c.RootCAs, SecretValue: c.SecretValue,
+		CA: c.CA, RootCAs: c.RootCAs, SecretValue: c.SecretValue, Rewrite: c.Rewrite,
 	}
 	g.dns = &dnsfilter.Server{
 		Policy: c.Policy, Resolver: c.Resolver, Pins: c.Pins, Events: c.Events, Log: c.Log,

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package machine
+
+import "syscall"
+
+// rootAttr changes nobody here: user namespaces exist on Linux only.
+func rootAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
