@@ -1,0 +1,417 @@
+package files
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"egressd/sandbox/hermetic/command"
+	"egressd/sandbox/hermetic/gnu"
+	"egressd/sandbox/hermetic/inode"
+	"egressd/sandbox/hermetic/modes"
+	"egressd/sandbox/hermetic/when"
+)
+
+// treeCall is one call of tree.
+type treeCall struct {
+	*gnu.Work
+	all, dirsOnly, full, noIndent, follow, noReport, dirsFirst bool
+	perms, owner, group, size, human, date, inodes, classify   bool
+	quote, ascii, prune, json, ignoreCase                      bool
+
+	level      int
+	patterns   []string
+	ignored    []string
+	sort       string
+	reverse    bool
+	timeFormat string
+	dirs       int
+	files      int
+}
+
+func tree(w *gnu.Work) {
+	sets, names, ok := w.Options("[-adfghilnopqrstuvxACDFJQNSUX] [-L level] [-P pattern] [-I pattern] [directory ...]",
+		"a d f i l x s h p u g D F q N Q r t c U v n C A S J X L: P: I: o: ,noreport ,dirsfirst ,inodes ,device ,sort: ,charset: ,prune ,filelimit: ,timefmt: ,du ,si ,ignore-case ,matchdirs ,nolinks ,gitignore ,filesfirst ,fromfile")
+	if !ok {
+		return
+	}
+	t := &treeCall{Work: w, level: -1, sort: "name"}
+	for _, s := range sets {
+		if !t.option(s) {
+			return
+		}
+	}
+	if len(names) == 0 {
+		names = []string{"."}
+	}
+	if t.json {
+		fmt.Fprintln(w.Out, "[")
+	}
+	for i, n := range names {
+		if t.json && i > 0 {
+			fmt.Fprintln(w.Out, ",")
+		}
+		t.root(n)
+	}
+	t.report()
+}
+
+func (t *treeCall) option(s command.Set) bool {
+	flags := map[string]*bool{
+		"a": &t.all, "d": &t.dirsOnly, "f": &t.full, "i": &t.noIndent, "l": &t.follow, "noreport": &t.noReport, "dirsfirst": &t.dirsFirst,
+		"p": &t.perms, "u": &t.owner, "g": &t.group, "s": &t.size, "h": &t.human, "D": &t.date, "inodes": &t.inodes, "F": &t.classify,
+		"Q": &t.quote, "prune": &t.prune, "J": &t.json, "r": &t.reverse, "ignore-case": &t.ignoreCase,
+	}
+	if f := flags[s.Name]; f != nil {
+		*f = true
+		return true
+	}
+	switch s.Name {
+	case "L":
+		n, err := strconv.Atoi(s.Value)
+		if err != nil || n < 1 {
+			_ = t.Out.Flush()
+			fmt.Fprintln(t.Stderr, "tree: Invalid level, must be greater than 0.")
+			t.Status = 1
+			return false
+		}
+		t.level = n
+	case "P":
+		t.patterns = append(t.patterns, strings.Split(s.Value, "|")...)
+	case "I":
+		t.ignored = append(t.ignored, strings.Split(s.Value, "|")...)
+	case "t":
+		t.sort = "mtime"
+	case "c":
+		t.sort = "ctime"
+	case "U":
+		t.sort = "none"
+	case "v":
+		t.sort = "version"
+	case "sort":
+		v, ok := oneOf(t.Work, "--sort", s.Value, "name", "mtime", "ctime", "size", "version", "none")
+		t.sort = v
+		return ok
+	case "timefmt":
+		t.timeFormat, t.date = s.Value, true
+	case "charset":
+		t.ascii = !strings.HasPrefix(strings.ToLower(s.Value), "utf")
+	case "n", "N", "q", "x", "A", "S":
+	default:
+		t.Refuse(s.Name)
+		return false
+	}
+	return true
+}
+
+// treeNode is one file, and what is in it.
+type treeNode struct {
+	name, path, target string
+	fi                 fs.FileInfo
+	dir                bool
+	err                error
+	kids               []*treeNode
+}
+
+func (t *treeCall) root(name string) {
+	n := &treeNode{name: name, path: name}
+	fi, err := statOf(t.Work, name)
+	n.fi, n.err, n.dir = fi, err, err == nil && fi.IsDir()
+	if err == nil && !n.dir {
+		n.err = fs.ErrInvalid
+	}
+	if n.dir {
+		t.dirs++
+		t.fill(n, 1, map[key]bool{keyOf(fi): true})
+	}
+	if t.json {
+		t.printJSON(n, 1)
+		return
+	}
+	if n.err != nil {
+		fmt.Fprintf(t.Out, "%s  [error opening dir]\n", name)
+		t.Status = 2
+		return
+	}
+	fmt.Fprintf(t.Out, "%s%s\n", t.details(n), t.show(n))
+	t.print(n, "")
+}
+
+func (t *treeCall) fill(n *treeNode, depth int, seen map[key]bool) {
+	if t.level >= 0 && depth > t.level || t.Ctx.Err() != nil || depth > maxDepth {
+		return
+	}
+	list, err := t.FS.ReadDir(t.Path(n.path))
+	if n.err = err; err != nil {
+		t.Status = 2
+	}
+	for _, e := range list {
+		k := &treeNode{name: e.Name(), path: join(n.path, e.Name())}
+		if k.fi, err = t.FS.Lstat(t.Path(k.path)); err != nil || !t.wanted(k) {
+			continue
+		}
+		walk := k.fi.IsDir()
+		if k.fi.Mode()&fs.ModeSymlink != 0 && t.follow && k.dir {
+			if to, err := t.FS.Stat(t.Path(k.path)); err == nil && !seen[keyOf(to)] {
+				seen[keyOf(to)], walk = true, true
+			}
+		}
+		if walk {
+			t.fill(k, depth+1, seen)
+			if t.prune && len(k.kids) == 0 {
+				continue
+			}
+		}
+		n.kids = append(n.kids, k)
+		if k.dir {
+			t.dirs++
+		} else {
+			t.files++
+		}
+	}
+	t.order(n.kids)
+}
+
+// wanted says whether a file is shown.
+func (t *treeCall) wanted(k *treeNode) bool {
+	if !t.all && strings.HasPrefix(k.name, ".") {
+		return false
+	}
+	k.dir = k.fi.IsDir()
+	if k.fi.Mode()&fs.ModeSymlink != 0 {
+		k.target, _ = t.FS.Readlink(t.Path(k.path))
+		to, err := t.FS.Stat(t.Path(k.path))
+		k.dir = err == nil && to.IsDir()
+	}
+	if t.match(t.ignored, k.name) || t.dirsOnly && !k.dir {
+		return false
+	}
+	return k.fi.IsDir() || len(t.patterns) == 0 || t.match(t.patterns, k.name)
+}
+
+func (t *treeCall) match(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		if t.ignoreCase {
+			p, name = strings.ToLower(p), strings.ToLower(name)
+		}
+		return fnmatch(strings.TrimSuffix(p, "/"), name, false)
+	})
+}
+
+func (t *treeCall) order(list []*treeNode) {
+	slices.SortStableFunc(list, func(a, b *treeNode) int {
+		if t.dirsFirst && a.dir != b.dir {
+			return b2i(b.dir) - b2i(a.dir)
+		}
+		n := 0
+		switch t.sort {
+		case "none":
+			return 0
+		case "mtime":
+			n = a.fi.ModTime().Compare(b.fi.ModTime())
+		case "ctime":
+			n = inode.Of(a.fi).Ctime.Compare(inode.Of(b.fi).Ctime)
+		case "size":
+			n = compareInt(b.fi.Size(), a.fi.Size())
+		case "version":
+			n = versionCompare(a.name, b.name)
+		}
+		if n == 0 {
+			n = strings.Compare(a.name, b.name)
+		}
+		if t.reverse {
+			return -n
+		}
+		return n
+	})
+}
+
+// details is what stands in brackets before a name.
+func (t *treeCall) details(k *treeNode) string {
+	if k.fi == nil {
+		return ""
+	}
+	n := inode.Of(k.fi)
+	var parts []string
+	add := func(on bool, format string, args ...any) {
+		if on {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	add(t.inodes, "%7d", n.Ino)
+	add(t.perms, "%s", modes.String(k.fi.Mode()))
+	add(t.owner, "%-8.32s", inode.Name(n.UID))
+	add(t.group, "%-8.32s", inode.Name(n.GID))
+	if t.human {
+		add(true, "%4s", treeSize(n.Size))
+	} else {
+		add(t.size, "%11d", n.Size)
+	}
+	if t.date {
+		zone := when.Zone(t.Getenv("TZ"))
+		format := t.timeFormat
+		if format == "" {
+			if format = "%b %e %H:%M"; !k.fi.ModTime().After(t.Now().Add(-halfYear)) {
+				format = "%b %e  %Y"
+			}
+		}
+		parts = append(parts, when.Format(format, k.fi.ModTime().In(zone)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(parts, " ") + "]  "
+}
+
+// treeSize rounds to the nearest, as tree does.
+func treeSize(n int64) string {
+	if n < 1024 {
+		return strconv.FormatInt(n, 10)
+	}
+	f, unit := float64(n), -1
+	for f >= 1024 {
+		f /= 1024
+		unit++
+	}
+	if f < 10 {
+		return fmt.Sprintf("%.1f%c", f, "KMGTPEZ"[unit])
+	}
+	return fmt.Sprintf("%.0f%c", f, "KMGTPEZ"[unit])
+}
+
+func (t *treeCall) show(k *treeNode) string {
+	s := k.name
+	if t.full {
+		s = k.path
+	}
+	if t.quote {
+		s = `"` + s + `"`
+	}
+	if k.target != "" {
+		s += " -> " + k.target
+	} else if t.classify && k.fi != nil {
+		switch {
+		case k.fi.IsDir():
+			s += "/"
+		case k.fi.Mode().IsRegular() && k.fi.Mode()&0o111 != 0:
+			s += "*"
+		}
+	}
+	if k.err != nil {
+		s += "  [error opening dir]"
+	}
+	return s
+}
+
+func (t *treeCall) print(n *treeNode, indent string) {
+	bar, tee, corner := "│\u00a0\u00a0 ", "├── ", "└── "
+	if t.ascii {
+		bar, tee, corner = "|   ", "|-- ", "`-- "
+	}
+	for i, k := range n.kids {
+		branch, next := tee, bar
+		if i == len(n.kids)-1 {
+			branch, next = corner, "    "
+		}
+		if t.noIndent {
+			branch, next = "", ""
+		}
+		fmt.Fprintf(t.Out, "%s%s%s%s\n", indent, branch, t.details(k), t.show(k))
+		t.print(k, indent+next)
+	}
+}
+
+func (t *treeCall) report() {
+	if t.json {
+		if !t.noReport {
+			fmt.Fprintf(t.Out, ",\n  {\"type\":\"report\",\"directories\":%d", t.dirs)
+			if !t.dirsOnly {
+				fmt.Fprintf(t.Out, ",\"files\":%d", t.files)
+			}
+			fmt.Fprint(t.Out, "}\n")
+		}
+		fmt.Fprintln(t.Out, "]")
+		return
+	}
+	if t.noReport {
+		return
+	}
+	plural := func(n int, one, many string) string {
+		if n == 1 {
+			return "1 " + one
+		}
+		return fmt.Sprint(n) + " " + many
+	}
+	fmt.Fprintf(t.Out, "\n%s", plural(t.dirs, "directory", "directories"))
+	if !t.dirsOnly {
+		fmt.Fprintf(t.Out, ", %s", plural(t.files, "file", "files"))
+	}
+	fmt.Fprintln(t.Out)
+}
+
+func (t *treeCall) printJSON(k *treeNode, depth int) {
+	indent := strings.Repeat("  ", depth)
+	kind := "file"
+	switch {
+	case k.fi == nil || k.fi.IsDir():
+		kind = "directory"
+	case k.fi.Mode()&fs.ModeSymlink != 0:
+		kind = "link"
+	}
+	name := k.name
+	if t.full {
+		name = k.path
+	}
+	fmt.Fprintf(t.Out, `%s{"type":"%s","name":%s`, indent, kind, jsonString(name))
+	if k.target != "" {
+		fmt.Fprintf(t.Out, `,"target":%s`, jsonString(k.target))
+	}
+	if t.size && k.fi != nil {
+		fmt.Fprintf(t.Out, `,"size":%d`, k.fi.Size())
+	}
+	if depth == 1 && k.err != nil {
+		fmt.Fprintf(t.Out, `,"contents":[{"error": "opening dir"}]}`+"\n")
+		t.Status = 2
+		return
+	}
+	if !(k.fi != nil && k.fi.IsDir()) {
+		fmt.Fprint(t.Out, "}")
+		return
+	}
+	fmt.Fprint(t.Out, `,"contents":[`)
+	for i, c := range k.kids {
+		if i > 0 {
+			fmt.Fprint(t.Out, ",")
+		}
+		fmt.Fprintln(t.Out)
+		t.printJSON(c, depth+1)
+	}
+	if len(k.kids) > 0 {
+		fmt.Fprint(t.Out, "\n"+indent)
+	} else if depth == 1 || t.level < 0 {
+		fmt.Fprint(t.Out, "\n"+indent)
+	}
+	fmt.Fprint(t.Out, "]}")
+	if depth == 1 {
+		fmt.Fprintln(t.Out)
+	}
+}
+
+func jsonString(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, c := range []byte(s) {
+		switch {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ':
+			fmt.Fprintf(&b, `\u%04x`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String() + `"`
+}
