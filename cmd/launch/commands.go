@@ -41,6 +41,7 @@ func commands() []command {
 		{"doctor", (*launcher).doctor, nil},
 		{"presets", (*launcher).presets, nil},
 		{"demo", (*launcher).demo, nil},
+		{"sandbox", (*launcher).sandbox, nil},
 		{"completion", (*launcher).completion, nil},
 		{"version", (*launcher).version, nil},
 		{"--version", (*launcher).version, nil},

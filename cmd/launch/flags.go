@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"egressd/internal/gateflags"
+	"egressd/sandbox/kept"
 	"egressd/sandbox/process"
 )
 
@@ -18,6 +19,7 @@ type options struct {
 	publish   []process.Publish
 	hostPorts []process.HostPort
 	scripts   scripts
+	keeping   keeping
 	given     []string // names of the flags that were given
 
 	events, isolation, tier, workdir, learn, user, egressd string
@@ -39,6 +41,7 @@ func (o *options) flags() *flag.FlagSet {
 	fs.BoolVar(&o.scripts.overlay, "overlay", false, "hermetic tier: keep the script's changes out of the workspace, and report them")
 	fs.Func("limit", "hermetic tier: bound what the script may use: `NAME=N[K|M|G]`", o.scripts.setLimit)
 	fs.Var(&o.env, "env", "pass this variable on, or set it: `NAME[=VALUE]`")
+	fs.StringVar(&o.keeping.name, "name", "", "keep a record of this sandbox under a `NAME`: see launch sandbox")
 	fs.StringVar(&o.workdir, "workdir", "", "run in this `DIR`")
 	fs.Func("timeout", "end the run after this `TIME` (90, 90s, 10m); exit 124", o.setTimeout)
 	fs.Func("publish", "let the host's loopback reach a server inside: `[HOST:]PORT`", o.setPublish)
@@ -58,6 +61,11 @@ const tierProcess = "process"
 
 // validate checks what the flag package can't.
 func (o *options) validate() error {
+	if name := o.keeping.name; name != "" {
+		if why := kept.ValidName(name); why != "" {
+			return fmt.Errorf("--name %q: %s", name, why)
+		}
+	}
 	switch o.tier {
 	case tierHermetic:
 		return o.validateHermetic()

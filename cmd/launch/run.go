@@ -57,6 +57,7 @@ func (l *launcher) runProgram(args []string) int {
 		return l.usage(exitLauncher, err)
 	}
 	s.opts.argv = fs.Args()
+	s.opts.keeping.raw = args[:len(args)-len(s.opts.argv)]
 	fs.Visit(func(f *flag.Flag) { s.opts.given = append(s.opts.given, f.Name) })
 	if len(s.opts.argv) == len(args) {
 		word := summary.Safe(args[0])
@@ -119,6 +120,10 @@ func (s *session) execute() (int, error) {
 	if err := s.trail.Started(backend.Isolation(), spec.Argv); err != nil {
 		return exitLauncher, err
 	}
+	rec, err := s.record(&spec)
+	if err != nil {
+		return exitLauncher, err
+	}
 	res := sandbox.Result{ExitCode: exitLauncher}
 	if err = backend.Supports(spec); err == nil {
 		if b, ok := backend.(*process.Backend); ok {
@@ -131,6 +136,7 @@ func (s *session) execute() (int, error) {
 	if err != nil && res.ExitCode == exitOK {
 		res.ExitCode = exitLauncher
 	}
+	err = errors.Join(err, rec.end(res, err))
 	if res.TimedOut {
 		what := "the program and all that it started were ended"
 		if s.opts.tier == tierHermetic {

@@ -4,9 +4,12 @@
 package inside
 
 import (
+	"egressd/sandbox/hermetic/awk"
 	"egressd/sandbox/hermetic/command"
 	"egressd/sandbox/hermetic/control"
+	"egressd/sandbox/hermetic/grep"
 	"egressd/sandbox/hermetic/run"
+	"egressd/sandbox/hermetic/sed"
 	"egressd/sandbox/hermetic/text"
 	"egressd/sandbox/hermetic/web"
 )
@@ -19,7 +22,7 @@ func IsWorker(args []string) bool { return len(args) == 1 && args[0] == control.
 // commands joins what a script can call. Curl and wget exist only with a network.
 func commands(network bool, more command.Table) (command.Table, error) {
 	tables := []command.Table{
-		text.Commands(), run.Commands(), more,
+		text.Commands(), grep.Commands(), sed.Commands(), awk.Commands(), run.Commands(), more,
 	}
 	if network {
 		tables = append(tables, web.Commands())

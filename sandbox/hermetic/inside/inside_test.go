@@ -1,0 +1,66 @@
+package inside
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"egressd/sandbox/hermetic/command"
+	"egressd/sandbox/hermetic/control"
+)
+
+// No name is in two tables, and curl is there only with a network.
+func TestCommands(t *testing.T) {
+	with, err := commands(true, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, err := commands(false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"curl", "wget"} {
+		if with[name] == nil || without[name] != nil {
+			t.Errorf("%s: with a network %t, without %t", name, with[name] != nil, without[name] != nil)
+		}
+	}
+	twice := command.Table{"cat": func(context.Context, *command.Call) int { return 0 }}
+	if _, err := commands(false, twice); err == nil {
+		t.Error("two commands of one name are no error")
+	}
+}
+
+// Every room that has commands is joined.
+func TestAllTables(t *testing.T) {
+	source, err := os.ReadFile("inside.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../*/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		room := filepath.Base(filepath.Dir(file))
+		if strings.Contains(string(text), "\nfunc Commands() command.Table") && !strings.Contains(string(source), room+".Commands()") {
+			t.Errorf("the commands of %s are joined nowhere", room)
+		}
+	}
+}
+
+func TestIsWorker(t *testing.T) {
+	for _, args := range [][]string{nil, {"launch"}, {"launch", control.Name}, {control.Name, "x"}, {"/bin/" + control.Name}} {
+		if IsWorker(args) {
+			t.Errorf("%q is a worker", args)
+		}
+	}
+	if !IsWorker([]string{control.Name}) {
+		t.Error("a worker is none")
+	}
+}
