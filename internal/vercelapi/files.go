@@ -2,7 +2,6 @@ package vercelapi
 
 import (
 	"io"
-	"mime"
 	"net/http"
 	"path"
 	"strings"
@@ -60,6 +59,9 @@ func (s *Server) fileRequest(r *http.Request) (*session, fileBody, error) {
 	return ses, b, nil
 }
 
+// quoted escapes what ends a quoted string, RFC 9110 section 5.6.4.
+var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", "_", "\r", "_")
+
 func (s *Server) readFile(w http.ResponseWriter, r *http.Request) error {
 	ses, b, err := s.fileRequest(r)
 	if err != nil {
@@ -71,7 +73,7 @@ func (s *Server) readFile(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer f.Close()
 	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(b.Path)}))
+	w.Header().Set("Content-Disposition", `attachment; filename="`+quoted.Replace(path.Base(b.Path))+`"`)
 	w.WriteHeader(http.StatusOK)
 	if err := http.NewResponseController(w).Flush(); err != nil { // chunked: no length is told
 		return ignoreWrite(err)

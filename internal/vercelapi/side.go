@@ -7,7 +7,7 @@ import (
 )
 
 // sidePath is where the double is told what to do, and tells what it saw. It
-// needs no token.
+// needs the token where the Server has one.
 const sidePath = "/_double/"
 
 // serveSide answers:
@@ -18,6 +18,10 @@ const sidePath = "/_double/"
 //	POST /_double/faults      adds one
 //	DELETE /_double/faults    takes them back
 func (s *Server) serveSide(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Token != "" && s.authorize(r) != nil {
+		http.Error(w, "the token is missing or wrong", http.StatusForbidden)
+		return
+	}
 	var err error
 	switch r.Method + " " + strings.TrimPrefix(r.URL.Path, sidePath) {
 	case "GET requests":
