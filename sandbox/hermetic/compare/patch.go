@@ -1,0 +1,5 @@
+package compare
+
+import "egressd/sandbox/hermetic/gnu"
+
+func patch(w *gnu.Work) {}
