@@ -31,3 +31,13 @@ func (r *Rule) Reach() Reach {
 		Raw: p.raw, Requests: p.path != nil,
 	}
 }
+
+// HasHosts reports whether the policy gives names addresses of its own.
+func (p *Policy) HasHosts() bool {
+	for ; p != nil; p = p.ceiling {
+		if len(p.static) > 0 {
+			return true
+		}
+	}
+	return false
+}

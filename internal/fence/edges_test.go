@@ -168,6 +168,17 @@ var rooms = []room{
 		reason: "records in files: what runs, and how, is each tier's business",
 	},
 	{
+		path:   "sandbox/vercel/network",
+		ours:   []string{"policy", "sandbox"},
+		std:    []string{"net", "net/http", "os", "os/exec", "log/slog"},
+		reason: "a policy in Vercel's words, pure, so that a test can show what is never said",
+	},
+	{
+		path:   "internal/tap",
+		std:    []string{"net", "net/http", "os/exec"},
+		reason: "bytes on their way",
+	},
+	{
 		path:   "sandbox/process/inside",
 		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/seccomp", "internal/foreground", "internal/kernelversion", "internal/landlock", "internal/lookpath", "internal/mountinfo"},
 		std:    []string{"net", "net/http", "encoding/json", "regexp", "text/template", "log/slog", "os/exec", "os/signal"},
