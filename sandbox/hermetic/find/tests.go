@@ -1,0 +1,407 @@
+package find
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"egressd/sandbox/hermetic/command"
+	"egressd/sandbox/hermetic/gnu"
+	"egressd/sandbox/hermetic/inode"
+	"egressd/sandbox/hermetic/modes"
+	"egressd/sandbox/hermetic/regex"
+	"egressd/sandbox/hermetic/shell/pattern"
+	"egressd/sandbox/hermetic/when"
+)
+
+// plain are tests and actions without an argument.
+func (p *parser) plain(name string) (node, bool, error) {
+	switch name {
+	case "-true":
+		return always, true, nil
+	case "-false":
+		return func(*visit) bool { return false }, true, nil
+	case "-empty":
+		return p.empty, true, nil
+	case "-readable", "-writable", "-executable":
+		mode := map[string]uint32{"-readable": 4, "-writable": 2, "-executable": 1}[name]
+		return func(v *visit) bool { return p.FS.Access(p.Path(v.path), mode) == nil }, true, nil
+	case "-nouser", "-nogroup":
+		return func(v *visit) bool { return v.node.UID != inode.ID }, true, nil
+	case "-prune":
+		return func(v *visit) bool { v.prune = true; return true }, true, nil
+	case "-quit":
+		return func(*visit) bool { p.quit = true; return true }, true, nil
+	case "-print", "-print0", "-ls", "-delete":
+		return p.simpleAction(name), true, nil
+	}
+	return nil, false, nil
+}
+
+func (s *search) empty(v *visit) bool {
+	if v.fi.IsDir() {
+		list, err := s.FS.ReadDir(s.Path(v.path))
+		if err != nil {
+			s.Fault("%s: %s", gnu.Quote(v.path), command.Reason(err))
+		}
+		return err == nil && len(list) == 0
+	}
+	return v.fi.Mode().IsRegular() && v.fi.Size() == 0
+}
+
+// nameTest are tests that match text.
+func (p *parser) nameTest(name string) (node, bool, error) {
+	bare := strings.TrimPrefix(name, "-")
+	fold := strings.HasPrefix(bare, "i") && bare != "inum"
+	if fold {
+		bare = bare[1:]
+	}
+	switch bare {
+	case "name", "path", "wholename", "lname", "regex":
+	default:
+		return nil, false, nil
+	}
+	v, err := p.value(name)
+	if err != nil {
+		return nil, true, err
+	}
+	if bare == "regex" {
+		n, err := p.regex(v, fold)
+		return n, true, err
+	}
+	pat := pattern.Compile(v, pattern.Options{Fold: fold})
+	switch bare {
+	case "name":
+		return func(v *visit) bool { return pat.Match(v.base()) }, true, nil
+	case "lname":
+		return func(v *visit) bool {
+			if v.fi.Mode()&fs.ModeSymlink == 0 {
+				return false
+			}
+			t, err := p.FS.Readlink(p.Path(v.path))
+			return err == nil && pat.Match(t)
+		}, true, nil
+	}
+	return func(v *visit) bool { return pat.Match(v.path) }, true, nil
+}
+
+func (p *parser) regex(expr string, fold bool) (node, error) {
+	re, err := regex.Compile(expr, regex.Options{Syntax: p.syntax, Fold: fold, Steps: p.Budget.Steps})
+	if err != nil {
+		return nil, fmt.Errorf("failed to compile regular expression '%s': %w", expr, err)
+	}
+	return func(v *visit) bool {
+		from, to, err := re.Span([]byte(v.path), 0, 0)
+		return err == nil && from == 0 && to == len(v.path)
+	}, nil
+}
+
+// comparison is +n, n or -n.
+type comparison struct {
+	sign byte // '+', '-' or 0
+	n    float64
+}
+
+func (c comparison) holds(x float64) bool {
+	switch c.sign {
+	case '+':
+		return x > c.n
+	case '-':
+		return x < c.n
+	}
+	return x == c.n
+}
+
+func parseComparison(s string, fraction bool) (c comparison, ok bool) {
+	if s != "" && (s[0] == '+' || s[0] == '-') {
+		c.sign, s = s[0], s[1:]
+	}
+	if s == "" || strings.Trim(s, "0123456789.") != "" || !fraction && strings.Contains(s, ".") {
+		return c, false
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	c.n = n
+	return c, err == nil
+}
+
+// numberTest are tests that compare a number.
+func (p *parser) numberTest(name string) (node, bool, error) {
+	var of func(*visit) float64
+	day, minute := 24*time.Hour, time.Minute
+	switch name {
+	case "-inum":
+		of = func(v *visit) float64 { return float64(v.node.Ino) }
+	case "-links":
+		of = func(v *visit) float64 { return float64(v.node.Links) }
+	case "-uid":
+		of = func(v *visit) float64 { return float64(v.node.UID) }
+	case "-gid":
+		of = func(v *visit) float64 { return float64(v.node.GID) }
+	case "-mtime", "-atime", "-ctime":
+		return p.age(name, day)
+	case "-mmin", "-amin", "-cmin":
+		return p.age(name, minute)
+	case "-used":
+		of = func(v *visit) float64 { return math.Ceil(v.node.Atime.Sub(v.node.Ctime).Hours() / 24) }
+	case "-size":
+		n, err := p.size(name)
+		return n, true, err
+	default:
+		return nil, false, nil
+	}
+	text, err := p.value(name)
+	if err != nil {
+		return nil, true, err
+	}
+	c, ok := parseComparison(text, false)
+	if !ok {
+		return nil, true, fmt.Errorf("invalid argument `%s' to `%s'", text, name)
+	}
+	return func(v *visit) bool { return c.holds(of(v)) }, true, nil
+}
+
+func (v *visit) time(which byte) time.Time {
+	switch which {
+	case 'a':
+		return v.node.Atime
+	case 'c':
+		return v.node.Ctime
+	}
+	return v.node.Mtime
+}
+
+// age compares how long ago a time is, in whole units.
+func (p *parser) age(name string, unit time.Duration) (node, bool, error) {
+	text, err := p.value(name)
+	if err != nil {
+		return nil, true, err
+	}
+	c, ok := parseComparison(text, true)
+	if !ok {
+		return nil, true, fmt.Errorf("invalid argument `%s' to `%s'", text, name)
+	}
+	from := p.now
+	if p.daystart {
+		y, m, d := from.In(p.zone).Date()
+		from = time.Date(y, m, d+1, 0, 0, 0, 0, p.zone)
+	}
+	return func(v *visit) bool {
+		old := float64(from.Sub(v.time(name[1]))) / float64(unit)
+		switch {
+		case c.sign == '-':
+			return old < c.n
+		case unit == time.Minute && c.sign == '+':
+			return old > c.n
+		case unit == time.Minute:
+			return old >= c.n-1 && old < c.n
+		case c.sign == '+':
+			return old >= c.n+1
+		}
+		return old >= c.n && old < c.n+1
+	}, true, nil
+}
+
+func (p *parser) size(name string) (node, error) {
+	text, err := p.value(name)
+	if err != nil {
+		return nil, err
+	}
+	unit := float64(512)
+	number := text
+	if n := len(text); n > 0 {
+		units := map[byte]float64{'b': 512, 'c': 1, 'w': 2, 'k': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}
+		if u, ok := units[text[n-1]]; ok {
+			unit, number = u, text[:n-1]
+		} else if !strings.ContainsRune("0123456789", rune(text[n-1])) {
+			return nil, fmt.Errorf("invalid -size type `%c'", text[n-1])
+		}
+	}
+	c, ok := parseComparison(number, false)
+	if !ok {
+		return nil, fmt.Errorf("Invalid argument `%s' to -size", text)
+	}
+	return func(v *visit) bool { return c.holds(math.Ceil(float64(v.fi.Size()) / unit)) }, nil
+}
+
+// fileTest are tests that take another kind of argument.
+func (p *parser) fileTest(name string) (node, bool, error) {
+	known := map[string]func(string) (node, error){
+		"-type": p.kind, "-xtype": p.linkKind, "-perm": p.perm, "-user": p.user, "-group": p.ownerGroup, "-samefile": p.same, "-fstype": p.fileSystem,
+		"-newer": func(v string) (node, error) { return p.newer("mm", v) }, "-anewer": func(v string) (node, error) { return p.newer("am", v) },
+		"-cnewer": func(v string) (node, error) { return p.newer("cm", v) },
+	}
+	f := known[name]
+	if xy, ok := strings.CutPrefix(name, "-newer"); ok && f == nil {
+		if len(xy) != 2 || !strings.Contains("aBcm", xy[:1]) || !strings.Contains("aBcmt", xy[1:]) {
+			return nil, true, fmt.Errorf("invalid predicate `%s'", name)
+		}
+		f = func(v string) (node, error) { return p.newer(xy, v) }
+	}
+	if f == nil {
+		return nil, false, nil
+	}
+	v, err := p.value(name)
+	if err != nil {
+		return nil, true, err
+	}
+	n, err := f(v)
+	return n, true, err
+}
+
+// letter is how find calls a kind of file.
+func letter(m fs.FileMode) byte {
+	if c := modes.String(m)[0]; c != '-' {
+		return c
+	}
+	return 'f'
+}
+
+func kinds(option, text string) (string, error) {
+	var letters string
+	for i, part := range strings.Split(text, ",") {
+		switch {
+		case len(part) == 1 && strings.Contains("bcdpflsD", part):
+			letters += part
+		case part == "" && i == 0:
+			return "", fmt.Errorf("Arguments to %s should contain at least one letter", option)
+		case part == "":
+			return "", fmt.Errorf("Last file type in list argument to %s is missing, i.e., list is ending on: ','", option)
+		case len(part) > 1 && strings.Contains("bcdpflsD", part[:1]):
+			return "", fmt.Errorf("Must separate multiple arguments to %s using: ','", option)
+		default:
+			return "", fmt.Errorf("Unknown argument to %s: %s", option, part[:1])
+		}
+	}
+	return letters, nil
+}
+
+func (p *parser) kind(text string) (node, error) {
+	letters, err := kinds("-type", text)
+	return func(v *visit) bool { return strings.IndexByte(letters, letter(v.fi.Mode())) >= 0 }, err
+}
+
+// linkKind is -xtype: what -type would say with links treated the other way.
+func (p *parser) linkKind(text string) (node, error) {
+	letters, err := kinds("-xtype", text)
+	return func(v *visit) bool {
+		fi, err := p.FS.Stat(p.Path(v.path))
+		if err != nil || p.follow == 'L' {
+			fi, err = p.FS.Lstat(p.Path(v.path))
+		}
+		return err == nil && strings.IndexByte(letters, letter(fi.Mode())) >= 0
+	}, err
+}
+
+func (p *parser) perm(text string) (node, error) {
+	how, mode := byte(0), text
+	if text != "" && (text[0] == '-' || text[0] == '/') {
+		how, mode = text[0], text[1:]
+	}
+	c, err := modes.Parse(mode)
+	if err != nil {
+		return nil, fmt.Errorf("invalid mode %s", gnu.Quote(text))
+	}
+	file, dir := c.Apply(0, false, 0), c.Apply(0, true, 0)
+	return func(v *visit) bool {
+		want, has := file, modes.Of(v.fi.Mode())
+		if v.fi.IsDir() {
+			want = dir
+		}
+		switch how {
+		case '-':
+			return has&want == want
+		case '/':
+			return want == 0 || has&want != 0
+		}
+		return has == want
+	}, nil
+}
+
+func (p *parser) owner(text, kind string, of func(*visit) uint32) (node, error) {
+	id := uint64(inode.ID)
+	if text != inode.User {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			if text == "" {
+				return nil, fmt.Errorf("The argument to -%s should not be empty", kind)
+			}
+			if text == "root" {
+				n, err = 0, nil
+			}
+		}
+		if err != nil {
+			return nil, map[string]error{
+				"user": fmt.Errorf("%s is not the name of a known user", gnu.Quote(text)), "group": fmt.Errorf("%s is not the name of an existing group", gnu.Quote(text)),
+			}[kind]
+		}
+		id = n
+	}
+	return func(v *visit) bool { return uint64(of(v)) == id }, nil
+}
+
+func (p *parser) user(text string) (node, error) {
+	return p.owner(text, "user", func(v *visit) uint32 { return v.node.UID })
+}
+
+func (p *parser) ownerGroup(text string) (node, error) {
+	return p.owner(text, "group", func(v *visit) uint32 { return v.node.GID })
+}
+
+// reference asks about a file that others are compared with.
+func (p *parser) reference(name string) (fs.FileInfo, error) {
+	fi, err := p.FS.Lstat(p.Path(name))
+	if err == nil && p.follow != 'P' {
+		if to, e := p.FS.Stat(p.Path(name)); e == nil {
+			fi = to
+		}
+	}
+	if err != nil || name == "" {
+		return nil, fmt.Errorf("%s: %s", gnu.Quote(name), command.Reason(err))
+	}
+	return fi, nil
+}
+
+func (p *parser) same(name string) (node, error) {
+	fi, err := p.reference(name)
+	return func(v *visit) bool { return inode.Same(fi, v.fi) }, err
+}
+
+func (p *parser) newer(xy, text string) (node, error) {
+	if strings.Contains(xy, "B") {
+		return nil, fmt.Errorf("This system does not provide a way to find the birth time of a file.")
+	}
+	var than time.Time
+	if xy[1] == 't' {
+		t, err := when.Parse(text, p.now.In(p.zone))
+		if err != nil {
+			return nil, fmt.Errorf("I cannot figure out how to interpret %s as a date or time", gnu.Quote(text))
+		}
+		than = t
+	} else {
+		fi, err := p.reference(text)
+		if err != nil {
+			return nil, err
+		}
+		than = (&visit{node: inode.Of(fi)}).time(xy[1])
+	}
+	return func(v *visit) bool { return v.time(xy[0]).After(than) }, nil
+}
+
+func (p *parser) fileSystem(name string) (node, error) {
+	return func(v *visit) bool { return p.fsType(v.path) == name }, nil
+}
+
+// fsType is a word for the file system that a name is on.
+func (s *search) fsType(name string) string {
+	p, err := s.FS.Resolve(s.Path(name))
+	switch {
+	case err == nil && (p == "/tmp" || strings.HasPrefix(p, "/tmp/")):
+		return "tmpfs"
+	case err == nil && (p == "/dev" || strings.HasPrefix(p, "/dev/")):
+		return "devtmpfs"
+	}
+	return "hermetic"
+}
