@@ -110,7 +110,7 @@ func (w *worker) execute(ctx context.Context) control.EndReport {
 	defer stop()
 	fs, err := vfs.Open(vfs.Config{
 		Dir: ".", Overlay: w.start.Overlay, Written: budget.Written,
-		Memory: budget.Limits.Memory / 2,
+		Memory: budget.Limits.Memory / 2, Protect: w.start.Protect,
 	})
 	if err != nil {
 		return control.EndReport{Code: silent, Limit: "the workspace can't be opened: " + command.Reason(err)}

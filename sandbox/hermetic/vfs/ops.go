@@ -194,7 +194,7 @@ func (f *FS) Rename(from, to string) error {
 		if b.slash && !was.isDir() {
 			return syscall.ENOTDIR
 		}
-		if a.readOnly() || b.readOnly() {
+		if a.readOnly() || b.readOnly() || a.holdsProtected() {
 			return syscall.EROFS
 		}
 		if a.d.tree() != b.d.tree() {

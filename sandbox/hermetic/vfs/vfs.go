@@ -24,6 +24,10 @@ import (
 type Config struct {
 	Dir     string // the workspace, a directory of the host
 	Overlay bool   // keep every change in memory and the workspace as it is
+	// Protect lists names inside, without links, that are read-only like .git:
+	// what they name can't be changed, moved or linked, and their directories
+	// can't be moved.
+	Protect []string
 
 	// Written is told of every n bytes before they are written to a file; its
 	// error refuses them. Nil: any number.
@@ -49,6 +53,7 @@ type state struct {
 	work    tree // disk itself, or an overlay on it
 	tmp     *mem
 	over    *mem // nil without Overlay
+	protect []string
 }
 
 // File is an open file or directory.
@@ -82,7 +87,7 @@ func Open(c Config) (*FS, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: "/", Err: errnoOf(err)}
 	}
-	s := &state{written: c.Written, disk: d, work: d}
+	s := &state{written: c.Written, disk: d, work: d, protect: c.Protect}
 	room := &room{bytes: c.Memory}
 	if c.Overlay {
 		s.over = newMem(devOverlay, room, c.Files)

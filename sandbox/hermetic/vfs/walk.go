@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -25,6 +26,8 @@ type place struct {
 	at    []string // how d is called, without links
 	slash bool     // the name ended in a slash: only a directory will do
 	mount bool     // d is the root of /tmp or /dev, and leaf is "."
+
+	protect []string // see Config
 }
 
 func (p *place) close() { p.d.close() }
@@ -38,8 +41,8 @@ func (p *place) path() string {
 	return strings.TrimSuffix(s, "/") + "/" + p.leaf
 }
 
-// readOnly reports whether the place is .git or in it. What is in /tmp is out
-// of the workspace and free.
+// readOnly reports whether the place is .git or in it, or protected. What is in
+// /tmp is out of the workspace and free.
 func (p *place) readOnly() bool {
 	if len(p.at) > 0 && p.at[0] == "tmp" {
 		return false
@@ -49,7 +52,17 @@ func (p *place) readOnly() bool {
 			return true
 		}
 	}
-	return dotGit(p.leaf)
+	return dotGit(p.leaf) || len(p.protect) > 0 && slices.Contains(p.protect, p.path())
+}
+
+// holdsProtected reports whether something protected is below the place: it
+// can't be moved away with it.
+func (p *place) holdsProtected() bool {
+	if len(p.protect) == 0 {
+		return false
+	}
+	below := strings.TrimSuffix(p.path(), "/") + "/"
+	return slices.ContainsFunc(p.protect, func(kept string) bool { return strings.HasPrefix(kept, below) })
 }
 
 // walker is one walk under way.
@@ -145,7 +158,7 @@ func (w *walker) run(how int, slash bool) (*place, error) {
 }
 
 func (w *walker) place(leaf string, slash, mount bool) *place {
-	return &place{d: w.d, leaf: leaf, at: w.at, slash: slash, mount: mount}
+	return &place{d: w.d, leaf: leaf, at: w.at, slash: slash, mount: mount, protect: w.f.protect}
 }
 
 // enter steps onto /tmp or /dev when c, the last component, names one.
