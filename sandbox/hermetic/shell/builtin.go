@@ -1,0 +1,534 @@
+package shell
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"egressd/sandbox/hermetic/command"
+)
+
+type builtinFunc func(sh *shell, args []string) int
+
+// builtin is the builtin of that name; nil when there is none.
+func builtin(name string) builtinFunc {
+	switch name {
+	case ":", "true":
+		return func(*shell, []string) int { return 0 }
+	case "false":
+		return func(*shell, []string) int { return 1 }
+	case "echo":
+		return builtinEcho
+	case "printf":
+		return builtinPrintf
+	case "test", "[":
+		return builtinTest
+	case "cd":
+		return builtinCd
+	case "pwd":
+		return builtinPwd
+	case "read":
+		return builtinRead
+	case "mapfile", "readarray":
+		return builtinMapfile
+	case "set":
+		return builtinSet
+	case "shopt":
+		return builtinShopt
+	case "unset":
+		return builtinUnset
+	case "shift":
+		return builtinShift
+	case "eval":
+		return builtinEval
+	case ".", "source":
+		return builtinSource
+	case "exit":
+		return builtinExit
+	case "return":
+		return builtinReturn
+	case "break", "continue":
+		return builtinBreak
+	case "exec":
+		return func(sh *shell, args []string) int { return sh.execArgs(args) }
+	case "trap":
+		return builtinTrap
+	case "kill":
+		return builtinKill
+	case "declare", "typeset", "local", "export", "readonly":
+		return builtinDeclare
+	}
+	return builtinMore(name)
+}
+
+func builtinMore(name string) builtinFunc {
+	switch name {
+	case "let":
+		return builtinLet
+	case "getopts":
+		return builtinGetopts
+	case "type":
+		return builtinType
+	case "command":
+		return builtinCommand
+	case "builtin":
+		return builtinBuiltin
+	case "enable":
+		return builtinEnable
+	case "hash":
+		return builtinHash
+	case "alias":
+		return builtinAlias
+	case "unalias":
+		return builtinUnalias
+	case "wait":
+		return builtinWait
+	case "jobs":
+		return builtinJobs
+	case "fg", "bg":
+		return builtinFg
+	case "disown":
+		return builtinDisown
+	case "pushd", "popd":
+		return builtinPushd
+	case "dirs":
+		return builtinDirs
+	case "umask":
+		return builtinUmask
+	case "ulimit":
+		return builtinUlimit
+	case "times":
+		return builtinTimes
+	case "caller":
+		return builtinCaller
+	case "help":
+		return builtinHelp
+	case "fc", "history":
+		return func(*shell, []string) int { return 0 }
+	case "bind", "complete", "compopt":
+		return func(*shell, []string) int { return 0 }
+	case "compgen":
+		return builtinCompgen
+	case "suspend", "logout":
+		return func(sh *shell, args []string) int {
+			sh.errorf("%s: cannot %s here", args[0], args[0])
+			return 1
+		}
+	}
+	return nil
+}
+
+func builtinNames() []string {
+	return []string{
+		".", ":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "cd", "command", "compgen", "complete", "compopt",
+		"continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg",
+		"getopts", "hash", "help", "history", "jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf", "pushd",
+		"pwd", "read", "readarray", "readonly", "return", "set", "shift", "shopt", "source", "suspend", "test", "times", "trap",
+		"true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait",
+	}
+}
+
+func (sh *shell) builtinOn(name string) bool { return builtin(name) != nil && !sh.disabled[name] }
+
+func (sh *shell) runBuiltin(args []string) int { return builtin(args[0])(sh, args) }
+
+// out writes to the standard output; a builtin whose output cannot be written
+// says so and fails.
+func (sh *shell) out(s string) bool {
+	if s == "" {
+		return true
+	}
+	_, err := sh.bound(1).Write([]byte(s))
+	if err == nil {
+		return true
+	}
+	sh.check()
+	sh.checkLimit()
+	if err == syscall.EPIPE {
+		sh.proc.killed.CompareAndSwap(0, int32(syscall.SIGPIPE))
+		panic(ended{141})
+	}
+	sh.errorf("%swrite error: %s", sh.who(), command.Reason(err))
+	return false
+}
+
+// who is the builtin that runs, for messages.
+func (sh *shell) who() string {
+	if sh.running == "" {
+		return ""
+	}
+	return sh.running + ": "
+}
+
+func (sh *shell) outf(format string, args ...any) bool { return sh.out(fmt.Sprintf(format, args...)) }
+
+func builtinEcho(sh *shell, args []string) int {
+	newline, escapes := true, sh.shopts["xpg_echo"] || sh.run.posix && sh.run.dash
+	args = args[1:]
+	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' && strings.Trim(args[0][1:], "neE") == "" {
+		for _, c := range args[0][1:] {
+			switch c {
+			case 'n':
+				newline = false
+			case 'e':
+				escapes = true
+			case 'E':
+				escapes = false
+			}
+		}
+		args = args[1:]
+	}
+	text := strings.Join(args, " ")
+	if escapes {
+		var stop bool
+		if text, stop = echoEscapes(text); stop {
+			newline = false
+		}
+	}
+	if newline {
+		text += "\n"
+	}
+	sh.running = "echo"
+	if !sh.out(text) {
+		return 1
+	}
+	return 0
+}
+
+// echoEscapes reads the escapes of echo -e and printf %b; stop: \c was there.
+func echoEscapes(s string) (text string, stop bool) {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s, false
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b.WriteByte(s[i])
+			continue
+		}
+		i++
+		switch s[i] {
+		case '\\':
+			b.WriteByte('\\')
+		case 'c':
+			return b.String(), true
+		default:
+			text, used, ok := escape(s[i:], true)
+			if !ok {
+				b.WriteByte('\\')
+				b.WriteByte(s[i])
+				continue
+			}
+			b.WriteString(text)
+			i += used - 1
+		}
+	}
+	return b.String(), false
+}
+
+func builtinUnset(sh *shell, args []string) int {
+	var funcs, vars, refs bool
+	i := 1
+	for ; i < len(args) && len(args[i]) > 1 && args[i][0] == '-'; i++ {
+		if args[i] == "--" {
+			i++
+			break
+		}
+		for _, c := range args[i][1:] {
+			switch c {
+			case 'f':
+				funcs = true
+			case 'v':
+				vars = true
+			case 'n':
+				refs = true
+			default:
+				sh.errorf("unset: -%c: invalid option", c)
+				sh.errText("unset: usage: unset [-f] [-v] [-n] [name ...]\n")
+				return 2
+			}
+		}
+	}
+	status := 0
+	for _, name := range args[i:] {
+		if funcs {
+			if f := sh.funcs[name]; f != nil && f.readonly {
+				sh.errorf("unset: %s: cannot unset: readonly function", name)
+				status = 1
+				continue
+			}
+			delete(sh.funcs, name)
+			continue
+		}
+		if base, index, ok := splitSubscript(name); ok {
+			if !sh.unsetElement(base, index) {
+				status = 1
+			}
+			continue
+		}
+		if !validName(name) {
+			if sh.funcs[name] != nil && !vars {
+				delete(sh.funcs, name)
+				continue
+			}
+			sh.errorf("unset: `%s': not a valid identifier", name)
+			status = 1
+			continue
+		}
+		if !refs {
+			if to := sh.resolve(name); to != name {
+				if base, index, ok := splitSubscript(to); ok {
+					sh.unsetElement(base, index)
+					continue
+				}
+				name = to
+			}
+		}
+		if !vars && sh.lookupRef(name) == nil {
+			delete(sh.funcs, name)
+			continue
+		}
+		if !sh.unset(name) {
+			status = 1
+		}
+	}
+	return status
+}
+
+func (sh *shell) unsetElement(name, index string) bool {
+	name = sh.resolve(name)
+	v := sh.raw(name)
+	if v == nil {
+		return true
+	}
+	if v.readonly {
+		sh.errorf("unset: %s: cannot unset: readonly variable", name)
+		return false
+	}
+	v.own()
+	switch {
+	case v.kind == assocVar:
+		v.pairs.remove(sh.expandText(index))
+	case index == "@" || index == "*":
+		if v.kind == indexedVar {
+			v.list.elems = nil
+		}
+	case v.kind == indexedVar:
+		at := sh.arith(index)
+		if at < 0 {
+			at += v.list.next()
+		}
+		if at < 0 {
+			sh.errorf("unset: [%s]: bad array subscript", index)
+			return false
+		}
+		v.list.remove(at)
+	default:
+		if sh.arith(index) == 0 {
+			return sh.unset(name)
+		}
+		sh.errorf("unset: %s: not an array variable", name)
+		return false
+	}
+	return true
+}
+
+func builtinShift(sh *shell, args []string) int {
+	n := 1
+	if len(args) > 1 {
+		m, err := strconv.Atoi(args[1])
+		if err != nil {
+			sh.errorf("shift: %s: numeric argument required", args[1])
+			return 1
+		}
+		if len(args) > 2 {
+			sh.errorf("shift: too many arguments")
+			return 1
+		}
+		n = m
+	}
+	if n < 0 {
+		sh.errorf("shift: %s: shift count out of range", args[1])
+		return 1
+	}
+	if n > len(sh.params) {
+		if sh.shopts["shift_verbose"] {
+			sh.errorf("shift: %d: shift count out of range", n)
+		}
+		return 1
+	}
+	sh.params = slices.Clone(sh.params[n:])
+	return 0
+}
+
+func builtinEval(sh *shell, args []string) int {
+	args = args[1:]
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	text := strings.Join(args, " ")
+	if strings.TrimSpace(text) == "" {
+		return 0
+	}
+	sh.status = 0
+	sh.evalText(text)
+	return sh.status
+}
+
+func builtinSource(sh *shell, args []string) int {
+	if len(args) > 1 && args[1] == "--" {
+		args = append(args[:1:1], args[2:]...)
+	}
+	if len(args) < 2 {
+		sh.errorf("%s: filename argument required", args[0])
+		sh.errText(args[0] + ": usage: " + args[0] + " filename [arguments]\n")
+		return 2
+	}
+	name := args[1]
+	full := join(sh.dir, name)
+	if strings.IndexByte(name, '/') < 0 {
+		for _, d := range strings.Split(sh.get("PATH"), ":") {
+			p := join(join(sh.dir, d), name)
+			if info, err := sh.ses.FS.Stat(p); err == nil && info.Mode().IsRegular() {
+				full = p
+				break
+			}
+		}
+	}
+	if info, err := sh.stat(full); err == nil && info.IsDir() {
+		sh.errorf("%s: %s: is a directory", args[0], name)
+		return 1
+	}
+	text, err := sh.readAll(full)
+	if err != nil {
+		sh.errorf("%s: %s", name, command.Reason(err))
+		if sh.run.posix {
+			sh.flow = exits
+		}
+		return 1
+	}
+	if binary(text) {
+		sh.errorf("source: %s: cannot execute binary file", name)
+		return 126
+	}
+	sh.sourceText(name, text, args[2:])
+	return sh.status
+}
+
+func (sh *shell) sourceText(name, text string, params []string) {
+	sh.deeper()
+	old, line := sh.params, sh.line
+	if len(params) > 0 {
+		sh.params = params
+	}
+	sh.frames = append(sh.frames, frame{name: "source", source: name, callLine: sh.line})
+	sourced := sh.params
+	defer func() {
+		sh.frames = sh.frames[:len(sh.frames)-1]
+		if len(params) > 0 && (len(sourced) == 0 || len(sh.params) == 0 || &sourced[0] == &sh.params[0] || true) {
+			sh.params = old
+		}
+		sh.line = line
+		sh.depth--
+	}()
+	sh.status = 0
+	sh.runText(text, name)
+	if sh.flow == returns {
+		sh.flow = goesOn
+	}
+	if sh.flow == goesOn {
+		sh.runTrap("RETURN")
+	}
+}
+
+func builtinExit(sh *shell, args []string) int {
+	status, ok := sh.leaveStatus(args)
+	if !ok {
+		return status
+	}
+	sh.flow = exits
+	return status
+}
+
+// leaveStatus is the argument of exit and return.
+func (sh *shell) leaveStatus(args []string) (int, bool) {
+	if len(args) > 1 && args[1] == "--" {
+		args = append(args[:1:1], args[2:]...)
+	}
+	if len(args) < 2 {
+		return sh.status, true
+	}
+	n, ok := integer(args[1])
+	if !ok {
+		sh.errorf("%s: %s: numeric argument required", args[0], args[1])
+		return 2, true
+	}
+	if len(args) > 2 {
+		sh.errorf("%s: too many arguments", args[0])
+		return 1, false
+	}
+	return int(n & 255), true
+}
+
+func builtinReturn(sh *shell, args []string) int {
+	if len(sh.frames) == 0 {
+		sh.errorf("return: can only `return' from a function or sourced script")
+		return 2
+	}
+	status, ok := sh.leaveStatus(args)
+	if ok {
+		sh.flow = returns
+	}
+	return status
+}
+
+func builtinBreak(sh *shell, args []string) int {
+	n := int64(1)
+	if len(args) > 1 {
+		m, ok := integer(args[1])
+		if !ok {
+			sh.errorf("%s: %s: numeric argument required", args[0], args[1])
+			sh.flow = exits
+			return 128
+		}
+		if len(args) > 2 {
+			sh.errorf("%s: too many arguments", args[0])
+			panic(discard{1})
+		}
+		n = m
+	}
+	if sh.loops == 0 {
+		sh.errorf("%s: only meaningful in a `for', `while', or `until' loop", args[0])
+		return 0
+	}
+	if n <= 0 {
+		sh.errorf("%s: %s: loop count out of range", args[0], args[1])
+		sh.flow, sh.levels = breaks, sh.loops
+		return 1
+	}
+	sh.flow, sh.levels = breaks, int(min(n, int64(sh.loops)))
+	if args[0] == "continue" {
+		sh.flow = continues
+	}
+	return 0
+}
+
+func builtinLet(sh *shell, args []string) int {
+	if len(args) < 2 {
+		sh.errorf("let: expression expected")
+		return 1
+	}
+	n := int64(0)
+	for _, a := range args[1:] {
+		var ok bool
+		if n, ok = sh.arithTry("let: ", a); !ok {
+			return 1
+		}
+	}
+	if n == 0 {
+		return 1
+	}
+	return 0
+}

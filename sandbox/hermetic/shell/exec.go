@@ -1,0 +1,421 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// stmts runs statements until one leaves.
+func (sh *shell) stmts(list []*syntax.Stmt) {
+	for _, st := range list {
+		sh.stmt(st)
+		if sh.flow != goesOn {
+			return
+		}
+	}
+}
+
+// stmt runs one statement.
+func (sh *shell) stmt(st *syntax.Stmt) {
+	sh.check()
+	if sh.on(optNoExec) {
+		return
+	}
+	if line := st.Pos().Line(); line > 0 {
+		sh.line = int(line) + sh.unitBase()
+	}
+	if st.Background {
+		sh.background(st)
+		return
+	}
+	if st.Coprocess || st.Disown {
+		sh.discardf("syntax error near unexpected token `&'")
+	}
+	if st.Negated {
+		sh.noErrExit++
+		sh.command(st)
+		sh.noErrExit--
+		if sh.flow == goesOn {
+			sh.status = negate(sh.status)
+		}
+		return
+	}
+	sh.command(st)
+	if sh.status != 0 && sh.flow == goesOn && sh.failsShell(st.Cmd) {
+		sh.failed(st)
+	}
+}
+
+func negate(status int) int {
+	if status == 0 {
+		return 1
+	}
+	return 0
+}
+
+// failsShell reports whether the failure of cmd counts for set -e and the ERR
+// trap here; lists have looked at their members already.
+func (sh *shell) failsShell(cmd syntax.Command) bool {
+	if sh.noErrExit > 0 {
+		return false
+	}
+	switch c := cmd.(type) {
+	case *syntax.BinaryCmd:
+		return c.Op == syntax.Pipe || c.Op == syntax.PipeAll
+	case *syntax.Block, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause:
+		return sh.redirFailed
+	}
+	return true
+}
+
+func (sh *shell) failed(st *syntax.Stmt) {
+	sh.runTrap("ERR")
+	if sh.on(optErrExit) && sh.flow == goesOn {
+		sh.flow = exits
+	}
+}
+
+// command runs what st is with its redirections.
+func (sh *shell) command(st *syntax.Stmt) {
+	mark := len(sh.procFDs)
+	sh.redirFailed = false
+	sh.current = st
+	switch c := st.Cmd.(type) {
+	case *syntax.CallExpr:
+		sh.simple(st, c)
+	case *syntax.DeclClause:
+		sh.declare(st, c)
+	case *syntax.FuncDecl:
+		sh.define(c)
+	default:
+		undo, ok := sh.redirect(st.Redirs)
+		if !ok {
+			undo()
+			sh.status, sh.redirFailed = 1, true
+			break
+		}
+		func() {
+			defer undo()
+			if st.Cmd == nil {
+				sh.status = 0
+			} else {
+				sh.compound(st.Cmd)
+			}
+		}()
+	}
+	sh.dropProcFDs(mark)
+}
+
+func (sh *shell) compound(cmd syntax.Command) {
+	switch c := cmd.(type) {
+	case *syntax.Block:
+		sh.status = 0
+		sh.stmts(c.Stmts)
+	case *syntax.Subshell:
+		sh.runSubshell(c)
+	case *syntax.BinaryCmd:
+		sh.binary(c)
+	case *syntax.IfClause:
+		sh.ifClause(c)
+	case *syntax.WhileClause:
+		sh.while(c)
+	case *syntax.ForClause:
+		sh.forClause(c)
+	case *syntax.CaseClause:
+		sh.caseClause(c)
+	case *syntax.ArithmCmd:
+		sh.arithCommand(c)
+	case *syntax.TestClause:
+		sh.testClause(c)
+	case *syntax.LetClause:
+		sh.letClause(c)
+	case *syntax.TimeClause:
+		sh.timeClause(c)
+	case *syntax.CoprocClause:
+		sh.coproc(c)
+	default:
+		sh.discardf("syntax error: this is not bash")
+	}
+}
+
+func (sh *shell) runSubshell(c *syntax.Subshell) {
+	sub := sh.clone()
+	sh.status = sub.subshell(func() {
+		sub.noErrExit = sh.noErrExit
+		sub.status = 0
+		sub.stmts(c.Stmts)
+	})
+	sh.checkLimit()
+	sh.check()
+}
+
+func (sh *shell) binary(c *syntax.BinaryCmd) {
+	switch c.Op {
+	case syntax.AndStmt, syntax.OrStmt:
+		sh.noErrExit++
+		sh.stmt(c.X)
+		sh.noErrExit--
+		if sh.flow == goesOn && (sh.status == 0) == (c.Op == syntax.AndStmt) {
+			sh.stmt(c.Y)
+		}
+	default:
+		members, both := flatten(c)
+		sh.pipeline(members, both)
+	}
+}
+
+// flatten lists the members of a pipeline; both tells which ends in |&.
+func flatten(c *syntax.BinaryCmd) (members []*syntax.Stmt, both []bool) {
+	if x, ok := c.X.Cmd.(*syntax.BinaryCmd); ok && (x.Op == syntax.Pipe || x.Op == syntax.PipeAll) && len(c.X.Redirs) == 0 && !c.X.Negated {
+		members, both = flatten(x)
+	} else {
+		members = []*syntax.Stmt{c.X}
+	}
+	if y, ok := c.Y.Cmd.(*syntax.BinaryCmd); ok && (y.Op == syntax.Pipe || y.Op == syntax.PipeAll) && len(c.Y.Redirs) == 0 && !c.Y.Negated {
+		m, b := flatten(y)
+		return append(members, m...), append(append(both, c.Op == syntax.PipeAll), b...)
+	}
+	return append(members, c.Y), append(both, c.Op == syntax.PipeAll)
+}
+
+// condition runs the statements of a condition: they do not fail the shell.
+func (sh *shell) condition(list []*syntax.Stmt) bool {
+	sh.noErrExit++
+	sh.stmts(list)
+	sh.noErrExit--
+	return sh.status == 0
+}
+
+func (sh *shell) ifClause(c *syntax.IfClause) {
+	for ; c != nil; c = c.Else {
+		if len(c.Cond) == 0 {
+			sh.stmts(c.Then)
+			return
+		}
+		yes := sh.condition(c.Cond)
+		if sh.flow != goesOn {
+			return
+		}
+		if yes {
+			sh.stmts(c.Then)
+			return
+		}
+	}
+	sh.status = 0
+}
+
+// turn runs one turn of a loop; false: the loop is over.
+func (sh *shell) turn(body []*syntax.Stmt) bool {
+	if sh.ses.Budget.Loop() != nil {
+		panic(ended{126})
+	}
+	sh.stmts(body)
+	return sh.loopGoesOn()
+}
+
+func (sh *shell) loopGoesOn() bool {
+	switch sh.flow {
+	case breaks:
+		if sh.levels--; sh.levels == 0 {
+			sh.flow = goesOn
+		}
+		return false
+	case continues:
+		if sh.levels--; sh.levels > 0 {
+			return false
+		}
+		sh.flow = goesOn
+		return true
+	}
+	return sh.flow == goesOn
+}
+
+func (sh *shell) while(c *syntax.WhileClause) {
+	sh.loops++
+	defer func() { sh.loops-- }()
+	last := 0
+	for {
+		yes := sh.condition(c.Cond)
+		if sh.flow != goesOn {
+			if !sh.loopGoesOn() {
+				return
+			}
+			continue
+		}
+		if yes == c.Until {
+			break
+		}
+		goesOn := sh.turn(c.Do)
+		last = sh.status
+		if !goesOn {
+			return
+		}
+	}
+	sh.status = last
+}
+
+func (sh *shell) forClause(c *syntax.ForClause) {
+	sh.loops++
+	defer func() { sh.loops-- }()
+	switch l := c.Loop.(type) {
+	case *syntax.CStyleLoop:
+		sh.forArith(c, l)
+	case *syntax.WordIter:
+		items := sh.params
+		if l.InPos.IsValid() {
+			items = sh.fields(l.Items)
+		}
+		if c.Select {
+			sh.selectLoop(c, l.Name.Value, items)
+			return
+		}
+		line := sh.line
+		sh.status = 0
+		for _, item := range items {
+			sh.line = line
+			if !sh.beforeCommand() {
+				continue
+			}
+			if sh.on(optXTrace) {
+				sh.traceText("for " + l.Name.Value + " in " + sh.sourceWords(l.Items))
+			}
+			if !sh.setString(l.Name.Value, item) {
+				sh.status = 1
+				return
+			}
+			if !sh.turn(c.Do) {
+				return
+			}
+		}
+	}
+}
+
+func (sh *shell) forArith(c *syntax.ForClause, l *syntax.CStyleLoop) {
+	eval := func(x syntax.ArithmExpr, none int64) (int64, bool) {
+		if x == nil {
+			return none, true
+		}
+		text := sh.arithText(x)
+		if sh.on(optXTrace) {
+			sh.traceText("(( " + text + " ))")
+		}
+		return sh.arithTry("((: ", text)
+	}
+	if _, ok := eval(l.Init, 0); !ok {
+		sh.status = 1
+		return
+	}
+	sh.status = 0
+	for {
+		n, ok := eval(l.Cond, 1)
+		if !ok {
+			sh.status = 1
+			return
+		}
+		if n == 0 || !sh.turn(c.Do) {
+			return
+		}
+		if _, ok := eval(l.Post, 0); !ok {
+			sh.status = 1
+			return
+		}
+	}
+}
+
+func (sh *shell) caseClause(c *syntax.CaseClause) {
+	word := sh.str(c.Word)
+	if sh.on(optXTrace) {
+		sh.traceText("case " + quoteIfNeeded(word) + " in")
+	}
+	sh.status = 0
+	through := false
+	for _, item := range c.Items {
+		if !through && !sh.caseMatches(item, word) {
+			continue
+		}
+		sh.stmts(item.Stmts)
+		if sh.flow != goesOn {
+			return
+		}
+		switch item.Op {
+		case syntax.Fallthrough:
+			through = true
+		case syntax.Resume:
+			through = false
+		default:
+			return
+		}
+	}
+}
+
+func (sh *shell) caseMatches(item *syntax.CaseItem, word string) bool {
+	for _, p := range item.Patterns {
+		if sh.compile(sh.patternOf(p), sh.shopts["nocasematch"]).Match(word) {
+			return true
+		}
+	}
+	return false
+}
+
+func (sh *shell) arithCommand(c *syntax.ArithmCmd) {
+	if !sh.beforeCommand() {
+		return
+	}
+	text := sh.arithText(c.X)
+	if sh.on(optXTrace) {
+		sh.traceText("(( " + text + " ))")
+	}
+	n, ok := sh.arithTry("((: ", text)
+	sh.status = 0
+	if !ok || n == 0 {
+		sh.status = 1
+	}
+}
+
+func (sh *shell) letClause(c *syntax.LetClause) {
+	args := []string{"let"}
+	for _, x := range c.Exprs {
+		args = append(args, sh.arithText(x))
+	}
+	sh.status = sh.runBuiltin(args)
+}
+
+func (sh *shell) testClause(c *syntax.TestClause) {
+	if !sh.beforeCommand() {
+		return
+	}
+	t := tester{sh: sh}
+	if sh.on(optXTrace) {
+		t.trace = &strings.Builder{}
+	}
+	ok := t.expr(c.X)
+	if t.trace != nil {
+		sh.traceText("[[ " + t.trace.String() + " ]]")
+	}
+	switch {
+	case t.failed:
+		sh.status = 2
+		if t.status != 0 {
+			sh.status = t.status
+		}
+	case ok:
+		sh.status = 0
+	default:
+		sh.status = 1
+	}
+}
+
+func (sh *shell) define(c *syntax.FuncDecl) {
+	if c.Name == nil {
+		sh.discardf("syntax error: this is not bash")
+	}
+	name := c.Name.Value
+	if f := sh.funcs[name]; f != nil && f.readonly {
+		sh.errorf("%s: readonly function", name)
+		sh.status = 1
+		return
+	}
+	sh.funcs[name] = &function{name: name, body: c.Body, unit: sh.unit}
+	sh.status = 0
+}

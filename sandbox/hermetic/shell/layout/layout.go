@@ -1,0 +1,277 @@
+// Package layout writes a function the way bash prints it (declare -f, type).
+package layout
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Function is the definition of name; text is what body was parsed from.
+func Function(name string, body *syntax.Stmt, text string) string {
+	p := &printer{text: text}
+	p.b.WriteString(name + " () \n")
+	if _, ok := body.Cmd.(*syntax.Block); ok {
+		p.function(body)
+	} else {
+		p.b.WriteString("{ \n")
+		p.indent++
+		p.pad()
+		p.stmt(body, false)
+		p.indent--
+		p.b.WriteString("\n}")
+	}
+	p.b.WriteByte('\n')
+	return p.b.String()
+}
+
+type printer struct {
+	b      strings.Builder
+	text   string
+	indent int
+	docs   []*syntax.Redirect // here-documents to be written at the end of the line
+}
+
+func (p *printer) pad() { p.b.WriteString(strings.Repeat("    ", p.indent)) }
+
+func (p *printer) raw(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from < 0 || to > len(p.text) || from >= to {
+		return ""
+	}
+	return p.text[from:to]
+}
+
+func (p *printer) function(body *syntax.Stmt) {
+	p.b.WriteString("{ \n")
+	p.indent++
+	p.list(body.Cmd.(*syntax.Block).Stmts)
+	p.indent--
+	p.b.WriteString("\n")
+	p.pad()
+	p.b.WriteString("}")
+	p.redirs(body.Redirs)
+}
+
+// list writes statements a line each, the last without a newline.
+func (p *printer) list(stmts []*syntax.Stmt) {
+	for i, st := range stmts {
+		p.pad()
+		p.stmt(st, false)
+		last := i == len(stmts)-1
+		hadDocs := len(p.docs) > 0
+		switch {
+		case st.Background:
+			p.b.WriteString(" &")
+		case !last && !hadDocs:
+			p.b.WriteByte(';')
+		}
+		p.flushDocs()
+		if !last {
+			p.b.WriteByte('\n')
+		}
+	}
+}
+
+func (p *printer) flushDocs() {
+	for _, r := range p.docs {
+		p.b.WriteByte('\n')
+		if r.Hdoc != nil {
+			p.b.WriteString(p.raw(r.Hdoc))
+		}
+		p.b.WriteString(delimiter(p.raw(r.Word)))
+		p.b.WriteByte('\n')
+	}
+	p.docs = nil
+}
+
+func delimiter(s string) string { return strings.NewReplacer(`'`, "", `"`, "", `\`, "").Replace(s) }
+
+func (p *printer) redirs(list []*syntax.Redirect) {
+	for _, r := range list {
+		p.b.WriteByte(' ')
+		n := ""
+		if r.N != nil {
+			n = r.N.Value
+		}
+		p.b.WriteString(n + r.Op.String())
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			p.docs = append(p.docs, r)
+			p.b.WriteString(p.raw(r.Word))
+		case syntax.DplIn, syntax.DplOut:
+			p.b.WriteString(p.raw(r.Word))
+		default:
+			p.b.WriteString(" " + p.raw(r.Word))
+		}
+	}
+}
+
+func (p *printer) stmt(st *syntax.Stmt, nested bool) {
+	if st.Negated {
+		p.b.WriteString("! ")
+	}
+	if st.Cmd != nil {
+		p.command(st.Cmd)
+	}
+	p.redirs(st.Redirs)
+	_ = nested
+}
+
+func (p *printer) block(word string, stmts []*syntax.Stmt) {
+	p.b.WriteString(word + "\n")
+	p.indent++
+	p.list(stmts)
+	p.indent--
+	p.b.WriteString(";\n")
+	p.pad()
+}
+
+// inline writes a condition: statements on one line.
+func (p *printer) inline(stmts []*syntax.Stmt) {
+	for i, st := range stmts {
+		if i > 0 {
+			p.b.WriteString("; ")
+		}
+		p.stmt(st, true)
+	}
+}
+
+func (p *printer) command(cmd syntax.Command) {
+	switch c := cmd.(type) {
+	case *syntax.CallExpr:
+		words := []string{}
+		for _, a := range c.Assigns {
+			words = append(words, p.raw(a))
+		}
+		for _, w := range c.Args {
+			words = append(words, p.raw(w))
+		}
+		p.b.WriteString(strings.Join(words, " "))
+	case *syntax.DeclClause:
+		p.b.WriteString(c.Variant.Value)
+		for _, a := range c.Args {
+			p.b.WriteString(" " + p.raw(a))
+		}
+	case *syntax.Block:
+		p.b.WriteString("{ \n")
+		p.indent++
+		p.list(c.Stmts)
+		p.indent--
+		p.b.WriteString("\n")
+		p.pad()
+		p.b.WriteString("}")
+	case *syntax.Subshell:
+		p.b.WriteString("( ")
+		p.inline(c.Stmts)
+		p.b.WriteString(" )")
+	case *syntax.BinaryCmd:
+		p.stmt(c.X, true)
+		p.b.WriteString(" " + c.Op.String() + " ")
+		p.stmt(c.Y, true)
+	case *syntax.IfClause:
+		p.ifClause(c, "if")
+		p.b.WriteString("fi")
+	case *syntax.WhileClause:
+		word := "while "
+		if c.Until {
+			word = "until "
+		}
+		p.b.WriteString(word)
+		p.inline(c.Cond)
+		p.block("; do", c.Do)
+		p.b.WriteString("done")
+	case *syntax.ForClause:
+		p.forClause(c)
+	case *syntax.CaseClause:
+		p.caseClause(c)
+	case *syntax.ArithmCmd:
+		p.b.WriteString(p.raw(c))
+	case *syntax.FuncDecl:
+		if c.Name != nil {
+			p.b.WriteString("function " + c.Name.Value + " () \n")
+			p.pad()
+			p.stmt(c.Body, false)
+		}
+	case *syntax.TimeClause:
+		p.b.WriteString("time ")
+		if c.Stmt != nil {
+			p.stmt(c.Stmt, true)
+		}
+	default:
+		p.b.WriteString(p.raw(cmd))
+	}
+}
+
+func (p *printer) ifClause(c *syntax.IfClause, word string) {
+	p.b.WriteString(word + " ")
+	p.inline(c.Cond)
+	p.block("; then", c.Then)
+	if c.Else == nil {
+		return
+	}
+	if len(c.Else.Cond) > 0 {
+		p.b.WriteString("else\n")
+		p.indent++
+		p.pad()
+		p.ifClause(c.Else, "if")
+		p.b.WriteString("fi")
+		p.indent--
+		p.b.WriteString(";\n")
+		p.pad()
+		return
+	}
+	p.block("else", c.Else.Then)
+}
+
+func (p *printer) forClause(c *syntax.ForClause) {
+	switch l := c.Loop.(type) {
+	case *syntax.WordIter:
+		word := "for "
+		if c.Select {
+			word = "select "
+		}
+		p.b.WriteString(word + l.Name.Value)
+		if l.InPos.IsValid() {
+			p.b.WriteString(" in")
+			for _, w := range l.Items {
+				p.b.WriteString(" " + p.raw(w))
+			}
+			p.b.WriteString(";\n")
+		} else {
+			p.b.WriteString(" in \"$@\";\n")
+		}
+		p.pad()
+	case *syntax.CStyleLoop:
+		p.b.WriteString("for " + p.raw(l) + "\n")
+		p.pad()
+	}
+	p.block("do", c.Do)
+	p.b.WriteString("done")
+}
+
+func (p *printer) caseClause(c *syntax.CaseClause) {
+	p.b.WriteString("case " + p.raw(c.Word) + " in \n")
+	p.indent++
+	for _, it := range c.Items {
+		p.pad()
+		pats := make([]string, len(it.Patterns))
+		for i, w := range it.Patterns {
+			pats[i] = p.raw(w)
+		}
+		p.b.WriteString(strings.Join(pats, " | ") + ")\n")
+		p.indent++
+		p.list(it.Stmts)
+		p.indent--
+		p.b.WriteString("\n")
+		p.pad()
+		op := it.Op.String()
+		if !it.OpPos.IsValid() {
+			op = ";;"
+		}
+		p.b.WriteString(op + "\n")
+	}
+	p.indent--
+	p.pad()
+	p.b.WriteString("esac")
+}

@@ -1,0 +1,132 @@
+package pattern
+
+// ends is a set of positions in a text, ascending.
+type ends []int
+
+func (e ends) has(at int) bool { return len(e) > 0 && e.last() == at }
+
+func (e ends) first() int {
+	if len(e) == 0 {
+		return -1
+	}
+	return e[0]
+}
+
+func (e ends) last() int {
+	if len(e) == 0 {
+		return -1
+	}
+	return e[len(e)-1]
+}
+
+func union(a, b ends) ends {
+	if len(a) == 0 {
+		return b
+	}
+	out := make(ends, 0, len(a)+len(b))
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0] < b[0]:
+			out, a = append(out, a[0]), a[1:]
+		case len(a) == 0 || b[0] < a[0]:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			out, a, b = append(out, a[0]), a[1:], b[1:]
+		}
+	}
+	return out
+}
+
+// matcher follows all ways through a pattern at once.
+type matcher struct {
+	s    string
+	fold bool
+}
+
+func (m *matcher) from(at int) ends { return ends{at} }
+
+// run is where the nodes can end when they begin at any of starts.
+func (m *matcher) run(nodes []node, at ends) ends {
+	for i := range nodes {
+		if len(at) == 0 {
+			return nil
+		}
+		at = m.node(&nodes[i], at)
+	}
+	return at
+}
+
+func (m *matcher) node(n *node, at ends) ends {
+	switch n.kind {
+	case star:
+		return m.all(at[0])
+	case group:
+		return m.group(n, at)
+	}
+	out := make(ends, 0, len(at))
+	for _, p := range at {
+		if p < len(m.s) {
+			if size := step(*n, m.s[p:], m.fold); size > 0 {
+				out = append(out, p+size)
+			}
+		}
+	}
+	return out
+}
+
+// all is every position from at to the end.
+func (m *matcher) all(at int) ends {
+	out := make(ends, 0, len(m.s)-at+1)
+	for at < len(m.s) {
+		out = append(out, at)
+		_, size := decode(m.s[at:])
+		at += size
+	}
+	return append(out, len(m.s))
+}
+
+func (m *matcher) group(n *node, at ends) ends {
+	switch n.r {
+	case '@':
+		return m.either(n, at)
+	case '?':
+		return union(at, m.either(n, at))
+	case '!':
+		var out ends
+		for _, p := range at {
+			taken := m.either(n, ends{p})
+			var rest ends
+			for _, q := range m.all(p) {
+				for len(taken) > 0 && taken[0] < q {
+					taken = taken[1:]
+				}
+				if len(taken) == 0 || taken[0] != q {
+					rest = append(rest, q)
+				}
+			}
+			out = union(out, rest)
+		}
+		return out
+	}
+	reached := m.either(n, at)
+	for fresh := reached; len(fresh) > 0; {
+		more := m.either(n, fresh)
+		all := union(reached, more)
+		if len(all) == len(reached) {
+			break
+		}
+		reached, fresh = all, more
+	}
+	if n.r == '*' {
+		return union(at, reached)
+	}
+	return reached
+}
+
+func (m *matcher) either(n *node, at ends) ends {
+	var out ends
+	for _, alt := range n.alts {
+		out = union(out, m.run(alt, at))
+	}
+	return out
+}

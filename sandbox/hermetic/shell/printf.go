@@ -1,0 +1,549 @@
+package shell
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func builtinPrintf(sh *shell, args []string) int {
+	target := ""
+	args = args[1:]
+	if len(args) > 0 && strings.HasPrefix(args[0], "-v") {
+		if target = args[0][2:]; target == "" {
+			if len(args) < 2 {
+				sh.errorf("printf: -v: option requires an argument")
+				return 2
+			}
+			target, args = args[1], args[1:]
+		}
+		args = args[1:]
+		if _, _, ok := splitSubscript(target); !ok && !validName(target) {
+			sh.errorf("printf: `%s': not a valid identifier", target)
+			return 2
+		}
+	}
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	} else if len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
+		sh.errorf("printf: %s: invalid option", args[0][:2])
+		sh.errText("printf: usage: printf [-v var] format [arguments]\n")
+		return 2
+	}
+	if len(args) == 0 {
+		sh.errText("printf: usage: printf [-v var] format [arguments]\n")
+		return 2
+	}
+	p := &printfRun{sh: sh, args: args[1:]}
+	p.run(args[0])
+	sh.running = "printf"
+	if target == "" {
+		if !sh.out(p.out.String()) {
+			return 1
+		}
+		return p.status
+	}
+	val := p.out.String()
+	if i := strings.IndexByte(val, 0); i >= 0 {
+		val = val[:i]
+	}
+	ok := false
+	if base, index, indexed := splitSubscript(target); indexed {
+		ok = sh.setElement(base, sh.expandText(index), val, false)
+	} else {
+		ok = sh.setString(target, val)
+	}
+	if !ok {
+		return 1
+	}
+	return p.status
+}
+
+type printfRun struct {
+	sh     *shell
+	args   []string
+	used   bool
+	stop   bool
+	out    strings.Builder
+	status int
+}
+
+func (p *printfRun) run(format string) {
+	for {
+		p.used = false
+		p.once(format)
+		if p.stop || !p.used || len(p.args) == 0 {
+			return
+		}
+		p.sh.checkLen(p.out.Len())
+		p.sh.check()
+	}
+}
+
+func (p *printfRun) next() (string, bool) {
+	p.used = true
+	if len(p.args) == 0 {
+		return "", false
+	}
+	a := p.args[0]
+	p.args = p.args[1:]
+	return a, true
+}
+
+func (p *printfRun) once(f string) {
+	for i := 0; i < len(f) && !p.stop; {
+		switch f[i] {
+		case '\\':
+			i += p.backslash(f[i:])
+		case '%':
+			i += p.directive(f[i:])
+		default:
+			j := strings.IndexAny(f[i:], "\\%")
+			if j < 0 {
+				j = len(f) - i
+			}
+			p.out.WriteString(f[i : i+j])
+			i += j
+		}
+	}
+}
+
+func (p *printfRun) backslash(s string) int {
+	if len(s) == 1 {
+		p.out.WriteByte('\\')
+		return 1
+	}
+	switch s[1] {
+	case '\\', '"', '\'', '?':
+		p.out.WriteByte(s[1])
+		return 2
+	case 'c':
+		p.out.WriteString(`\c`)
+		return 2
+	}
+	text, used, ok := escape(s[1:], false)
+	if !ok {
+		if s[1] == 'x' {
+			p.sh.errorf("printf: missing hex digit for \\x")
+		}
+		p.out.WriteByte('\\')
+		return 1
+	}
+	p.out.WriteString(text)
+	return 1 + used
+}
+
+type spec struct {
+	flags       string
+	width, prec int
+	hasPrec     bool
+}
+
+// directive handles what begins with % and reports its length.
+func (p *printfRun) directive(s string) int {
+	if strings.HasPrefix(s, "%%") {
+		p.out.WriteByte('%')
+		return 2
+	}
+	i := 1
+	var sp spec
+	for i < len(s) && strings.IndexByte("#0-+ '", s[i]) >= 0 {
+		sp.flags += s[i : i+1]
+		i++
+	}
+	sp.width, i = p.number(s, i)
+	if sp.width < 0 {
+		sp.flags += "-"
+		sp.width = -sp.width
+	}
+	if i < len(s) && s[i] == '.' {
+		sp.hasPrec = true
+		sp.prec, i = p.number(s, i+1)
+		if sp.prec < 0 {
+			sp.hasPrec = false
+		}
+	}
+	p.sh.checkLen(sp.width)
+	p.sh.checkLen(sp.prec)
+	timeFormat := ""
+	if i < len(s) && s[i] == '(' {
+		end := strings.Index(s[i:], ")T")
+		if end < 0 {
+			p.sh.errorf("printf: warning: `%c': invalid time format specification", '(')
+			p.out.WriteByte('%')
+			return 1
+		}
+		timeFormat, i = s[i+1:i+end], i+end+1
+	}
+	for i < len(s) && strings.IndexByte("hlLjzt", s[i]) >= 0 {
+		i++
+	}
+	if i >= len(s) {
+		p.sh.errorf("printf: `%s': missing format character", s)
+		p.status, p.stop = 1, true
+		return len(s)
+	}
+	if !p.convert(s[i], sp, timeFormat) {
+		p.sh.errorf("printf: `%c': invalid format character", s[i])
+		p.status, p.stop = 1, true
+	}
+	return i + 1
+}
+
+func (p *printfRun) number(s string, i int) (int, int) {
+	if i < len(s) && s[i] == '*' {
+		a, _ := p.next()
+		n, _ := p.integer(a)
+		return int(max(min(n, 1<<31), -1<<31)), i + 1
+	}
+	n := 0
+	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+		if n < 1<<31 {
+			n = n*10 + int(s[i]-'0')
+		}
+		i++
+	}
+	return n, i
+}
+
+func (p *printfRun) convert(c byte, sp spec, timeFormat string) bool {
+	switch c {
+	case 's':
+		a, _ := p.next()
+		p.text(a, sp)
+	case 'b':
+		a, _ := p.next()
+		text, stop := percentB(a)
+		p.text(text, sp)
+		p.stop = p.stop || stop
+	case 'q', 'Q':
+		a, _ := p.next()
+		if c == 'Q' && sp.hasPrec && len(a) > sp.prec {
+			a = a[:sp.prec]
+			sp.hasPrec = false
+		}
+		p.text(quoteBackslash(a), sp)
+	case 'c':
+		a, _ := p.next()
+		if a == "" {
+			p.pad("\x00", sp, false)
+			return true
+		}
+		p.pad(a[:1], sp, false)
+	case 'd', 'i':
+		a, _ := p.next()
+		n, _ := p.integer(a)
+		p.signed(n, sp)
+	case 'u', 'o', 'x', 'X':
+		a, _ := p.next()
+		n, _ := p.integer(a)
+		p.unsigned(uint64(n), c, sp)
+	case 'e', 'E', 'f', 'F', 'g', 'G', 'a', 'A':
+		a, _ := p.next()
+		p.float(a, c, sp)
+	case 'T':
+		p.time(timeFormat, sp)
+	case 'n':
+		p.next()
+	default:
+		return false
+	}
+	return true
+}
+
+// percentB is echo's escapes, and octal numbers without the 0, too.
+func percentB(s string) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			if n, k := digits(s[i+1:], 8, 3); k > 0 && s[i+1] != '0' {
+				b.WriteByte(byte(n))
+				i += k
+				continue
+			}
+			if s[i+1] == '\'' || s[i+1] == '"' || s[i+1] == '?' {
+				b.WriteByte(s[i+1])
+				i++
+				continue
+			}
+			if s[i+1] == '0' {
+				n, k := digits(s[i+2:], 8, 3)
+				b.WriteByte(byte(n))
+				i += 1 + k
+				continue
+			}
+			text, stop := echoEscapes(escapeAt(s[i:]))
+			b.WriteString(text)
+			if stop {
+				return b.String(), true
+			}
+			i += len(escapeAt(s[i:])) - 1
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String(), false
+}
+
+// escapeAt is the one escape at the beginning of s.
+func escapeAt(s string) string {
+	if s[1] == '\\' || s[1] == 'c' {
+		return s[:2]
+	}
+	if _, used, ok := escape(s[1:], true); ok {
+		return s[:1+used]
+	}
+	return s[:2]
+}
+
+func (p *printfRun) text(s string, sp spec) {
+	if sp.hasPrec {
+		s = charRange(s, 0, sp.prec)
+		if sp.prec == 0 {
+			s = ""
+		}
+	}
+	p.pad(s, sp, false)
+}
+
+// pad writes s in its width; the precision of text counts bytes in C, and so
+// does the width.
+func (p *printfRun) pad(s string, sp spec, zero bool) {
+	n := sp.width - len(s)
+	if n <= 0 {
+		p.out.WriteString(s)
+		return
+	}
+	switch {
+	case strings.Contains(sp.flags, "-"):
+		p.out.WriteString(s + strings.Repeat(" ", n))
+	case zero:
+		at := 0
+		if s != "" && strings.IndexByte("+- ", s[0]) >= 0 {
+			at = 1
+		}
+		if strings.HasPrefix(s[at:], "0x") || strings.HasPrefix(s[at:], "0X") {
+			at += 2
+		}
+		p.out.WriteString(s[:at] + strings.Repeat("0", n) + s[at:])
+	default:
+		p.out.WriteString(strings.Repeat(" ", n) + s)
+	}
+}
+
+func (sp spec) zero() bool { return strings.Contains(sp.flags, "0") }
+
+func (p *printfRun) signed(n int64, sp spec) {
+	s := strconv.FormatInt(n, 10)
+	neg := n < 0
+	s = strings.TrimPrefix(s, "-")
+	s = sp.precise(s)
+	if strings.Contains(sp.flags, "'") {
+		_ = s // the C locale has no separator
+	}
+	switch {
+	case neg:
+		s = "-" + s
+	case strings.Contains(sp.flags, "+"):
+		s = "+" + s
+	case strings.Contains(sp.flags, " "):
+		s = " " + s
+	}
+	p.pad(s, sp, sp.zero() && !sp.hasPrec)
+}
+
+func (sp spec) precise(s string) string {
+	if !sp.hasPrec {
+		return s
+	}
+	if sp.prec == 0 && s == "0" {
+		return ""
+	}
+	return zeros(s, sp.prec)
+}
+
+func (p *printfRun) unsigned(n uint64, c byte, sp spec) {
+	base := map[byte]int{'u': 10, 'o': 8, 'x': 16, 'X': 16}[c]
+	s := strconv.FormatUint(n, base)
+	if c == 'X' {
+		s = strings.ToUpper(s)
+	}
+	s = sp.precise(s)
+	if strings.Contains(sp.flags, "#") && n != 0 {
+		switch c {
+		case 'o':
+			if s[0] != '0' {
+				s = "0" + s
+			}
+		case 'x', 'X':
+			s = "0" + string(c) + s
+		}
+	}
+	p.pad(s, sp, sp.zero() && !sp.hasPrec)
+}
+
+// integer reads a number as printf does: C's forms, or a character after a
+// quote; a mistake is told and the rest of the number used.
+func (p *printfRun) integer(a string) (int64, bool) {
+	if a == "" {
+		return 0, true
+	}
+	if a[0] == '\'' || a[0] == '"' {
+		if len(a) == 1 {
+			return 0, true
+		}
+		r, size := firstRune(a[1:])
+		if size == 1 && a[1] >= 0x80 {
+			return int64(a[1]), true
+		}
+		return int64(r), true
+	}
+	t := strings.TrimLeft(a, " \t\n")
+	neg := false
+	digitsText := t
+	if t != "" && (t[0] == '-' || t[0] == '+') {
+		neg, digitsText = t[0] == '-', t[1:]
+	}
+	base := 10
+	switch {
+	case strings.HasPrefix(digitsText, "0x"), strings.HasPrefix(digitsText, "0X"):
+		base, digitsText = 16, digitsText[2:]
+	case len(digitsText) > 1 && digitsText[0] == '0':
+		base, digitsText = 8, digitsText[1:]
+	}
+	end := 0
+	for end < len(digitsText) {
+		if _, err := strconv.ParseUint(digitsText[end:end+1], base, 8); err != nil {
+			break
+		}
+		end++
+	}
+	n, err := strconv.ParseUint("0"+digitsText[:end], base, 64)
+	if end < len(digitsText) || end == 0 && base == 10 {
+		if end < len(digitsText) && base == 8 && digitsText[end] >= '8' && digitsText[end] <= '9' {
+			p.sh.errorf("printf: %s: invalid octal number", a)
+		} else {
+			p.sh.errorf("printf: %s: invalid number", a)
+		}
+		p.status = 1
+	}
+	if err != nil || !neg && n > math.MaxInt64 && base == 10 || neg && n > 1<<63 {
+		p.sh.errorf("printf: warning: %s: Numerical result out of range", a)
+		p.status = 1
+		if neg {
+			return math.MinInt64, false
+		}
+		return math.MaxInt64, false
+	}
+	if neg {
+		return -int64(n), true
+	}
+	return int64(n), true
+}
+
+func (p *printfRun) float(a string, c byte, sp spec) {
+	var v float64
+	if a != "" && (a[0] == '\'' || a[0] == '"') {
+		n, _ := p.integer(a)
+		v = float64(n)
+	} else if a != "" {
+		var err error
+		t := strings.TrimLeft(a, " \t\n")
+		v, err = strconv.ParseFloat(t, 64)
+		if err != nil && !math.IsInf(v, 0) || strings.ContainsAny(t, "_") {
+			v = longestFloat(t)
+			p.sh.errorf("printf: %s: invalid number", a)
+			p.status = 1
+		}
+	}
+	p.pad(formatFloat(v, c, sp), sp, sp.zero() && !math.IsInf(v, 0) && !math.IsNaN(v))
+}
+
+func longestFloat(s string) float64 {
+	for n := min(len(s), 400); n > 0; n-- {
+		if v, err := strconv.ParseFloat(s[:n], 64); err == nil {
+			return v
+		}
+	}
+	return 0
+}
+
+func formatFloat(v float64, c byte, sp spec) string {
+	verb := "%"
+	for _, f := range sp.flags {
+		if f == '+' || f == ' ' || f == '#' {
+			verb += string(f)
+		}
+	}
+	prec := 6
+	if sp.hasPrec {
+		prec = min(sp.prec, 1000)
+	}
+	lower := c | 0x20
+	var s string
+	switch {
+	case math.IsInf(v, 0), math.IsNaN(v):
+		s = strings.ToLower(fmt.Sprintf("%f", v))
+		s = strings.TrimPrefix(s, "+")
+		if strings.Contains(sp.flags, "+") && v > 0 {
+			s = "+" + s
+		}
+	case lower == 'a':
+		s = fmt.Sprintf(verb+"x", v)
+	case lower == 'g' && prec == 0:
+		s = fmt.Sprintf(verb+".1g", v)
+	default:
+		s = fmt.Sprintf(verb+"."+strconv.Itoa(prec)+string(lower), v)
+		if lower == 'g' && !strings.Contains(sp.flags, "#") {
+			s = cFloat(v, prec, verb)
+		}
+	}
+	if c < 'a' {
+		s = strings.ToUpper(s)
+	}
+	return s
+}
+
+// cFloat is %g as C has it: exponents below -4 or not below the precision.
+func cFloat(v float64, prec int, verb string) string {
+	e := fmt.Sprintf("%.*e", prec-1, v)
+	i := strings.LastIndexByte(e, 'e')
+	exp, _ := strconv.Atoi(e[i+1:])
+	var s string
+	if exp < -4 || exp >= prec {
+		s = fmt.Sprintf(verb+"."+strconv.Itoa(prec-1)+"e", v)
+		m, x, _ := strings.Cut(s, "e")
+		if strings.Contains(m, ".") {
+			m = strings.TrimRight(strings.TrimRight(m, "0"), ".")
+		}
+		return m + "e" + x
+	}
+	s = fmt.Sprintf(verb+"."+strconv.Itoa(max(prec-1-exp, 0))+"f", v)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
+}
+
+// time is %(format)T: seconds since the epoch, -1 for now, -2 for the start.
+func (p *printfRun) time(format string, sp spec) {
+	a, given := p.next()
+	n := int64(-1)
+	if given {
+		n, _ = p.integer(a)
+	}
+	t := p.sh.ses.Now()
+	switch {
+	case n == -1:
+	case n == -2:
+		t = p.sh.ses.began
+	default:
+		t = time.Unix(n, 0)
+	}
+	if format == "" {
+		format = "%H:%M:%S"
+	}
+	p.text(strftime(t.In(zone(p.sh.get("TZ"))), format), sp)
+}

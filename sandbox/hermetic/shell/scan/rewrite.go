@@ -1,0 +1,168 @@
+package scan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// rewrite writes text anew so that the parser can read what err is about; ok is
+// false when nothing is known to help.
+func rewrite(text string, err error) (next string, w *Warning, ok bool) {
+	at, line := where(err)
+	msg := err.Error()
+	switch {
+	case strings.Contains(msg, "unclosed here-document"):
+		return closeHereDoc(text, msg, int(line))
+	case strings.Contains(msg, "expansions not allowed in heredoc words"):
+		next, ok = plainDelimiter(text, int(at))
+		return next, nil, ok
+	case strings.Contains(msg, "cannot negate a command multiple times"):
+		next, ok = doubleNegation(text, int(at))
+		return next, nil, ok
+	}
+	next, ok = arithmetic(text, int(at))
+	return next, nil, ok
+}
+
+// closeHereDoc ends a here-document that the text does not: bash warns only.
+func closeHereDoc(text, msg string, line int) (string, *Warning, bool) {
+	i := strings.Index(msg, "unclosed here-document `")
+	if i < 0 {
+		return "", nil, false
+	}
+	delim := strings.TrimSuffix(msg[i+len("unclosed here-document `"):], "`")
+	if delim == "" {
+		delim = "\n"
+	}
+	sep := "\n"
+	if strings.HasSuffix(text, "\n") {
+		sep = ""
+	}
+	w := &Warning{Line: line, Text: fmt.Sprintf("here-document at line %d delimited by end-of-file (wanted `%s')", line, delim)}
+	return text + sep + delim + "\n", w, true
+}
+
+// plainDelimiter gives a here-document with an expansion in its delimiter one
+// without: bash takes the text of the delimiter as it is.
+func plainDelimiter(text string, at int) (string, bool) {
+	start := strings.LastIndex(text[:min(at+2, len(text))], "<<")
+	if start < 0 {
+		return "", false
+	}
+	start += 2
+	if start < len(text) && text[start] == '-' {
+		start++
+	}
+	for start < len(text) && (text[start] == ' ' || text[start] == '\t') {
+		start++
+	}
+	end := start
+	for end < len(text) && strings.IndexByte(" \t\n;&|", text[end]) < 0 {
+		switch text[end] {
+		case '(':
+			end = closing(text, end)
+		case '{':
+			if end > start && text[end-1] == '$' {
+				for end < len(text) && text[end] != '}' {
+					end++
+				}
+			}
+		}
+		end++
+	}
+	if end > len(text) {
+		return "", false
+	}
+	delim := text[start:end]
+	fresh := fmt.Sprintf("EGRESSD_%d", start)
+	head := text[:start] + fresh
+	lines := strings.SplitAfter(text[end:], "\n")
+	for i, l := range lines[1:] {
+		if strings.TrimLeft(strings.TrimSuffix(l, "\n"), "\t") == delim {
+			nl := l[len(strings.TrimSuffix(l, "\n")):]
+			lines[i+1] = fresh + nl
+			return head + strings.Join(lines, ""), true
+		}
+	}
+	body := head + strings.Join(lines, "")
+	if !strings.HasSuffix(body, "\n") {
+		body += "\n"
+	}
+	return body + fresh + "\n", true
+}
+
+func doubleNegation(text string, at int) (string, bool) {
+	i := at
+	for i < len(text) && (text[i] == '!' || text[i] == ' ') {
+		j := i + 1
+		for j < len(text) && text[j] == ' ' {
+			j++
+		}
+		if text[i] == '!' && j < len(text) && text[j] == '!' {
+			return text[:i] + " " + text[i+1:j] + " " + text[j+1:], true
+		}
+		i++
+	}
+	return "", false
+}
+
+// arithmetic helps with the last "((" before a mistake. What ends in "))" is an
+// expression, whose text is judged when it runs: it is put into quotes. What
+// does not is a command in a command: they are set apart.
+func arithmetic(text string, at int) (string, bool) {
+	for from := min(at+2, len(text)); from > 0; {
+		i := strings.LastIndex(text[:from], "((")
+		if i < 0 {
+			return "", false
+		}
+		from = i + 1
+		end := closing(text, i+1)
+		if end+1 < len(text) && end < at-1 && at > 0 && text[end] == ')' && end+1 < at {
+			continue
+		}
+		if end >= len(text) {
+			continue
+		}
+		if end+1 < len(text) && text[end+1] == ')' {
+			inside := text[i+2 : end]
+			if strings.HasPrefix(inside, `"`) && strings.HasSuffix(inside, `"`) {
+				continue
+			}
+			quoted := strings.ReplaceAll(inside, `"`, ``)
+			return text[:i+2] + `"` + quoted + `"` + text[end:], true
+		}
+		return text[:i+1] + " " + text[i+1:], true
+	}
+	return "", false
+}
+
+// closing is the index of the parenthesis that closes the one at text[at], with
+// quotes looked at; len(text): none.
+func closing(text string, at int) int {
+	depth := 0
+	for i := at; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '\'':
+			j := strings.IndexByte(text[i+1:], '\'')
+			if j < 0 {
+				return len(text)
+			}
+			i += j + 1
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(text)
+}
