@@ -48,7 +48,8 @@ func (m *matchBody) matches(r *http.Request) bool {
 	if len(m.Method) > 0 && !slices.Contains(m.Method, r.Method) {
 		return false
 	}
-	if m.Path != nil && !m.Path.matches(r.URL.EscapedPath(), false) {
+	path, _, _ := strings.Cut(r.URL.RequestURI(), "?") // as it is sent
+	if m.Path != nil && !m.Path.matches(path, false) {
 		return false
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
