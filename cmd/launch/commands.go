@@ -41,6 +41,7 @@ func commands() []command {
 		{"doctor", (*launcher).doctor, nil},
 		{"presets", (*launcher).presets, nil},
 		{"demo", (*launcher).demo, nil},
+		{"dev", (*launcher).dev, func() *flag.FlagSet { return new(devOptions).flags() }},
 		{"sandbox", (*launcher).sandbox, nil},
 		{"completion", (*launcher).completion, nil},
 		{"version", (*launcher).version, nil},

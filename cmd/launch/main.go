@@ -6,10 +6,14 @@ import (
 	"os"
 	"strings"
 
+	"egressd/internal/vercelapi/machine"
 	"egressd/sandbox/hermetic/inside"
 )
 
 func main() {
+	if machine.Agent(os.Args) {
+		return
+	}
 	if inside.IsWorker(os.Args) {
 		os.Exit(inside.Run(nil))
 	}
