@@ -168,6 +168,11 @@ var rooms = []room{
 		reason: "records in files: what runs, and how, is each tier's business",
 	},
 	{
+		path:   "sandbox/vercel/api",
+		std:    []string{"os", "os/exec", "log"},
+		reason: "the client of the hosted API: of use on its own, so it knows no policy, no workspace and no environment",
+	},
+	{
 		path:   "sandbox/vercel/network",
 		ours:   []string{"policy", "sandbox"},
 		std:    []string{"net", "net/http", "os", "os/exec", "log/slog"},

@@ -1,0 +1,172 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// DefaultBaseURL is the hosted service.
+const DefaultBaseURL = "https://vercel.com/api"
+
+// Client talks to one service for one team. Its methods are safe for concurrent
+// use; its fields are not changed after the first of them.
+type Client struct {
+	BaseURL   string // "": DefaultBaseURL; http:// only for this machine itself
+	Token     string
+	TeamID    string    // "": the token's own
+	ProjectID string    // "": the token's own
+	Expires   time.Time // when the token ends, from Credentials; zero: not known
+
+	HTTP      *http.Client // nil: one of the client's own. Timeouts and redirects of it are not used
+	Proxy     *url.URL     // an HTTP proxy for the client's own; nil: none
+	UserAgent string       // "": "egressd"
+	Log       *slog.Logger // every request, without bodies and credentials; nil: nowhere
+
+	// Redact takes secrets out of texts of the service that become errors. Nil:
+	// the token alone is taken out, which is done in any case.
+	Redact func(string) string
+	// Now is the clock; nil: the real one.
+	Now func() time.Time
+
+	once   sync.Once
+	http   *http.Client
+	base   *url.URL
+	bad    error // why the client cannot be used
+	random func() float64
+
+	mu   sync.Mutex
+	seen map[string]bool // commands that this client started or took over
+	skew time.Duration   // of the service's clock, from its last answer
+}
+
+// Implementation constants.
+const (
+	dialTimeout = 15 * time.Second
+	idleTimeout = 90 * time.Second
+)
+
+// init makes what the methods use.
+func (c *Client) init() error {
+	c.once.Do(func() {
+		if c.random == nil {
+			c.random = rand.Float64
+		}
+		c.seen = map[string]bool{}
+		c.base, c.bad = parseBase(c.BaseURL)
+		if c.bad == nil && c.Token == "" {
+			c.bad = &MissingCredentialsError{Missing: []string{"VERCEL_TOKEN"}}
+		}
+		c.http = c.client()
+	})
+	if c.bad != nil {
+		return c.bad
+	}
+	if !c.Expires.IsZero() && !c.now().Before(c.Expires) {
+		return &ExpiredError{At: c.Expires}
+	}
+	return nil
+}
+
+func (c *Client) client() *http.Client {
+	own := c.HTTP
+	if own == nil {
+		t := &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			TLSHandshakeTimeout: dialTimeout,
+			IdleConnTimeout:     idleTimeout,
+			MaxIdleConnsPerHost: 8,
+			ForceAttemptHTTP2:   true,
+		}
+		if c.Proxy != nil {
+			t.Proxy = http.ProxyURL(c.Proxy)
+		}
+		own = &http.Client{Transport: t}
+	}
+	h := *own
+	h.Timeout = 0 // it would end streams; contexts bound what is no stream
+	h.Jar = nil
+	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &h
+}
+
+func parseBase(base string) (*url.URL, error) {
+	if base == "" {
+		base = DefaultBaseURL
+	}
+	u, err := url.Parse(strings.TrimSuffix(base, "/"))
+	switch {
+	case err != nil || u.Host == "" || u.Opaque != "":
+		return nil, invalid("the base URL is not one")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, invalid("the base URL holds more than a host and a path")
+	case u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()):
+		return u, nil
+	case u.Scheme == "http":
+		return nil, invalid("the base URL is http:// and not of this machine: the token would be readable on the way")
+	}
+	return nil, invalid("the base URL is not https://")
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Close gives up idle connections of the client's own.
+func (c *Client) Close() {
+	if c.http != nil && c.HTTP == nil {
+		c.http.CloseIdleConnections()
+	}
+}
+
+// LogValue keeps the token out of logs.
+func (c *Client) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// String is the client without its token.
+func (c *Client) String() string { return "vercel api client of team " + c.TeamID }
+
+// GoString keeps the token out of %#v.
+func (c *Client) GoString() string { return c.String() }
+
+func (c *Client) now() time.Time {
+	if c.Now != nil {
+		return c.Now()
+	}
+	return time.Now()
+}
+
+// clean takes secrets out of a text of the service.
+func (c *Client) clean(s string) string {
+	if c.Redact != nil {
+		s = c.Redact(s)
+	}
+	if c.Token != "" {
+		s = strings.ReplaceAll(s, c.Token, "[token]")
+	}
+	return s
+}
+
+func (c *Client) log(ctx context.Context, msg string, attrs ...slog.Attr) {
+	if c.Log != nil {
+		c.Log.LogAttrs(ctx, slog.LevelDebug, msg, attrs...)
+	}
+}
+
+// pause waits for d; its error is the context's.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,134 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// Credentials are what a Client needs to be somebody. They print without the
+// token.
+type Credentials struct {
+	Token     string
+	TeamID    string // "": the token's own team
+	ProjectID string
+	Expires   time.Time // zero: not known
+	OIDC      bool      // the token is a JWT that names team and project
+}
+
+// LogValue keeps the token out of logs.
+func (c Credentials) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// String is the credentials without the token.
+func (c Credentials) String() string {
+	if c.Token == "" {
+		return "no credentials"
+	}
+	return "credentials of project " + c.ProjectID + " of team " + c.TeamID
+}
+
+// GoString keeps the token out of %#v.
+func (c Credentials) GoString() string { return c.String() }
+
+// CredentialSources are the places where credentials come from, read by the
+// caller: what was given by flags, and the environment's variables.
+type CredentialSources struct {
+	Token, TeamID, ProjectID string // flags
+
+	EnvToken     string // VERCEL_TOKEN
+	EnvTeamID    string // VERCEL_TEAM_ID
+	EnvProjectID string // VERCEL_PROJECT_ID
+	EnvOIDCToken string // VERCEL_OIDC_TOKEN
+}
+
+// GoString keeps tokens out of %#v.
+func (CredentialSources) GoString() string { return "credential sources" }
+
+// String keeps tokens out of %v.
+func (CredentialSources) String() string { return "credential sources" }
+
+// LogValue keeps tokens out of logs.
+func (CredentialSources) LogValue() slog.Value { return slog.StringValue("credential sources") }
+
+// MissingCredentialsError says what to set.
+type MissingCredentialsError struct {
+	Missing []string // variables; one of a pair reads "VERCEL_TOKEN or VERCEL_OIDC_TOKEN"
+}
+
+// Error implements error.
+func (e *MissingCredentialsError) Error() string {
+	return "no credentials for Vercel Sandbox: set " + strings.Join(e.Missing, " and ")
+}
+
+// ExpiredError is a token whose time is over.
+type ExpiredError struct{ At time.Time }
+
+// Error implements error.
+func (e *ExpiredError) Error() string {
+	return "the Vercel OIDC token has expired at " + e.At.UTC().Format(time.RFC3339) + ": get a new one (vercel env pull) and set VERCEL_OIDC_TOKEN"
+}
+
+// Resolve chooses a token: the flag's, VERCEL_TOKEN, VERCEL_OIDC_TOKEN. Team and
+// project are the flags', else the variables'; but a token that names its own
+// team belongs to that one. A token without a project is an error, as is one
+// that has expired at now.
+func (s CredentialSources) Resolve(now time.Time) (Credentials, error) {
+	c := Credentials{
+		Token:     first(s.Token, s.EnvToken, s.EnvOIDCToken),
+		TeamID:    first(s.TeamID, s.EnvTeamID),
+		ProjectID: first(s.ProjectID, s.EnvProjectID),
+	}
+	if c.Token == "" {
+		return Credentials{}, &MissingCredentialsError{Missing: []string{"VERCEL_TOKEN or VERCEL_OIDC_TOKEN"}}
+	}
+	if strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return Credentials{}, invalid("the Vercel token holds a character that no token has")
+	}
+	claims, isJWT := readClaims(c.Token)
+	if fromOIDC := c.Token == strings.TrimSpace(s.EnvOIDCToken) && first(s.Token, s.EnvToken) == ""; fromOIDC && !isJWT {
+		return Credentials{}, invalid("VERCEL_OIDC_TOKEN is not a token that names its team (claim owner_id) and project (claim project_id)")
+	}
+	if isJWT {
+		c.OIDC, c.TeamID, c.ProjectID = true, claims.Owner, first(s.ProjectID, s.EnvProjectID, claims.Project)
+		if claims.Expires > 0 {
+			c.Expires = time.Unix(int64(claims.Expires), 0)
+			if !now.Before(c.Expires) {
+				return Credentials{}, &ExpiredError{At: c.Expires}
+			}
+		}
+	}
+	if c.ProjectID == "" {
+		return Credentials{}, &MissingCredentialsError{Missing: []string{"VERCEL_PROJECT_ID"}}
+	}
+	return c, nil
+}
+
+func first(all ...string) string {
+	for _, s := range all {
+		if s = strings.TrimSpace(s); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+type claims struct {
+	Owner   string  `json:"owner_id"`
+	Project string  `json:"project_id"`
+	Expires float64 `json:"exp"` // seconds since 1970
+}
+
+// readClaims reads the middle of a JWT. Its signature is the service's to check.
+func readClaims(token string) (c claims, ok bool) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return c, false
+	}
+	text, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
+	if err != nil || json.Unmarshal(text, &c) != nil {
+		return c, false
+	}
+	return c, c.Owner != ""
+}

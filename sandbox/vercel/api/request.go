@@ -1,0 +1,284 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Bounds of what is not a stream.
+const (
+	answerMax    = 64 << 20 // bytes of a JSON answer
+	errorMax     = 64 << 10 // bytes of an error's body that are read
+	quickTimeout = 60 * time.Second
+	slowTimeout  = 5 * time.Minute // create, stop, snapshot, delete: the service blocks until it is done
+)
+
+// repeat says what may be asked again after a failure.
+type repeat int
+
+const (
+	// whenRefused: only what was refused with 429 or not sent at all.
+	whenRefused repeat = iota
+	// always: asking twice is as asking once.
+	always
+)
+
+// call is one request.
+type call struct {
+	op      string
+	method  string
+	path    string // of segments that are escaped
+	query   url.Values
+	in      any                       // a body for JSON; nil: none
+	body    func() (io.Reader, error) // another body, made anew for each attempt
+	header  http.Header
+	session string
+	repeat  repeat
+	timeout time.Duration // of the whole call; 0: quickTimeout; negative: a stream, no limit but ctx
+}
+
+// do makes the call and reads its answer into out, which may be nil.
+func (c *Client) do(ctx context.Context, r call, out any) error {
+	if r.timeout == 0 {
+		r.timeout = quickTimeout
+	}
+	if r.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+	}
+	resp, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, answerMax+1))
+	if err != nil {
+		return &UnknownOutcomeError{Op: r.op, Err: c.network(err)}
+	}
+	if len(text) > answerMax {
+		return c.nonsense(r, resp, "the answer is larger than 64 MiB", nil)
+	}
+	if out == nil || len(bytes.TrimSpace(text)) == 0 && isEmpty(out) {
+		return nil
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return c.nonsense(r, resp, "the answer is not the JSON that was expected", text)
+	}
+	return nil
+}
+
+func isEmpty(out any) bool {
+	_, ok := out.(*struct{})
+	return ok
+}
+
+// nonsense is an answer that cannot be used although its status is a success.
+func (c *Client) nonsense(r call, resp *http.Response, message string, text []byte) *Error {
+	e := c.errorOf(r.op, r.session, resp, text)
+	e.Code, e.Message = "", message
+	return e
+}
+
+// send makes the call, again where that is right, and reports an answer of
+// 2xx whose body the caller closes.
+func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
+	if err := c.init(); err != nil {
+		return nil, fmt.Errorf("%s: %w", r.op, err)
+	}
+	for attempt := 0; ; attempt++ {
+		resp, sent, err := c.attempt(ctx, r, attempt)
+		if err == nil && resp.StatusCode/100 == 2 {
+			return resp, nil
+		}
+		var failure error
+		var e *Error
+		if err != nil {
+			failure = err
+			if sent && r.repeat != always {
+				return nil, &UnknownOutcomeError{Op: r.op, Err: err}
+			}
+			failure = fmt.Errorf("%s: %w", r.op, err)
+		} else {
+			text, _ := io.ReadAll(io.LimitReader(resp.Body, errorMax)) // a part of the words is better than none
+			_ = resp.Body.Close()
+			e = c.errorOf(r.op, r.session, resp, text)
+			failure = e
+			if e.Status >= 500 && r.repeat != always {
+				return nil, &UnknownOutcomeError{Op: r.op, Err: e}
+			}
+		}
+		wait, again := c.backoff(e, attempt)
+		if !again || ctx.Err() != nil {
+			return nil, failure
+		}
+		if pause(ctx, wait) != nil {
+			return nil, failure
+		}
+	}
+}
+
+// Retries, as the service's own client makes them.
+const (
+	retries       = 2
+	firstWait     = 400 * time.Millisecond
+	retryAfterMax = 20 * time.Second // a longer Retry-After is not waited for
+)
+
+// backoff says whether a failure is worth another attempt, and when. e is nil
+// for one of the network.
+func (c *Client) backoff(e *Error, attempt int) (wait time.Duration, again bool) {
+	if attempt >= retries {
+		return 0, false
+	}
+	wait = time.Duration(float64(firstWait<<attempt) * (1 + c.random()))
+	switch {
+	case e == nil || e.Status >= 500:
+		return wait, true
+	case e.Status == http.StatusTooManyRequests:
+		return wait + e.RetryAfter, e.RetryAfter <= retryAfterMax
+	}
+	return 0, false
+}
+
+// attempt makes the call once. sent says that the service may have got the request.
+func (c *Client) attempt(ctx context.Context, r call, n int) (resp *http.Response, sent bool, err error) {
+	var wrote atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
+	req, err := c.request(ctx, r)
+	if err != nil {
+		return nil, false, err
+	}
+	began := time.Now()
+	resp, err = c.http.Do(req)
+	attrs := []slog.Attr{
+		slog.String("op", r.op), slog.String("method", r.method), slog.String("path", r.path),
+		slog.Int("attempt", n+1), slog.Duration("took", time.Since(began)),
+	}
+	if err != nil {
+		err = c.network(err)
+		c.log(ctx, "vercel request failed", append(attrs, slog.String("error", err.Error()))...)
+		return nil, wrote.Load(), err
+	}
+	c.clock(resp.Header.Get("Date"))
+	c.log(ctx, "vercel request", append(attrs, slog.Int("status", resp.StatusCode), slog.String("x_vercel_id", clip(resp.Header.Get("X-Vercel-Id"), 200)))...)
+	return resp, true, nil
+}
+
+// network is err without the URL, whose query is of no use to anybody.
+func (c *Client) network(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	if text := err.Error(); c.Token != "" && strings.Contains(text, c.Token) {
+		return errors.New(c.clean(text))
+	}
+	return err
+}
+
+func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
+	var body io.Reader
+	switch {
+	case r.body != nil:
+		b, err := r.body()
+		if err != nil {
+			return nil, err
+		}
+		body = b
+	case r.in != nil:
+		b, err := marshal(r.in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(b)
+	}
+	q := url.Values{}
+	if c.TeamID != "" {
+		q.Set("teamId", c.TeamID)
+	}
+	for k, vs := range r.query {
+		for _, v := range vs {
+			if v != "" {
+				q.Add(k, v)
+			}
+		}
+	}
+	at := c.base.String() + r.path
+	if len(q) > 0 {
+		at += "?" + q.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, at, body)
+	if err != nil {
+		if cl, ok := body.(io.Closer); ok {
+			_ = cl.Close() // whoever writes into it ends
+		}
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for k, vs := range r.header {
+		req.Header[k] = vs
+	}
+	req.Header.Set("Authorization", "Bearer "+c.Token)
+	agent := c.UserAgent
+	if agent == "" {
+		agent = "egressd"
+	}
+	req.Header.Set("User-Agent", agent)
+	return req, nil
+}
+
+// marshal is JSON without escapes for HTML.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// clock remembers how far the service's clock is off.
+func (c *Client) clock(date string) {
+	if at, err := http.ParseTime(date); err == nil {
+		c.mu.Lock()
+		c.skew = at.Sub(c.now())
+		c.mu.Unlock()
+	}
+}
+
+// serviceTime is t on the service's clock.
+func (c *Client) serviceTime(t time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return t.Add(c.skew)
+}
+
+// segment is one name or id as a part of a path.
+func segment(what, s string) (string, error) {
+	if s == "" || s == "." || s == ".." || len(s) > 256 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return "", invalid("the %s %q is not one", what, clip(s, 100))
+	}
+	return url.PathEscape(s), nil
+}
+
+// idPath joins fixed words and one id.
+func idPath(before, what, id, after string) (string, error) {
+	s, err := segment(what, id)
+	if err != nil {
+		return "", err
+	}
+	return before + s + after, nil
+}
