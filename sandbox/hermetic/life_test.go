@@ -22,7 +22,7 @@ import (
 // A script that does not end is ended when its time is up, wherever it is, and
 // what it has said stays.
 func TestTimeout(t *testing.T) {
-	for _, command := range []string{"wait", "spin", "deaf"} {
+	for _, command := range []string{"pause", "spin", "deaf"} {
 		o := run(t, &Backend{}, sandbox.Spec{Script: "echo before\n" + command + "\necho after", Timeout: 300 * time.Millisecond})
 		if o.code != 124 || !o.timedOut || o.out != "before\n" || o.failure != nil {
 			t.Errorf("%s: %+v", command, o)

@@ -30,7 +30,7 @@ func probes() command.Table {
 			fmt.Fprintln(c.Stdout, descriptors())
 			return 0
 		},
-		"wait": func(ctx context.Context, _ *command.Call) int {
+		"pause": func(ctx context.Context, _ *command.Call) int {
 			<-ctx.Done()
 			return 1
 		},
@@ -171,12 +171,8 @@ func bomb(how string) int {
 		}
 		return int(all[len(all)/2])
 	case "panic":
-		done := make(chan int)
-		go func() {
-			defer close(done)
-			panic("from a probe")
-		}()
-		<-done
+		go panic("from a probe") // beyond the reach of whoever recovers
+		select {}
 	case "time":
 		for n := 0; ; n++ {
 			_ = n

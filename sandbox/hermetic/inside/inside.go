@@ -4,9 +4,14 @@
 package inside
 
 import (
+	"egressd/sandbox/hermetic/archive"
 	"egressd/sandbox/hermetic/awk"
 	"egressd/sandbox/hermetic/command"
+	"egressd/sandbox/hermetic/compare"
 	"egressd/sandbox/hermetic/control"
+	"egressd/sandbox/hermetic/data"
+	"egressd/sandbox/hermetic/files"
+	"egressd/sandbox/hermetic/find"
 	"egressd/sandbox/hermetic/grep"
 	"egressd/sandbox/hermetic/run"
 	"egressd/sandbox/hermetic/sed"
@@ -22,7 +27,8 @@ func IsWorker(args []string) bool { return len(args) == 1 && args[0] == control.
 // commands joins what a script can call. Curl and wget exist only with a network.
 func commands(network bool, more command.Table) (command.Table, error) {
 	tables := []command.Table{
-		text.Commands(), grep.Commands(), sed.Commands(), awk.Commands(), run.Commands(), more,
+		text.Commands(), grep.Commands(), sed.Commands(), awk.Commands(), data.Commands(), compare.Commands(),
+		files.Commands(), find.Commands(), run.Commands(), archive.Commands(), more,
 	}
 	if network {
 		tables = append(tables, web.Commands())
