@@ -1,0 +1,359 @@
+package data
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+type plain = func(m *machine, v any, args []any) (any, error)
+
+// functions are those of values alone.
+func functions() map[string]plain {
+	return map[string]plain{
+		"length/0":         func(_ *machine, v any, _ []any) (any, error) { return length(v) },
+		"utf8bytelength/0": utf8length,
+		"type/0":           func(_ *machine, v any, _ []any) (any, error) { return typeName(v), nil },
+		"keys/0":           func(_ *machine, v any, _ []any) (any, error) { return keysOf(v, true) },
+		"keys_unsorted/0":  func(_ *machine, v any, _ []any) (any, error) { return keysOf(v, false) },
+		"has/1":            func(_ *machine, v any, args []any) (any, error) { return has(v, args[0]) },
+		"contains/1":       func(_ *machine, v any, args []any) (any, error) { return contains(v, args[0]) },
+		"add/0":            func(_ *machine, v any, _ []any) (any, error) { return sum(v) },
+		"tojson/0":         func(_ *machine, v any, _ []any) (any, error) { return tojson(v), nil },
+		"tostring/0":       func(_ *machine, v any, _ []any) (any, error) { return tostring(v), nil },
+		"tonumber/0":       tonumber,
+		"toboolean/0":      toboolean,
+		"fromjson/0":       fromjson,
+		"format/1":         func(_ *machine, v any, args []any) (any, error) { return format("@"+tostring(args[0]), v) },
+		"to_entries/0":     toEntries,
+		"from_entries/0":   fromEntries,
+		"setpath/2":        func(_ *machine, v any, args []any) (any, error) { return setPathTo(v, args[0], args[1]) },
+		"delpaths/1":       delpaths,
+		"reverse/0":        reverse,
+		"sort/0":           func(_ *machine, v any, _ []any) (any, error) { return sorted(v, "sorted") },
+		"unique/0":         unique,
+		"min/0":            func(_ *machine, v any, _ []any) (any, error) { return extreme(v, v, 1) },
+		"max/0":            func(_ *machine, v any, _ []any) (any, error) { return extreme(v, v, -1) },
+		"_min_by/1":        func(_ *machine, v any, args []any) (any, error) { return extreme(v, args[0], 1) },
+		"_max_by/1":        func(_ *machine, v any, args []any) (any, error) { return extreme(v, args[0], -1) },
+		"_sort_by/1":       sortBy,
+		"_group_by/1":      groupBy,
+		"flatten/0":        func(_ *machine, v any, _ []any) (any, error) { return flatten(v, math.MaxFloat64) },
+		"flatten/1":        func(_ *machine, v any, args []any) (any, error) { return flatten(v, args[0]) },
+		"transpose/0":      transpose,
+		"bsearch/1":        bsearch,
+		"join/1":           join,
+		"split/1":          splitString,
+		"explode/0":        explode,
+		"implode/0":        implode,
+		"ltrimstr/1":       trimmed(strings.CutPrefix),
+		"rtrimstr/1":       trimmed(strings.CutSuffix),
+		"startswith/1":     fixed("startswith", strings.HasPrefix),
+		"endswith/1":       fixed("endswith", strings.HasSuffix),
+		"trim/0":           spaceless(strings.TrimSpace),
+		"ltrim/0":          spaceless(func(s string) string { return strings.TrimLeft(s, " \t\n\v\f\r") }),
+		"rtrim/0":          spaceless(func(s string) string { return strings.TrimRight(s, " \t\n\v\f\r") }),
+		"ascii_downcase/0": cased("ascii_downcase", 'A', 'Z'),
+		"ascii_upcase/0":   cased("ascii_upcase", 'a', 'z'),
+		"indices/1":        func(_ *machine, v any, args []any) (any, error) { return indices(v, args[0]) },
+		"index/1":          func(_ *machine, v any, args []any) (any, error) { return oneIndex(v, args[0], false) },
+		"rindex/1":         func(_ *machine, v any, args []any) (any, error) { return oneIndex(v, args[0], true) },
+		"infinite/0":       func(*machine, any, []any) (any, error) { return math.Inf(1), nil },
+		"nan/0":            func(*machine, any, []any) (any, error) { return math.NaN(), nil },
+		"null/0":           func(*machine, any, []any) (any, error) { return nil, nil },
+		"halt_error/1":     haltError,
+		"_described/0":     func(_ *machine, v any, _ []any) (any, error) { return described(v), nil },
+		"_captured/0":      captured,
+	}
+}
+
+func length(v any) (any, error) {
+	switch v := v.(type) {
+	case nil:
+		return 0.0, nil
+	case bool:
+		return nil, failf("%s has no length", described(v))
+	case string:
+		return float64(utf8.RuneCountInString(v)), nil
+	case []any:
+		return float64(len(v)), nil
+	case *object:
+		return float64(v.len()), nil
+	}
+	f, _ := number(v)
+	return math.Abs(f), nil
+}
+
+func utf8length(_ *machine, v any, _ []any) (any, error) {
+	s, ok := v.(string)
+	if !ok {
+		return nil, failf("%s only strings have UTF-8 byte length", described(v))
+	}
+	return float64(len(s)), nil
+}
+
+func keysOf(v any, sorted bool) (any, error) {
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = float64(i)
+		}
+		return out, nil
+	case *object:
+		keys := v.keys()
+		if sorted {
+			keys = v.sorted()
+		}
+		out := make([]any, len(keys))
+		for i, k := range keys {
+			out[i] = k
+		}
+		return out, nil
+	}
+	return nil, failf("%s has no keys", described(v))
+}
+
+func has(v, key any) (any, error) {
+	switch v := v.(type) {
+	case *object:
+		if k, ok := key.(string); ok {
+			_, ok = v.get(k)
+			return ok, nil
+		}
+	case []any:
+		if f, ok := number(key); ok {
+			return f >= 0 && f < float64(len(v)), nil
+		}
+	}
+	return nil, failf("Cannot check whether %s has a %s key", typeName(v), typeName(key))
+}
+
+func contains(a, b any) (any, error) {
+	if typeName(a) != typeName(b) {
+		return nil, failf("%s and %s cannot have their containment checked", described(a), described(b))
+	}
+	return within(a, b), nil
+}
+
+func within(a, b any) bool {
+	switch a := a.(type) {
+	case *object:
+		o, ok := b.(*object)
+		if !ok {
+			return false
+		}
+		for _, k := range o.keys() {
+			x, has := a.get(k)
+			y, _ := o.get(k)
+			if !has || !within(x, y) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		list, ok := b.([]any)
+		if !ok {
+			return false
+		}
+		for _, y := range list {
+			if !slices.ContainsFunc(a, func(x any) bool { return within(x, y) }) {
+				return false
+			}
+		}
+		return true
+	case string:
+		s, ok := b.(string)
+		return ok && strings.Contains(a, s)
+	}
+	return equal(a, b)
+}
+
+func sum(v any) (any, error) {
+	var total any
+	var list []any
+	switch v := v.(type) {
+	case []any:
+		list = v
+	case *object:
+		for _, k := range v.keys() {
+			e, _ := v.get(k)
+			list = append(list, e)
+		}
+	default:
+		return nil, failf("Cannot iterate over %s", described(v))
+	}
+	if text, ok := concatenated(list); ok {
+		return text, nil
+	}
+	for _, e := range list {
+		var err error
+		if f, ok := number(e); ok {
+			if g, both := number(total); both {
+				total = f + g
+				continue
+			}
+		}
+		if total, err = add(total, e); err != nil {
+			return nil, err
+		}
+	}
+	return total, nil
+}
+
+// concatenated adds strings in one go.
+func concatenated(list []any) (string, bool) {
+	var b strings.Builder
+	for _, e := range list {
+		s, ok := e.(string)
+		if !ok && e != nil {
+			return "", false
+		}
+		b.WriteString(s)
+	}
+	return b.String(), slices.ContainsFunc(list, func(v any) bool { return v != nil })
+}
+
+func tostring(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return tojson(v)
+}
+
+func tonumber(_ *machine, v any, _ []any) (any, error) {
+	if _, ok := number(v); ok {
+		return v, nil
+	}
+	s, ok := v.(string)
+	if !ok {
+		return nil, failf("%s cannot be parsed as a number", described(v))
+	}
+	if s == "nan" {
+		return math.NaN(), nil
+	}
+	if n, ok := parseNumber(strings.Trim(s, " \t\r\n")); ok {
+		return n, nil
+	}
+	return nil, failf("Cannot parse '%s' as a number", s)
+}
+
+func toboolean(_ *machine, v any, _ []any) (any, error) {
+	switch v {
+	case true, "true":
+		return true, nil
+	case false, "false":
+		return false, nil
+	}
+	return nil, failf("%s cannot be parsed as a boolean", described(v))
+}
+
+func fromjson(_ *machine, v any, _ []any) (any, error) {
+	s, ok := v.(string)
+	if !ok {
+		return nil, failf("%s only strings can be parsed", described(v))
+	}
+	x, err := parseJSON(s)
+	if err != nil {
+		return nil, failf("%s", err)
+	}
+	return x, nil
+}
+
+func toEntries(_ *machine, v any, _ []any) (any, error) {
+	keys, err := keysOf(v, false)
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for _, k := range keys.([]any) {
+		e := newObject(2)
+		e.put("key", k)
+		x, _ := indexValue(v, k)
+		e.put("value", x)
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// fromEntries takes key, k, name, Name, K and Key; and value, v, Value and V.
+func fromEntries(_ *machine, v any, _ []any) (any, error) {
+	var list []any
+	switch v := v.(type) {
+	case []any:
+		list = v
+	case *object:
+		for _, k := range v.keys() {
+			x, _ := v.get(k)
+			list = append(list, x)
+		}
+	default:
+		return nil, failf("Cannot iterate over %s", described(v))
+	}
+	out := newObject(len(list))
+	for _, e := range list {
+		o, ok := e.(*object)
+		if !ok && e != nil {
+			return nil, failf("Cannot index %s with string \"key\"", typeName(e))
+		}
+		if o == nil {
+			o = newObject(0)
+		}
+		key, value := entry(o)
+		switch k := key.(type) {
+		case string:
+			out.put(k, value)
+		case nil:
+			out.put("null", value)
+		case bool, float64, literal:
+			out.put(tojson(k), value)
+		default:
+			return nil, failf("Cannot use %s as object key", described(key))
+		}
+	}
+	return out, nil
+}
+
+func entry(o *object) (key, value any) {
+	for _, name := range []string{"key", "k", "name", "Name", "Key", "K"} {
+		v, ok := o.get(name)
+		if ok && (truthy(v) || v == false) {
+			key = v
+			break
+		}
+	}
+	for _, name := range []string{"value", "v", "Value", "V"} {
+		if v, ok := o.get(name); ok && (v != nil || value == nil) {
+			value = v
+			if v != nil {
+				break
+			}
+		}
+	}
+	return key, value
+}
+
+func setPathTo(v, p, x any) (any, error) {
+	keys, ok := p.([]any)
+	if !ok {
+		return nil, failf("Path must be specified as an array")
+	}
+	return setPath(v, keys, x)
+}
+
+func delpaths(_ *machine, v any, args []any) (any, error) {
+	paths, ok := args[0].([]any)
+	if !ok {
+		return nil, failf("Paths must be specified as an array")
+	}
+	return deletePaths(v, paths)
+}
+
+func haltError(_ *machine, v any, args []any) (any, error) {
+	status, ok := number(args[0])
+	if !ok {
+		return nil, failf("halt_error/1: number required")
+	}
+	return nil, &halted{int(status) & 255, v, true}
+}
