@@ -168,7 +168,18 @@ var rooms = []room{
 		reason: "records in files: what runs, and how, is each tier's business",
 	},
 	{
+		path:   "sandbox/vercel/api/firewall",
+		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
+		reason: "words of the wire, pure",
+	},
+	{
+		path:   "sandbox/vercel/api/account",
+		std:    []string{"net", "net/http", "os", "os/exec", "log"},
+		reason: "values in, credentials out: the environment is read by commands",
+	},
+	{
 		path:   "sandbox/vercel/api",
+		ours:   []string{"sandbox/vercel/api/firewall", "sandbox/vercel/api/account"},
 		std:    []string{"os", "os/exec", "log"},
 		reason: "the client of the hosted API: of use on its own, so it knows no policy, no workspace and no environment",
 	},

@@ -21,99 +21,32 @@ type wgetSettings struct {
 	timeout, wait, retryWait                                      time.Duration
 }
 
+// wgetKnown are wget's options: the letter or a space, and the name, with "="
+// where it takes a value.
+func wgetKnown() []string {
+	return []string{
+		"O output-document=", "P directory-prefix=", "q quiet", "  no-verbose", "v verbose", "S server-response", "  spider",
+		"N timestamping", "c continue", "  header=", "  post-data=", "  post-file=", "  method=", "  body-data=", "  body-file=",
+		"T timeout=", "t tries=", "  connect-timeout=", "  read-timeout=", "  dns-timeout=", "U user-agent=", "  no-check-certificate",
+		"i input-file=", "  no-clobber", "  content-disposition", "  max-redirect=", "w wait=", "  waitretry=", "  referer=",
+		"  load-cookies=", "  save-cookies=", "  keep-session-cookies", "  no-cookies", "  user=", "  password=", "  http-user=",
+		"  http-password=", "  auth-no-challenge", "  ca-certificate=", "o output-file=", "a append-output=", "  content-on-error",
+		"  show-progress", "  progress=", "  no-proxy", "4 inet4-only", "6 inet6-only", "  no-cache", "  no-http-keep-alive",
+		"  no-dns-cache", "  no-netrc", "  no-config", "  no-hsts", "  retry-connrefused", "  https-only", "  no-directories",
+		"  trust-server-names", "  no-use-server-timestamps", "b background", "r recursive", "k convert-links", "p page-requisites",
+		"m mirror", "l level=", "A accept=", "R reject=", "x force-directories", "E adjust-extension", "e execute=", "  limit-rate=",
+		"  no-parent", "H span-hosts", "  warc-file=", "  bind-address=", "  proxy-user=", "  proxy-password=", "V version", "h help",
+		"d debug", "Q quota=", "  ignore-length", "  start-pos=", "  compression=",
+	}
+}
+
 func wgetOptions() []command.Option {
 	var all []command.Option
-	for _, o := range []struct {
-		letters string // "O output-document" or "  spider"; "=" behind takes a value
-	}{
-		{"O output-document="},
-		{"P directory-prefix="},
-		{"q quiet"},
-		{"  no-verbose"},
-		{"v verbose"},
-		{"S server-response"},
-		{"  spider"},
-		{"N timestamping"},
-		{"c continue"},
-		{"  header="},
-		{"  post-data="},
-		{"  post-file="},
-		{"  method="},
-		{"  body-data="},
-		{"  body-file="},
-		{"T timeout="},
-		{"t tries="},
-		{"  connect-timeout="},
-		{"  read-timeout="},
-		{"  dns-timeout="},
-		{"U user-agent="},
-		{"  no-check-certificate"},
-		{"i input-file="},
-		{"  no-clobber"},
-		{"  content-disposition"},
-		{"  max-redirect="},
-		{"w wait="},
-		{"  waitretry="},
-		{"  referer="},
-		{"  load-cookies="},
-		{"  save-cookies="},
-		{"  keep-session-cookies"},
-		{"  no-cookies"},
-		{"  user="},
-		{"  password="},
-		{"  http-user="},
-		{"  http-password="},
-		{"  auth-no-challenge"},
-		{"  ca-certificate="},
-		{"o output-file="},
-		{"a append-output="},
-		{"  content-on-error"},
-		{"  show-progress"},
-		{"  progress="},
-		{"  no-proxy"},
-		{"4 inet4-only"},
-		{"6 inet6-only"},
-		{"  no-cache"},
-		{"  no-http-keep-alive"},
-		{"  no-dns-cache"},
-		{"  no-netrc"},
-		{"  no-config"},
-		{"  no-hsts"},
-		{"  retry-connrefused"},
-		{"  https-only"},
-		{"  no-directories"},
-		{"  trust-server-names"},
-		{"  no-use-server-timestamps"},
-		{"b background"},
-		{"r recursive"},
-		{"k convert-links"},
-		{"p page-requisites"},
-		{"m mirror"},
-		{"l level="},
-		{"A accept="},
-		{"R reject="},
-		{"x force-directories"},
-		{"E adjust-extension"},
-		{"e execute="},
-		{"  limit-rate="},
-		{"  no-parent"},
-		{"H span-hosts"},
-		{"  warc-file="},
-		{"  bind-address="},
-		{"  proxy-user="},
-		{"  proxy-password="},
-		{"V version"},
-		{"h help"},
-		{"d debug"},
-		{"Q quota="},
-		{"  ignore-length"},
-		{"  start-pos="},
-		{"  compression="},
-	} {
-		name, value := strings.CutSuffix(o.letters[2:], "=")
+	for _, o := range wgetKnown() {
+		name, value := strings.CutSuffix(o[2:], "=")
 		opt := command.Option{Long: name}
-		if o.letters[0] != ' ' {
-			opt.Short = o.letters[0]
+		if o[0] != ' ' {
+			opt.Short = o[0]
 		}
 		if value {
 			opt.Takes = command.Value

@@ -10,19 +10,28 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"egressd/sandbox/vercel/api/account"
 )
 
 // DefaultBaseURL is the hosted service.
 const DefaultBaseURL = "https://vercel.com/api"
 
-// Client talks to one service for one team. Its methods are safe for concurrent
-// use; its fields are not changed after the first of them.
+// Client talks to one service for one team. Methods that take a name address a
+// sandbox, which may be kept; those that take a session id address one boot of
+// it. Every method ends with its context. They are safe for concurrent use; the
+// fields are not changed after the first of them.
+//
+// Threat: whoever reads logs, errors or another host's requests learns the token
+// -> it is in one header of requests to BaseURL's own origin, redirects are not
+// followed, plain HTTP is for this machine alone, and every text that comes back
+// is searched for it -> whoever owns BaseURL, and a proxy that ends TLS.
 type Client struct {
 	BaseURL   string // "": DefaultBaseURL; http:// only for this machine itself
 	Token     string
 	TeamID    string    // "": the token's own
 	ProjectID string    // "": the token's own
-	Expires   time.Time // when the token ends, from Credentials; zero: not known
+	Expires   time.Time // when the token ends, from account.Credentials; zero: not known
 
 	HTTP      *http.Client // nil: one of the client's own. Timeouts and redirects of it are not used
 	Proxy     *url.URL     // an HTTP proxy for the client's own; nil: none
@@ -61,7 +70,7 @@ func (c *Client) init() error {
 		c.seen = map[string]bool{}
 		c.base, c.bad = parseBase(c.BaseURL)
 		if c.bad == nil && c.Token == "" {
-			c.bad = &MissingCredentialsError{Missing: []string{"VERCEL_TOKEN"}}
+			c.bad = &account.MissingError{Missing: []string{"VERCEL_TOKEN"}}
 		}
 		c.http = c.client()
 	})
@@ -69,7 +78,7 @@ func (c *Client) init() error {
 		return c.bad
 	}
 	if !c.Expires.IsZero() && !c.now().Before(c.Expires) {
-		return &ExpiredError{At: c.Expires}
+		return &account.ExpiredError{At: c.Expires}
 	}
 	return nil
 }

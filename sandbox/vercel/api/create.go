@@ -1,30 +1,32 @@
 package api
 
 import (
+	"fmt"
 	"regexp"
+
+	"egressd/sandbox/vercel/api/firewall"
 )
 
 // CreateRequest is a sandbox to be made. Fields that are zero are not sent, and
 // the service chooses; but Ports always is.
 type CreateRequest struct {
-	ProjectID          string              `json:"projectId,omitempty"` // "": the client's
-	Name               string              `json:"name,omitempty"`      // "": one that nobody else has
-	Ports              []int               `json:"ports"`
-	Source             *Source             `json:"source,omitempty"`
-	Timeout            Millis              `json:"timeout,omitempty"` // of the session; the service's default is 5 minutes
-	Resources          *Resources          `json:"resources,omitempty"`
-	Runtime            string              `json:"runtime,omitempty"` // of old: "node22"
-	Image              string              `json:"image,omitempty"`
-	Persistent         *bool               `json:"persistent,omitempty"` // nil: the service's default, true
-	NetworkPolicy      *NetworkPolicy      `json:"networkPolicy,omitempty"`
-	Env                map[string]string   `json:"env,omitempty"` // of every command; readable inside
-	Tags               map[string]string   `json:"tags,omitempty"`
-	SnapshotExpiration *Millis             `json:"snapshotExpiration,omitempty"` // 0: never
-	KeepLastSnapshots  *KeepSnapshots      `json:"keepLastSnapshots,omitempty"`
-	Region             string              `json:"region,omitempty"`
-	FailoverRegions    []string            `json:"failoverRegions,omitempty"`
-	NetworkID          string              `json:"networkId,omitempty"`
-	Mounts             map[string]MountRef `json:"mounts,omitempty"`
+	ProjectID          string            `json:"projectId,omitempty"` // "": the client's
+	Name               string            `json:"name,omitempty"`      // "": one that nobody else has
+	Ports              []int             `json:"ports"`
+	Source             *Source           `json:"source,omitempty"`
+	Timeout            Millis            `json:"timeout,omitempty"` // of the session; the service's default is 5 minutes
+	Resources          *Resources        `json:"resources,omitempty"`
+	Runtime            string            `json:"runtime,omitempty"` // of old: "node22"
+	Image              string            `json:"image,omitempty"`
+	Persistent         *bool             `json:"persistent,omitempty"` // nil: the service's default, true
+	NetworkPolicy      *firewall.Policy  `json:"networkPolicy,omitempty"`
+	Env                map[string]string `json:"env,omitempty"` // of every command; readable inside
+	Tags               map[string]string `json:"tags,omitempty"`
+	SnapshotExpiration *Millis           `json:"snapshotExpiration,omitempty"` // 0: never
+	KeepLastSnapshots  *KeepSnapshots    `json:"keepLastSnapshots,omitempty"`
+	Region             string            `json:"region,omitempty"`
+	FailoverRegions    []string          `json:"failoverRegions,omitempty"`
+	NetworkID          string            `json:"networkId,omitempty"`
 }
 
 // ForkRequest is a sandbox to be made from another one. What is zero is as there.
@@ -35,7 +37,7 @@ type ForkRequest struct {
 	Resources          *Resources        `json:"resources,omitempty"`
 	Image              string            `json:"image,omitempty"`
 	Persistent         *bool             `json:"persistent,omitempty"`
-	NetworkPolicy      *NetworkPolicy    `json:"networkPolicy,omitempty"`
+	NetworkPolicy      *firewall.Policy  `json:"networkPolicy,omitempty"`
 	NetworkID          string            `json:"networkId,omitempty"`
 	Env                map[string]string `json:"env,omitempty"`
 	Tags               map[string]string `json:"tags,omitempty"`
@@ -69,18 +71,12 @@ type KeepSnapshots struct {
 	DeleteEvicted *bool  `json:"deleteEvicted,omitempty"`
 }
 
-// MountRef is a drive that is mounted.
-type MountRef struct {
-	Drive string `json:"drive"`
-	Mode  string `json:"mode"` // read-write or snapshot
-}
-
 // UpdateRequest changes the configuration of later sessions. Nil is as it was.
 type UpdateRequest struct {
 	Persistent         *bool             `json:"persistent,omitempty"`
 	Resources          *Resources        `json:"resources,omitempty"`
 	Timeout            Millis            `json:"timeout,omitempty"`
-	NetworkPolicy      *NetworkPolicy    `json:"networkPolicy,omitempty"`
+	NetworkPolicy      *firewall.Policy  `json:"networkPolicy,omitempty"`
 	Tags               map[string]string `json:"tags,omitempty"`
 	Ports              *[]int            `json:"ports,omitempty"` // all of them
 	Env                map[string]string `json:"env,omitempty"`
@@ -121,13 +117,20 @@ func (r *CreateRequest) Validate() error {
 	case r.KeepLastSnapshots != nil && (r.KeepLastSnapshots.Count < 1 || r.KeepLastSnapshots.Count > keepMax):
 		return invalid("1 to %d snapshots can be kept", keepMax)
 	}
-	for _, check := range []error{validPorts(r.Ports), r.Resources.validate(), validTags(r.Tags), r.Source.validate(), r.NetworkPolicy.Validate()} {
+	for _, check := range []error{validPorts(r.Ports), r.Resources.validate(), validTags(r.Tags), r.Source.validate(), validPolicy(r.NetworkPolicy)} {
 		if check != nil {
 			return check
 		}
 	}
 	if r.Source != nil && r.Source.Type == "snapshot" && (r.Runtime != "" || r.Image != "") {
 		return invalid("a snapshot brings its own runtime or image")
+	}
+	return nil
+}
+
+func validPolicy(p *firewall.Policy) error {
+	if err := p.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", err, ErrInvalid)
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func (c *Client) Update(ctx context.Context, name string, r UpdateRequest) (*Ins
 	if err != nil {
 		return nil, err
 	}
-	if err := r.NetworkPolicy.Validate(); err != nil {
+	if err := validPolicy(r.NetworkPolicy); err != nil {
 		return nil, fmt.Errorf("update sandbox: %w", err)
 	}
 	var changed Instance

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"egressd/sandbox/vercel/api/firewall"
 )
 
 func trimSlash(s string) string { return strings.TrimRight(s, "/") }
@@ -102,11 +104,11 @@ func (c *Client) Extend(ctx context.Context, id string, d time.Duration) (*Sessi
 }
 
 // SetNetworkPolicy replaces the policy of a session that runs, at once.
-func (c *Client) SetNetworkPolicy(ctx context.Context, id string, p *NetworkPolicy) (*Session, error) {
+func (c *Client) SetNetworkPolicy(ctx context.Context, id string, p *firewall.Policy) (*Session, error) {
 	if p == nil {
-		p = &NetworkPolicy{}
+		p = &firewall.Policy{}
 	}
-	if err := p.Validate(); err != nil {
+	if err := validPolicy(p); err != nil {
 		return nil, fmt.Errorf("set network policy: %w", err)
 	}
 	return c.changed(ctx, call{op: "set network policy", in: p, repeat: always}, id, "/network-policy")

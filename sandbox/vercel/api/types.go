@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"egressd/sandbox/vercel/api/firewall"
 )
 
 // Int is a whole number. It is read from an integer, a fraction (which is
@@ -86,7 +88,7 @@ type Sandbox struct {
 	VCPUs             Int               `json:"vcpus"`
 	MemoryMB          Int               `json:"memory"`
 	Timeout           Millis            `json:"timeout"`
-	NetworkPolicy     *PolicyState      `json:"networkPolicy"`
+	NetworkPolicy     *firewall.State   `json:"networkPolicy"`
 	Tags              map[string]string `json:"tags"`
 	CreatedAt         Int               `json:"createdAt"` // as all times: milliseconds since 1970
 	UpdatedAt         Int               `json:"updatedAt"`
@@ -104,37 +106,34 @@ type Sandbox struct {
 
 // Session is one microVM.
 type Session struct {
-	ID               string       `json:"id"`
-	Status           Status       `json:"status"`
-	Sandbox          string       `json:"sourceSandboxName"`
-	SourceSnapshotID string       `json:"sourceSnapshotId"`
-	ProjectID        string       `json:"projectId"`
-	Region           string       `json:"region"`
-	Architecture     string       `json:"architecture"`
-	Runtime          string       `json:"runtime"`
-	Cwd              string       `json:"cwd"`
-	VCPUs            Int          `json:"vcpus"`
-	MemoryMB         Int          `json:"memory"`
-	Timeout          Millis       `json:"timeout"`
-	NetworkPolicy    *PolicyState `json:"networkPolicy"`
-	RequestedAt      Int          `json:"requestedAt"`
-	CreatedAt        Int          `json:"createdAt"`
-	StartedAt        Int          `json:"startedAt"`
-	UpdatedAt        Int          `json:"updatedAt"`
-	RequestedStopAt  Int          `json:"requestedStopAt"`
-	StoppedAt        Int          `json:"stoppedAt"`
-	AbortedAt        Int          `json:"abortedAt"`
-	SnapshottedAt    Int          `json:"snapshottedAt"`
-	Duration         Millis       `json:"duration"`
-	ActiveCPU        Millis       `json:"activeCpuDurationMs"`
-	InteractivePort  Int          `json:"interactivePort"`
-	NetworkTransfer  Transfer     `json:"networkTransfer"` // after stop
-}
-
-// Transfer counts the bytes of a session.
-type Transfer struct {
-	IngressBytes Int `json:"ingress"`
-	EgressBytes  Int `json:"egress"`
+	ID               string          `json:"id"`
+	Status           Status          `json:"status"`
+	Sandbox          string          `json:"sourceSandboxName"`
+	SourceSnapshotID string          `json:"sourceSnapshotId"`
+	ProjectID        string          `json:"projectId"`
+	Region           string          `json:"region"`
+	Architecture     string          `json:"architecture"`
+	Runtime          string          `json:"runtime"`
+	Cwd              string          `json:"cwd"`
+	VCPUs            Int             `json:"vcpus"`
+	MemoryMB         Int             `json:"memory"`
+	Timeout          Millis          `json:"timeout"`
+	NetworkPolicy    *firewall.State `json:"networkPolicy"`
+	RequestedAt      Int             `json:"requestedAt"`
+	CreatedAt        Int             `json:"createdAt"`
+	StartedAt        Int             `json:"startedAt"`
+	UpdatedAt        Int             `json:"updatedAt"`
+	RequestedStopAt  Int             `json:"requestedStopAt"`
+	StoppedAt        Int             `json:"stoppedAt"`
+	AbortedAt        Int             `json:"abortedAt"`
+	SnapshottedAt    Int             `json:"snapshottedAt"`
+	Duration         Millis          `json:"duration"`
+	ActiveCPU        Millis          `json:"activeCpuDurationMs"`
+	InteractivePort  Int             `json:"interactivePort"`
+	NetworkTransfer  struct {        // bytes, after stop
+		Ingress Int `json:"ingress"`
+		Egress  Int `json:"egress"`
+	} `json:"networkTransfer"`
 }
 
 // Command is one process that was started by its id.

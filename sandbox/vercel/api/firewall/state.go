@@ -1,4 +1,4 @@
-package api
+package firewall
 
 import (
 	"encoding/json"
@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// PolicyState is a network policy as the service reports it: its older form,
+// State is a network policy as the service reports it: its older form,
 // which holds no values of headers.
-type PolicyState struct {
+type State struct {
 	Mode           string          `json:"mode"` // allow-all, deny-all, custom, or of old default-allow, default-deny
 	AllowedDomains []string        `json:"allowedDomains"`
 	AllowedCIDRs   []string        `json:"allowedCIDRs"`
@@ -33,14 +33,14 @@ type ForwardRule struct {
 	Match      *Match `json:"match"`
 }
 
-// PolicyDifference says where a policy in force is not the one that was asked
+// Difference says where a policy in force is not the one that was asked
 // for. Wider is what may be reached beyond it.
-type PolicyDifference struct {
+type Difference struct {
 	Wider, Narrower []string
 }
 
 // Error implements error.
-func (d *PolicyDifference) Error() string {
+func (d *Difference) Error() string {
 	var parts []string
 	if len(d.Wider) > 0 {
 		parts = append(parts, "allows beyond what was asked: "+strings.Join(d.Wider, ", "))
@@ -52,14 +52,14 @@ func (d *PolicyDifference) Error() string {
 }
 
 // Compare reports whether got means what p asked for: the same domains, subnets
-// and rules, in any order and spelling. The error is a *PolicyDifference. No
+// and rules, in any order and spelling. The error is a *Difference. No
 // answer, a nil got, is a difference: nobody knows what is in force then.
-func (p *NetworkPolicy) Compare(got *PolicyState) error {
+func (p *Policy) Compare(got *State) error {
 	if got == nil {
-		return &PolicyDifference{Wider: []string{"nothing was reported"}}
+		return &Difference{Wider: []string{"nothing was reported"}}
 	}
 	want, have := p.facts(), got.facts()
-	d := &PolicyDifference{}
+	d := &Difference{}
 	for f := range have {
 		if !want[f] {
 			d.add(f, true)
@@ -83,7 +83,7 @@ type fact struct{ kind, text string }
 
 // add files f, which one side alone has. Subnets that are denied are the other
 // way round: without one, more is reached.
-func (d *PolicyDifference) add(f fact, there bool) {
+func (d *Difference) add(f fact, there bool) {
 	if text := f.kind + " " + f.text; there != (f.kind == "deny") {
 		d.Wider = append(d.Wider, text)
 	} else {
@@ -97,7 +97,7 @@ func (fs facts) add(kind, format string, args ...any) {
 	fs[fact{kind, fmt.Sprintf(format, args...)}] = true
 }
 
-func (p *NetworkPolicy) facts() facts {
+func (p *Policy) facts() facts {
 	fs := facts{}
 	switch {
 	case p == nil || !p.AllowAll && len(p.Domains)+len(p.AllowSubnets) == 0:
@@ -144,7 +144,7 @@ func (fs facts) subnets(kind string, all []string) {
 	}
 }
 
-func (s *PolicyState) facts() facts {
+func (s *State) facts() facts {
 	fs := facts{}
 	switch s.Mode {
 	case "deny-all", "default-deny":
@@ -156,7 +156,7 @@ func (s *PolicyState) facts() facts {
 		return fs
 	case "custom":
 	default:
-		fs.add("unknown mode", "%s", clip(s.Mode, 40))
+		fs.add("unknown mode", "%.40q", s.Mode)
 	}
 	for _, d := range s.AllowedDomains {
 		fs.add("domain", "%s", strings.ToLower(d))

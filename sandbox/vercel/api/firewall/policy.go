@@ -1,15 +1,19 @@
-package api
+// Package firewall is the network policy of a Vercel Sandbox: as it is sent, as it
+// is reported, and whether the two are the same.
+package firewall
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
 )
 
-// NetworkPolicy is what a session may reach, as it is sent. The zero policy, and
+// Policy is what a session may reach, as it is sent. The zero policy, and
 // nil where a method takes one, denies all.
-type NetworkPolicy struct {
+type Policy struct {
 	AllowAll bool // everything; the rest is empty then
 
 	Domains      []Domain
@@ -64,7 +68,7 @@ type Response struct {
 
 // MarshalJSON writes the form that the service's own clients send: a mode, or
 // domains and subnets.
-func (p *NetworkPolicy) MarshalJSON() ([]byte, error) {
+func (p *Policy) MarshalJSON() ([]byte, error) {
 	switch {
 	case p == nil || !p.AllowAll && len(p.Domains)+len(p.AllowSubnets) == 0:
 		return []byte(`{"mode":"deny-all"}`), nil
@@ -100,7 +104,7 @@ func (p *NetworkPolicy) MarshalJSON() ([]byte, error) {
 }
 
 // allow is a list of names, or names and their rules where there are any.
-func (p *NetworkPolicy) allow() ([]byte, error) {
+func (p *Policy) allow() ([]byte, error) {
 	names := []string{}
 	ruled := false
 	for _, d := range p.Domains {
@@ -153,31 +157,30 @@ func (r Rule) MarshalJSON() ([]byte, error) {
 	return marshal(out)
 }
 
-// Validate reports what the service would refuse, as ErrInvalid. A nil policy is
-// valid.
-func (p *NetworkPolicy) Validate() error {
+// Validate reports what the service would refuse. A nil policy is valid.
+func (p *Policy) Validate() error {
 	if p == nil {
 		return nil
 	}
 	if p.AllowAll && len(p.Domains)+len(p.AllowSubnets)+len(p.DenySubnets) > 0 {
-		return invalid("a network policy that allows all says something else besides")
+		return errors.New("a network policy that allows all says something else besides")
 	}
 	have := map[string]bool{}
 	for _, d := range p.Domains {
 		name := strings.ToLower(d.Name)
 		if name == "" || have[name] || strings.ContainsAny(name, "/:@ \t\r\n") {
-			return invalid("the domain %q is empty, not one, or there twice", clip(d.Name, 100))
+			return fmt.Errorf("the domain %q is empty, not one, or there twice", d.Name)
 		}
 		have[name] = true
 		for _, r := range d.Rules {
 			if err := r.validate(); err != nil {
-				return fmt.Errorf("domain %s: %w", clip(d.Name, 100), err)
+				return fmt.Errorf("domain %s: %w", d.Name, err)
 			}
 		}
 	}
 	for _, s := range append(append([]string{}, p.AllowSubnets...), p.DenySubnets...) {
 		if _, err := netip.ParsePrefix(s); err != nil {
-			return invalid("the subnet %q is not a CIDR", clip(s, 100))
+			return fmt.Errorf("the subnet %q is not a CIDR", s)
 		}
 	}
 	return nil
@@ -193,18 +196,29 @@ func (r Rule) validate() error {
 	}
 	switch {
 	case acts != 1:
-		return invalid("a rule sets headers, forwards or answers, one of them")
+		return errors.New("a rule sets headers, forwards or answers, one of them")
 	case r.ForwardURL != "" && (!strings.HasPrefix(r.ForwardURL, "https://") || strings.ContainsAny(r.ForwardURL, "?#")):
-		return invalid("a forward URL is https:// and has no query or fragment")
+		return errors.New("a forward URL is https:// and has no query or fragment")
 	case r.Response != nil && (r.Response.StatusCode < 200 || r.Response.StatusCode > 599):
-		return invalid("status %d of a response is not in 200 to 599", r.Response.StatusCode)
+		return fmt.Errorf("status %d of a response is not in 200 to 599", r.Response.StatusCode)
 	case r.Response != nil && r.Response.Body != "" && r.Response.ContentType == "":
-		return invalid("a response with a body needs a content type")
+		return errors.New("a response with a body needs a content type")
 	}
 	for name, value := range r.Headers {
 		if name == "" || strings.ContainsAny(name, " \t\r\n:") || strings.ContainsAny(value, "\r\n\x00") {
-			return invalid("a header to set has no name or holds a line break")
+			return errors.New("a header to set has no name or holds a line break")
 		}
 	}
 	return nil
+}
+
+// marshal is JSON without escapes for HTML.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -1,14 +1,16 @@
-package api
+// Package account finds out who talks to Vercel Sandbox: token, team, project.
+package account
 
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"strings"
 	"time"
 )
 
-// Credentials are what a Client needs to be somebody. They print without the
+// Credentials are what a client needs to be somebody. They print without the
 // token.
 type Credentials struct {
 	Token     string
@@ -32,9 +34,9 @@ func (c Credentials) String() string {
 // GoString keeps the token out of %#v.
 func (c Credentials) GoString() string { return c.String() }
 
-// CredentialSources are the places where credentials come from, read by the
+// Sources are the places where credentials come from, read by the
 // caller: what was given by flags, and the environment's variables.
-type CredentialSources struct {
+type Sources struct {
 	Token, TeamID, ProjectID string // flags
 
 	EnvToken     string // VERCEL_TOKEN
@@ -44,21 +46,21 @@ type CredentialSources struct {
 }
 
 // GoString keeps tokens out of %#v.
-func (CredentialSources) GoString() string { return "credential sources" }
+func (Sources) GoString() string { return "credential sources" }
 
 // String keeps tokens out of %v.
-func (CredentialSources) String() string { return "credential sources" }
+func (Sources) String() string { return "credential sources" }
 
 // LogValue keeps tokens out of logs.
-func (CredentialSources) LogValue() slog.Value { return slog.StringValue("credential sources") }
+func (Sources) LogValue() slog.Value { return slog.StringValue("credential sources") }
 
-// MissingCredentialsError says what to set.
-type MissingCredentialsError struct {
+// MissingError says what to set.
+type MissingError struct {
 	Missing []string // variables; one of a pair reads "VERCEL_TOKEN or VERCEL_OIDC_TOKEN"
 }
 
 // Error implements error.
-func (e *MissingCredentialsError) Error() string {
+func (e *MissingError) Error() string {
 	return "no credentials for Vercel Sandbox: set " + strings.Join(e.Missing, " and ")
 }
 
@@ -74,21 +76,21 @@ func (e *ExpiredError) Error() string {
 // project are the flags', else the variables'; but a token that names its own
 // team belongs to that one. A token without a project is an error, as is one
 // that has expired at now.
-func (s CredentialSources) Resolve(now time.Time) (Credentials, error) {
+func (s Sources) Resolve(now time.Time) (Credentials, error) {
 	c := Credentials{
 		Token:     first(s.Token, s.EnvToken, s.EnvOIDCToken),
 		TeamID:    first(s.TeamID, s.EnvTeamID),
 		ProjectID: first(s.ProjectID, s.EnvProjectID),
 	}
 	if c.Token == "" {
-		return Credentials{}, &MissingCredentialsError{Missing: []string{"VERCEL_TOKEN or VERCEL_OIDC_TOKEN"}}
+		return Credentials{}, &MissingError{Missing: []string{"VERCEL_TOKEN or VERCEL_OIDC_TOKEN"}}
 	}
 	if strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return Credentials{}, invalid("the Vercel token holds a character that no token has")
+		return Credentials{}, errors.New("the Vercel token holds a character that no token has")
 	}
 	claims, isJWT := readClaims(c.Token)
 	if fromOIDC := c.Token == strings.TrimSpace(s.EnvOIDCToken) && first(s.Token, s.EnvToken) == ""; fromOIDC && !isJWT {
-		return Credentials{}, invalid("VERCEL_OIDC_TOKEN is not a token that names its team (claim owner_id) and project (claim project_id)")
+		return Credentials{}, errors.New("VERCEL_OIDC_TOKEN is not a token that names its team (claim owner_id) and project (claim project_id)")
 	}
 	if isJWT {
 		c.OIDC, c.TeamID, c.ProjectID = true, claims.Owner, first(s.ProjectID, s.EnvProjectID, claims.Project)
@@ -100,7 +102,7 @@ func (s CredentialSources) Resolve(now time.Time) (Credentials, error) {
 		}
 	}
 	if c.ProjectID == "" {
-		return Credentials{}, &MissingCredentialsError{Missing: []string{"VERCEL_PROJECT_ID"}}
+		return Credentials{}, &MissingError{Missing: []string{"VERCEL_PROJECT_ID"}}
 	}
 	return c, nil
 }
