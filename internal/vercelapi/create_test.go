@@ -164,15 +164,15 @@ func TestListSandboxes(t *testing.T) {
 		return strings.TrimSpace(out)
 	}
 	for query, want := range map[string]string{
-		"":                                          "c-1 a-1 a-2 b-1",
-		"&sortOrder=asc":                            "b-1 a-2 a-1 c-1",
-		"&sortBy=name&sortOrder=asc":                "a-1 a-2 b-1 c-1",
-		"&sortBy=name&namePrefix=a-":                "a-2 a-1",
-		"&sortBy=statusUpdatedAt&limit=1":           "c-1",
-		"&sortBy=currentSnapshotId&sortOrder=asc":   "b-1 a-2 a-1 c-1",
-		"&tags=n:1":                                 "c-1 a-2",
-		"&tags=n:7":                                 "",
-		"&status=stopped":                           "c-1",
+		"":                                "c-1 a-1 a-2 b-1",
+		"&sortOrder=asc":                  "b-1 a-2 a-1 c-1",
+		"&sortBy=name&sortOrder=asc":      "a-1 a-2 b-1 c-1",
+		"&sortBy=name&namePrefix=a-":      "a-2 a-1",
+		"&sortBy=statusUpdatedAt&limit=1": "c-1",
+		"&sortBy=currentSnapshotId&sortOrder=asc": "b-1 a-2 a-1 c-1",
+		"&tags=n:1":       "c-1 a-2",
+		"&tags=n:7":       "",
+		"&status=stopped": "c-1",
 		"&status=running&sortBy=name&namePrefix=c-": "",
 	} {
 		if got := names(d.send("GET", "/v2/sandboxes?project=p"+query, nil).want(200)); got != want {

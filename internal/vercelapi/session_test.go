@@ -117,7 +117,10 @@ func TestSnapshots(t *testing.T) {
 	if g := d.send("GET", "/v2/sandboxes/snapshots/tree?project=p&snapshotId="+child, nil).want(200); g.text("snapshots", 0, "snapshot", "id") != id || g.text("anchor", "snapshot", "id") != child || g.text("anchor", "count") != "0" {
 		t.Errorf("tree: %s", g.body)
 	}
-	d.send("GET", "/v2/sandboxes/snapshots/tree?project=p", nil).want(200)
+	if g := d.send("GET", "/v2/sandboxes/snapshots/tree?project=p&sortOrder=asc&snapshotId="+id, nil).want(200); g.text("snapshots", 0, "snapshot", "id") != child {
+		t.Errorf("tree: %s", g.body)
+	}
+	d.send("GET", "/v2/sandboxes/snapshots/tree?project=p", nil).want(400, "bad_request")
 	fork := d.send("POST", "/v2/sandboxes/a/fork?projectId=p", `{"name":"c","env":{"A":"b"}}`).want(200)
 	if out, _ := d.run(fork.text("session", "id"), "cat f; echo $A"); out != "one\nb\n" {
 		t.Errorf("in a fork: %q", out)

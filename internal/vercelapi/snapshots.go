@@ -3,6 +3,7 @@ package vercelapi
 import (
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -294,8 +295,10 @@ type node struct {
 	Count    string          `json:"count"` // of the siblings, as text
 }
 
-// snapshotTree lists the snapshots that one was made from, itself the anchor.
-// Without one it lists all.
+// snapshotTree walks from one snapshot, the anchor: to what it was made from, or
+// (sortOrder asc) to what was made from it, each time the newest. The next page
+// begins behind the last snapshot of this one, which is its cursor: clients send
+// it as snapshotId.
 func (s *Server) snapshotTree(w http.ResponseWriter, r *http.Request) error {
 	project, err := s.queryProject(r, "project")
 	if err != nil {
@@ -315,27 +318,40 @@ func (s *Server) snapshotTree(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) tree(project, id string, p page) (map[string]any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if id == "" {
+		return nil, badRequest("Invalid request: missing required property `snapshotId`.")
+	}
+	anchor := s.usable(id)
+	if anchor == nil || anchor.project != project {
+		return nil, errSnapshotGone
+	}
 	all := s.listOf(project, "")
-	shown := all
-	body := map[string]any{}
-	if id != "" {
-		anchor := s.usable(id)
-		if anchor == nil || anchor.project != project {
-			return nil, errSnapshotGone
+	nodes, pagination := []node{}, paginationJSON{}
+	last := anchor
+	for n := next(anchor, all, p.ascending); n != nil; n = next(n, all, p.ascending) {
+		if len(nodes) == p.limit {
+			pagination.Next = ptr(last.id)
+			break
 		}
-		body["anchor"] = nodeOf(anchor, all)
-		shown = s.ancestors(anchor)
-	}
-	list, pagination := cut(p, shown, func(n *snapshot) string { return n.id })
-	nodes := []node{}
-	for _, n := range list {
 		nodes = append(nodes, nodeOf(n, all))
+		last = n
 	}
-	body["snapshots"], body["pagination"] = nodes, pagination
-	return body, nil
+	pagination.Count = len(nodes)
+	return map[string]any{"snapshots": nodes, "anchor": nodeOf(anchor, all), "pagination": pagination}, nil
 }
 
-// nodeOf shows n among all snapshots of its project. s.mu is held.
+// next reports what n was made from, or of what was made from it the newest;
+// nil: nothing.
+func next(n *snapshot, all []*snapshot, down bool) *snapshot {
+	for _, o := range slices.Backward(all) {
+		if down && o.parent == n.id || !down && o.id == n.parent {
+			return o
+		}
+	}
+	return nil
+}
+
+// nodeOf shows n among all snapshots of its project.
 func nodeOf(n *snapshot, all []*snapshot) node {
 	out := node{Snapshot: n.json(), Siblings: []*snapshotJSON{}}
 	for _, o := range all {
@@ -344,16 +360,5 @@ func nodeOf(n *snapshot, all []*snapshot) node {
 		}
 	}
 	out.Count = strconv.Itoa(len(out.Siblings))
-	return out
-}
-
-// ancestors lists what n was made from, oldest first. s.mu is held.
-func (s *Server) ancestors(n *snapshot) []*snapshot {
-	var out []*snapshot
-	for n = s.snapshots[n.parent]; n != nil; n = s.snapshots[n.parent] {
-		if s.usable(n.id) != nil {
-			out = append([]*snapshot{n}, out...)
-		}
-	}
 	return out
 }
