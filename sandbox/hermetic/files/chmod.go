@@ -126,12 +126,12 @@ func (m *moder) one(name string, depth int) {
 			m.Complain("cannot access %s: %s", q(name), reason(err))
 		}
 		if m.verbose {
-			fmt.Fprintf(m.Out, "failed to change mode of %s from 0000 (---------) to 0000 (---------)\n", q(name))
+			fmt.Fprintf(m.Out, "%s could not be accessed\n", q(name))
 		}
 		return
 	}
 	m.set(name, fi)
-	if m.recursive && fi.IsDir() && depth < maxDepth && link.IsDir() {
+	if m.recursive && fi.IsDir() && depth < maxDepth {
 		list, err := m.FS.ReadDir(m.Path(name))
 		if err != nil && !m.quiet {
 			m.Fault("cannot read directory %s: %s", q(name), reason(err))

@@ -31,6 +31,7 @@ type copier struct {
 	follow    string // "never", "operands", "always"
 
 	keepMode, keepTimes, keepLinks bool
+	plainMode                      bool // --no-preserve=mode
 
 	force, ask, noClobber, update, verbose bool
 
@@ -52,6 +53,10 @@ type copier struct {
 	links  map[key]string
 	made   map[key]bool // what this call has made
 	device uint64
+
+	topSrc, topDst string // the operands
+	several        bool
+	given          map[key]string // sources so far, and where they went
 }
 
 // operands works out where each source goes, and hands it over.
@@ -88,6 +93,7 @@ func (k *copier) operands(names []string, each func(src, dst string)) {
 		}
 		dir, names = dst, names[:len(names)-1]
 	}
+	k.several = len(names) > 1
 	for _, src := range names {
 		if k.Ctx.Err() != nil {
 			return
@@ -175,7 +181,12 @@ func (k *copier) one(src, dst string, depth int) bool {
 		k.Fault("cannot stat %s: %s", q(src), reason(syscall.ENAMETOOLONG))
 		return false
 	case depth == 0:
-		k.device = inode.Of(from).Dev
+		k.device, k.topSrc, k.topDst = inode.Of(from).Dev, src, dst
+		if first, again := k.given[keyOf(from)]; k.several && again && (!from.IsDir() || first == dst) && !k.move {
+			k.Complain("warning: source %s %s specified more than once", ternary(from.IsDir(), "directory", "file"), q(src))
+			return true
+		}
+		k.given[keyOf(from)] = dst
 	}
 	to, err := lstat(k.Work, dst)
 	if err != nil && !is(err, syscall.ENOENT) {
@@ -308,7 +319,7 @@ func (k *copier) link(src, dst string, to fs.FileInfo) bool {
 // dir copies a directory and what is in it.
 func (k *copier) dir(src, dst string, from, to fs.FileInfo, depth int) bool {
 	if k.made[keyOf(from)] {
-		k.Fault("cannot copy a directory, %s, into itself, %s", q(src), q(dst))
+		k.Fault("cannot copy a directory, %s, into itself, %s", q(k.topSrc), q(k.topDst))
 		return false
 	}
 	if to == nil {
@@ -340,7 +351,7 @@ func (k *copier) dir(src, dst string, from, to fs.FileInfo, depth int) bool {
 	for _, e := range list {
 		child := join(src, e.Name())
 		if fi, err := k.FS.Lstat(k.Path(child)); err == nil && fi.IsDir() && k.made[keyOf(fi)] {
-			k.Fault("cannot copy a directory, %s, into itself, %s", q(src), q(dst))
+			k.Fault("cannot copy a directory, %s, into itself, %s", q(k.topSrc), q(k.topDst))
 			ok = false
 			continue
 		}
@@ -426,7 +437,7 @@ func (c *ctxReader) Read(p []byte) (int, error) {
 // create opens dst to write, made new where nothing is.
 func (k *copier) create(dst string, from, to fs.FileInfo) (out io.WriteCloser, created, ok bool) {
 	perm := from.Mode().Perm() &^ k.Umask
-	if !from.Mode().IsRegular() {
+	if !from.Mode().IsRegular() || k.plainMode {
 		perm = 0o666 &^ k.Umask
 	}
 	if k.mode != nil {
@@ -455,6 +466,9 @@ func (k *copier) create(dst string, from, to fs.FileInfo) (out io.WriteCloser, c
 	}
 	f, err := k.FS.OpenFile(k.Path(dst), syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL, perm)
 	if err != nil {
+		if is(err, syscall.EISDIR) && strings.HasSuffix(dst, "/") {
+			err = syscall.ENOTDIR
+		}
 		k.Fault("cannot create regular file %s: %s", q(dst), reason(err))
 		return nil, false, false
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 
-	"egressd/sandbox/hermetic/inode"
 	"egressd/sandbox/hermetic/modes"
 )
 
@@ -28,13 +27,13 @@ func (k *copier) existing(src, dst string, from, to fs.FileInfo) (backup string,
 		case k.noClobber:
 			return "", false, true
 		case k.ask && !k.overwrite(dst, real):
-			return "", false, k.move || true
+			return "", false, true
 		}
 	}
 	switch {
 	case real.IsDir() && !from.IsDir():
 		if k.backup == "" || !k.move {
-			k.Fault("cannot overwrite directory %s with non-directory%s", q(dst), ternary(k.move, "", ""))
+			k.Fault("cannot overwrite directory %s with non-directory", q(dst))
 			return "", false, false
 		}
 	case from.IsDir() && !real.IsDir() && (k.backup == "" || !k.move):
@@ -86,19 +85,6 @@ func (k *copier) same(src, dst string, from, to fs.FileInfo) (handled, ok bool) 
 		return k.hard && oneName, true
 	}
 	if k.hard && !k.move {
-		return true, true
-	}
-	if k.move && oneName && inode.Of(from).Links > 1 && !from.IsDir() && !k.sameName(src, dst) {
-		if k.noClobber {
-			return true, true
-		}
-		if err := k.FS.Remove(k.Path(src)); err != nil {
-			k.Fault("cannot remove %s: %s", q(src), reason(err))
-			return true, false
-		}
-		if k.verbose {
-			k.say("removed %s\n", q(src))
-		}
 		return true, true
 	}
 	if k.move && from.IsDir() && strings.HasPrefix(dst, trimSlashes(src)+"/") {

@@ -12,7 +12,7 @@ const cpSpec = "a,archive ,attributes-only b ,backup:: ,copy-contents d f,force 
 	"t,target-directory: T,no-target-directory u,update v,verbose x,one-file-system Z,context"
 
 func newCopier(w *gnu.Work) *copier {
-	k := &copier{Work: w, suffix: "~", links: map[key]string{}, made: map[key]bool{}}
+	k := &copier{Work: w, suffix: "~", links: map[key]string{}, made: map[key]bool{}, given: map[key]string{}}
 	if s := w.Getenv("SIMPLE_BACKUP_SUFFIX"); s != "" && !strings.Contains(s, "/") {
 		k.suffix = s
 	}
@@ -130,6 +130,7 @@ func (k *copier) shared(s command.Set) bool {
 		if k.backup == "" {
 			return k.setBackup("")
 		}
+	case "Z", "context":
 	case "b", "backup":
 		return k.setBackup(s.Value)
 	default:
@@ -162,7 +163,7 @@ func (k *copier) preserve(s command.Set, keep bool) bool {
 			return false
 		}
 		if v == "mode" || v == "all" {
-			k.keepMode = keep
+			k.keepMode, k.plainMode = keep, !keep
 		}
 		if v == "timestamps" || v == "all" {
 			k.keepTimes = keep

@@ -110,7 +110,7 @@ func (l *linker) place(names []string) {
 }
 
 func (l *linker) make(target, name string) {
-	shown := strings.TrimPrefix(name, "./")
+	shown := name
 	if !l.symbolic {
 		fi, err := lstat(l.Work, target)
 		if err == nil && l.logical {
@@ -124,7 +124,6 @@ func (l *linker) make(target, name string) {
 			l.Fault("%s: hard link not allowed for directory", gnu.QuoteName(target))
 			return
 		}
-		shown = name
 	}
 	backup := ""
 	if to, err := lstat(l.Work, name); err == nil {
@@ -138,7 +137,9 @@ func (l *linker) make(target, name string) {
 		said = l.relativeTo(target, name)
 	}
 	if err := l.link(said, name); err != nil {
-		if l.symbolic {
+		if l.symbolic && said == "" {
+			l.Fault("failed to create symbolic link %s -> %s: %s", q(shown), q(said), reason(err))
+		} else if l.symbolic {
 			l.Fault("failed to create symbolic link %s: %s", q(shown), reason(err))
 		} else if is(err, syscall.EEXIST) {
 			l.Fault("failed to create hard link %s: %s", q(shown), reason(err))

@@ -18,7 +18,7 @@ type entry struct {
 	node   inode.Inode
 	target string      // of a link
 	to     fs.FileInfo // what the link leads to; nil: nothing
-	dir    bool        // an operand that is listed itself
+	broken bool        // a link that leads nowhere, where it should be followed
 }
 
 func (e *entry) isDir() bool {
@@ -36,7 +36,9 @@ func ls(w *gnu.Work) {
 			return
 		}
 	}
-	l.finish()
+	if !l.finish() {
+		return
+	}
 	if len(operands) == 0 {
 		operands = []string{"."}
 	}
@@ -54,7 +56,7 @@ func ls(w *gnu.Work) {
 	}
 	l.order(files)
 	l.order(dirs)
-	l.show(files)
+	l.show(files, dirs)
 	header := l.recursive || len(operands) > 1
 	first := len(files) == 0
 	for _, d := range dirs {
@@ -72,7 +74,7 @@ func (l *listing) operand(name string) (*entry, bool) {
 		switch {
 		case e == nil && (l.follow != "directories" || to.IsDir()):
 			fi = to
-		case e != nil && l.follow == "always":
+		case e != nil && l.follow != "directories":
 			err = e
 		}
 	}
@@ -138,7 +140,7 @@ func (l *listing) directory(d *entry, header, first bool, depth int) {
 		}
 		l.write("total " + l.blocks.Format(total) + l.end)
 	}
-	l.show(entries)
+	l.show(entries, nil)
 	if !l.recursive || depth > maxDepth {
 		return
 	}
@@ -155,17 +157,27 @@ func (l *listing) entry(list []*entry, dir, name string) []*entry {
 	if err == nil && l.follow == "always" && fi.Mode()&fs.ModeSymlink != 0 {
 		if to, err2 := l.FS.Stat(l.Path(e.path)); err2 == nil {
 			fi = to
-		} else {
+		} else if l.needsStat() {
 			err = err2
+			e.broken = true
 		}
 	}
 	if err != nil {
-		l.Complain("cannot access %s: %s", q(e.path), reason(err))
+		shown := e.path
+		if dir == "." {
+			shown = name
+		}
+		l.Complain("cannot access %s: %s", q(shown), reason(err))
 		l.Status = max(l.Status, 1)
 		return append(list, e)
 	}
 	l.fill(e, fi)
 	return append(list, e)
+}
+
+// needsStat says whether names and kinds are not enough.
+func (l *listing) needsStat() bool {
+	return l.format == "long" || l.sizes || l.inodes || l.sort == "time" || l.sort == "size" || l.indicator != "none" || l.recursive || l.color || l.dirsFirst
 }
 
 func (l *listing) write(s string) { _, _ = l.Out.WriteString(s) }

@@ -12,11 +12,11 @@ import (
 	"egressd/sandbox/hermetic/when"
 )
 
-const lsSpec = "a,all A,almost-all ,author b,escape ,block-size: B,ignore-backups c C ,color:: d,directory D,dired f F,classify:: ,file-type " +
-	",format: ,full-time g ,group-directories-first G,no-group h,human-readable ,si H,dereference-command-line " +
+const lsSpec = "a,all A,almost-all ,author b,escape ,block-size: B,ignore-backups c C ,color:: d,directory D,dired f F ,classify:: ,file-type " +
+	",format: ,full-time g ,group-directories-first G,no-group h,human-readable H,dereference-command-line " +
 	",dereference-command-line-symlink-to-dir ,hide: ,hyperlink:: ,indicator-style: i,inode I,ignore: k,kibibytes l L,dereference m " +
-	"n,numeric-uid-gid N,literal o p q,hide-control-chars ,show-control-chars Q,quote-name ,quoting-style: r,reverse R,recursive " +
-	"s,size S ,sort: ,time: ,time-style: t T,tabsize: u U v w,width: x X Z,context 1 ,zero"
+	"n,numeric-uid-gid N,literal o p q,hide-control-chars Q,quote-name ,quoting-style: r,reverse R,recursive " +
+	"s,size ,si ,show-control-chars S ,sort: ,time: ,time-style: t T,tabsize: u U v w,width: x X Z,context 1 ,zero"
 
 // listing is what ls was asked.
 type listing struct {
@@ -45,6 +45,7 @@ type listing struct {
 	units       inode.Units // of files
 	blocks      inode.Units // of allocated space
 	kib         bool
+	timeStyle   string
 	recent, old string // formats of times
 	quoting     string
 	control     string // "hide", "show"
@@ -72,9 +73,7 @@ func newListing(w *gnu.Work) *listing {
 	if n, err := strconv.Atoi(w.Getenv("COLUMNS")); err == nil && n > 0 {
 		l.width = n
 	}
-	if s := w.Getenv("TIME_STYLE"); s != "" {
-		l.style(s)
-	}
+	l.timeStyle = w.Getenv("TIME_STYLE")
 	for _, name := range []string{"BLOCK_SIZE", "LS_BLOCK_SIZE"} {
 		if u, ok := inode.ParseUnits(w.Getenv(name)); ok {
 			l.units, l.blocks = u, u
@@ -97,9 +96,10 @@ var lsLetters = map[string]func(*listing){
 	"m":                        func(l *listing) { l.format = "commas" },
 	"l":                        func(l *listing) { l.format = "long" },
 	"directory":                func(l *listing) { l.dirs = true },
+	"F":                        func(l *listing) { l.indicator = "classify" },
 	"file-type":                func(l *listing) { l.indicator = "file-type" },
 	"p":                        func(l *listing) { l.indicator = "slash" },
-	"full-time":                func(l *listing) { l.format = "long"; l.style("full-iso") },
+	"full-time":                func(l *listing) { l.format, l.timeStyle = "long", "full-iso" },
 	"g":                        func(l *listing) { l.format, l.owner = "long", false },
 	"o":                        func(l *listing) { l.format, l.group = "long", false },
 	"group-directories-first":  func(l *listing) { l.dirsFirst = true },
@@ -156,7 +156,7 @@ func (l *listing) option(s command.Set) bool {
 	case "block-size":
 		u, ok := inode.ParseUnits(s.Value)
 		if !ok {
-			l.Die(2, "invalid --block-size argument %s", gnu.Quote(s.Value))
+			l.Die(2, "invalid --block-size argument %s", q(s.Value))
 			return false
 		}
 		l.units, l.blocks = u, u
@@ -168,8 +168,8 @@ func (l *listing) option(s command.Set) bool {
 		}
 		if s.Name == "tabsize" {
 			l.tab = int(n)
-		} else if l.width = int(n); n == 0 {
-			l.width = 1 << 30
+		} else {
+			l.width = int(n)
 		}
 	case "dired", "context":
 		l.Refuse("--" + s.Name)
@@ -215,7 +215,7 @@ func (l *listing) word(s command.Set) bool {
 	case "time":
 		l.time, l.timeGiven = choose("atime,access,use", "ctime,status", "mtime,modification", "birth,creation"), true
 	case "time-style":
-		return l.style(s.Value)
+		l.timeStyle, ok = s.Value, true
 	}
 	return ok
 }
@@ -247,7 +247,13 @@ func (l *listing) style(s string) bool {
 	return true
 }
 
-func (l *listing) finish() {
+func (l *listing) finish() bool {
+	if l.timeStyle != "" && l.format == "long" && !l.style(l.timeStyle) {
+		return false
+	}
+	if l.Getenv("LS_COLORS") == "" && l.Getenv("COLORTERM") == "" && (l.Getenv("TERM") == "" || l.Getenv("TERM") == "dumb") {
+		l.color = false
+	}
 	if l.kib && l.blocks == (inode.Units{}) {
 		l.blocks = inode.Units{Block: 1024}
 	}
@@ -261,6 +267,7 @@ func (l *listing) finish() {
 			l.follow = "directories"
 		}
 	}
+	return true
 }
 
 // hidden says whether a name is left out of a directory's list.

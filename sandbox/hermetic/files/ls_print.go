@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"egressd/sandbox/hermetic/gnu"
@@ -15,17 +16,19 @@ import (
 )
 
 // show prints entries in the format that was asked for.
-func (l *listing) show(entries []*entry) {
+// The columns are as wide as others need them, too.
+func (l *listing) show(entries, others []*entry) {
 	switch l.format {
 	case "long":
-		l.long(entries)
+		l.long(entries, others)
 	case "commas":
 		l.commas(entries)
 	case "vertical", "across":
-		if l.width > 1<<20 && l.format == "vertical" {
-			l.format = "across"
+		if l.width == 0 {
+			l.separated(entries, "  ")
+		} else {
+			l.table(entries)
 		}
-		l.table(entries)
 	default:
 		prefix := l.prefixes(entries)
 		for i, e := range entries {
@@ -73,7 +76,9 @@ func pad(s string, width int) string {
 	return strings.Repeat(" ", max(0, width-len(s))) + s
 }
 
-func (l *listing) long(entries []*entry) {
+func (l *listing) long(entries, others []*entry) {
+	shown := len(entries)
+	entries = append(entries[:shown:shown], others...)
 	prefix := l.prefixes(entries)
 	cols := make([][]string, 0, 7)
 	add := func(right bool, text func(*entry) string) {
@@ -85,7 +90,7 @@ func (l *listing) long(entries []*entry) {
 		}
 		width := widest(c)
 		for i, s := range c {
-			if right {
+			if right || entries[i].fi == nil {
 				c[i] = pad(s, width)
 			} else {
 				c[i] = s + strings.Repeat(" ", width-len(s))
@@ -111,12 +116,13 @@ func (l *listing) long(entries []*entry) {
 	}
 	add(true, l.size)
 	add(true, func(e *entry) string { return l.date(e.when(l)) })
-	for i, e := range entries {
-		mode := "??????????"
+	for i, e := range entries[:shown] {
+		mode := "-?????????"
+		if e.broken {
+			mode = "l?????????"
+		}
 		if e.fi != nil {
 			mode = modes.String(e.fi.Mode())
-		} else {
-			mode = "-?????????"
 		}
 		line := []string{prefix[i] + mode}
 		for _, c := range cols {
@@ -138,7 +144,7 @@ func (l *listing) linkTarget(e *entry) string {
 	if l.color {
 		s = l.paint(e.to.Mode(), s)
 	}
-	if l.indicator != "none" {
+	if l.indicator == "classify" || l.indicator == "file-type" {
 		s += l.mark(e.to.Mode())
 	}
 	return s
@@ -168,6 +174,9 @@ func (l *listing) date(t time.Time) string {
 func (l *listing) name(e *entry) string {
 	s := l.quote(e.name)
 	if e.fi == nil {
+		if e.broken && (l.indicator == "classify" || l.indicator == "file-type") && l.format != "long" {
+			return s + "@"
+		}
 		return s
 	}
 	if l.color {
@@ -242,9 +251,17 @@ func (l *listing) quote(s string) string {
 			return controls.ReplaceAllString(s, "?")
 		}
 		return s
-	case "shell", "shell-escape":
+	case "shell", "shell-always":
+		if gnu.QuoteName(s) == s && l.quoting == "shell" {
+			return s
+		}
+		if controls.MatchString(s) {
+			return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+		}
+		return gnu.QuoteShell(s)
+	case "shell-escape":
 		return gnu.QuoteName(s)
-	case "shell-always", "shell-escape-always":
+	case "shell-escape-always":
 		return gnu.QuoteShell(s)
 	case "escape":
 		return cEscape(s, " ")
@@ -281,9 +298,46 @@ func cEscape(s, special string) string {
 }
 
 // columns is how wide a name is on a terminal.
-func columns(s string) int { return utf8.RuneCountInString(s) }
+func columns(s string) int {
+	n := 0
+	for _, r := range s {
+		switch {
+		case r < ' ' || r >= 0x7f && r < 0xa0 || unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		case wide(r):
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// wide says whether a character takes two columns: East Asian and emoji.
+func wide(r rune) bool {
+	return r >= 0x1100 && r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf && r != 0x303f || r >= 0xac00 && r <= 0xd7a3 ||
+		r >= 0xf900 && r <= 0xfaff || r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 ||
+		r >= 0x1f300 && r <= 0x1f64f || r >= 0x1f900 && r <= 0x1f9ff || r >= 0x20000 && r <= 0x3fffd
+}
+
+// separated prints all on one line, however long.
+func (l *listing) separated(entries []*entry, sep string) {
+	prefix := l.prefixes(entries)
+	for i, e := range entries {
+		if i > 0 {
+			l.write(sep)
+		}
+		l.write(prefix[i] + l.name(e))
+	}
+	if len(entries) > 0 {
+		l.write(l.end)
+	}
+}
 
 func (l *listing) commas(entries []*entry) {
+	if l.width == 0 {
+		l.separated(entries, ", ")
+		return
+	}
 	prefix := l.prefixes(entries)
 	at := 0
 	for i, e := range entries {
@@ -385,7 +439,7 @@ func (l *listing) fit(widths []int, down bool) []int {
 // fit.
 func (l *listing) indent(from, to int) {
 	for from < to {
-		if l.tab > 0 && to/l.tab > (from+1)/l.tab {
+		if l.tab > 0 && !l.color && to/l.tab > (from+1)/l.tab {
 			l.write("\t")
 			from += l.tab - from%l.tab
 		} else {

@@ -36,7 +36,7 @@ func mkdir(w *gnu.Work) {
 		w.TryHelp("missing operand")
 		return
 	}
-	bits, given, ok := modeOption(w, sets, 0o777, true)
+	bits, given, ok := modeOption(w, sets, 0o777&^modes.Of(w.Umask), true)
 	if !ok {
 		return
 	}

@@ -2,6 +2,7 @@ package files
 
 import (
 	"strings"
+	"syscall"
 
 	"egressd/sandbox/hermetic/gnu"
 )
@@ -134,6 +135,9 @@ func checkPath(w *gnu.Work, name string, portable, extra bool) {
 		}
 	} else if _, err := lstat(w, name); err == nil {
 		return
+	} else if !is(err, syscall.ENOENT) {
+		w.Fault("%s: %s", gnu.QuoteName(name), reason(err))
+		return
 	}
 	if len(name) >= mostP {
 		w.Fault("limit %d exceeded by length %d of file name %s", mostP-1, len(name), q(name))
@@ -141,7 +145,7 @@ func checkPath(w *gnu.Work, name string, portable, extra bool) {
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if len(part) > mostN {
-			w.Fault("limit %d exceeded by length %d of file name component %s", mostN, len(part), q(part))
+			w.Fault("limit %d exceeded by length %d of file name component %s", mostN, len(part), gnu.Quote(part))
 			return
 		}
 	}

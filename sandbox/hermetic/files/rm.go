@@ -174,7 +174,7 @@ func (r *remover) dir(name string, fi fs.FileInfo, depth int) bool {
 			}
 		}
 	}
-	if !ok && !r.ask {
+	if !ok {
 		return false
 	}
 	if r.ask && !yes(r.Work, &r.stdin, "remove directory %s?", q(name)) {

@@ -167,7 +167,9 @@ func (t *toucher) one(name string) {
 			return
 		}
 		if name != "" && is(err, syscall.ENOENT) {
-			err = t.create(name)
+			if err = t.create(name); is(err, syscall.EISDIR) {
+				err = nil
+			}
 		}
 		if err != nil {
 			t.Fault("cannot touch %s: %s", q(name), reason(err))
