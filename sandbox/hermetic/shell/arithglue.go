@@ -18,14 +18,14 @@ func (a arithVars) Get(name, index string, indexed bool) (string, error) {
 		s, ok := sh.element(sh.resolve(name), sh.assocKey(name, index))
 		if !ok && sh.on(optNoUnset) {
 			sh.errorf("%s[%s]: unbound variable", name, index)
-			panic(ended{127})
+			panic(ended{sh.fatalStatus()})
 		}
 		return s, nil
 	}
 	v := sh.lookup(name)
 	if v == nil && sh.on(optNoUnset) {
 		sh.errorf("%s: unbound variable", name)
-		panic(ended{127})
+		panic(ended{sh.fatalStatus()})
 	}
 	if v == nil {
 		return "", nil

@@ -49,8 +49,7 @@ func (s *session) childShell(ctx context.Context, c *command.Call) *shell {
 		parent = in.proc
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	sh := s.newShell(ctx, parent, c.Env)
-	sh.proc.cancel = cancel
+	sh := s.newShell(ctx, cancel, parent, c.Env)
 	sh.run.arg0 = c.Args[0]
 	sh.run.posix = path.Base(c.Args[0]) == "sh"
 	sh.dir, sh.umask = c.Dir, uint32(c.Umask)

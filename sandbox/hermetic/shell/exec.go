@@ -23,7 +23,7 @@ func (sh *shell) stmt(st *syntax.Stmt) {
 		return
 	}
 	if line := st.Pos().Line(); line > 0 {
-		sh.line = int(line) + sh.unitBase()
+		sh.line = int(line) + sh.unitBase() + sh.lineShift
 	}
 	if st.Background {
 		sh.background(st)
@@ -105,6 +105,18 @@ func (sh *shell) command(st *syntax.Stmt) {
 		}()
 	}
 	sh.dropProcFDs(mark)
+	if sh.flow == goesOn && !keepsPipeStatus(st.Cmd) {
+		sh.pipeStatus = []int{sh.status}
+	}
+}
+
+// keepsPipeStatus reports the commands whose members have set PIPESTATUS.
+func keepsPipeStatus(cmd syntax.Command) bool {
+	switch cmd.(type) {
+	case *syntax.BinaryCmd, *syntax.Block, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.TimeClause:
+		return true
+	}
+	return false
 }
 
 func (sh *shell) compound(cmd syntax.Command) {
@@ -376,6 +388,10 @@ func (sh *shell) arithCommand(c *syntax.ArithmCmd) {
 func (sh *shell) letClause(c *syntax.LetClause) {
 	args := []string{"let"}
 	for _, x := range c.Exprs {
+		if w, ok := x.(*syntax.Word); ok {
+			args = append(args, sh.str(w))
+			continue
+		}
 		args = append(args, sh.arithText(x))
 	}
 	sh.status = sh.runBuiltin(args)

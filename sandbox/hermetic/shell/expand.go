@@ -275,6 +275,11 @@ func (e *expansion) literal(s string, first, last bool) {
 	}
 	if first && strings.HasPrefix(s, "~") {
 		s = e.tilde(s, last)
+	} else if first && e.split && !e.assign {
+		if name, _, ok := strings.Cut(s, "=~"); ok && validName(name) {
+			e.add(name+"=", false)
+			s = e.tilde(s[len(name)+1:], last)
+		}
 	}
 	for s != "" {
 		i := strings.IndexAny(s, "\\~")

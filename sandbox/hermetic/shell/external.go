@@ -173,6 +173,9 @@ func (s *session) at(dir, path string) (what thing, why string) {
 	full := join(dir, path)
 	info, err := s.FS.Stat(full)
 	if err != nil {
+		if isBin(full) || full == "/usr" {
+			return what, "Is a directory"
+		}
 		if i := strings.LastIndexByte(full, '/'); isBin(full[:i]) && s.has(full[i+1:]) {
 			return thing{name: full[i+1:]}, ""
 		}

@@ -167,28 +167,31 @@ func (g *globber) entries(dir string, hidden bool) []fs.DirEntry {
 
 // deep is **: this directory and all below, not through links.
 func (g *globber) deep(name, dir string, rest []string, slash string, depth int) {
-	if len(rest) > 0 {
+	switch {
+	case len(rest) > 0:
 		g.walk(name, dir, rest, depth+1)
-	} else if slash != "" && name != "" {
-		g.out = append(g.out, name)
-	} else if name != "" && slash == "" {
+	case name != "":
 		g.out = append(g.out, name)
 	}
+	g.below(name, dir, rest, slash, depth)
+}
+
+func (g *globber) below(name, dir string, rest []string, slash string, depth int) {
 	if depth > 100 {
 		return
 	}
 	for _, e := range g.entries(dir, g.sh.shopts["dotglob"]) {
-		path := join(dir, e.Name())
+		full, path := name+e.Name(), join(dir, e.Name())
 		switch {
-		case e.IsDir():
-			g.deep(name+e.Name()+"/", path, rest, slash, depth+1)
-			if len(rest) == 0 && slash == "" {
-				g.out[len(g.out)-1] = g.out[len(g.out)-1] + ""
-			}
-		case len(rest) == 0 && slash == "":
-			g.out = append(g.out, name+e.Name())
+		case len(rest) > 0 && e.IsDir():
+			g.walk(full+"/", path, rest, depth+1)
+		case len(rest) == 0 && (slash == "" || e.IsDir()):
+			g.out = append(g.out, full+slash)
 		}
 		g.sh.checkGlobs(len(g.out))
+		if e.IsDir() {
+			g.below(full+"/", path, rest, slash, depth+1)
+		}
 	}
 }
 

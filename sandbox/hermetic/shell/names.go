@@ -55,7 +55,7 @@ func builtinType(sh *shell, args []string) int {
 				sh.out(k + "\n")
 			case paths || force:
 				if k == "file" {
-					sh.out(text[strings.Index(text, "/"):] + "\n")
+					sh.out(strings.TrimSuffix(text[strings.Index(text, "/"):], ")") + "\n")
 				}
 			default:
 				sh.out(text + "\n")

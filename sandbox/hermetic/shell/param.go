@@ -99,7 +99,7 @@ func (sh *shell) mustBeSet(p *syntax.ParamExp, f *found) {
 		name = "!" + name
 	}
 	sh.errorf("%s: unbound variable", name)
-	panic(ended{127})
+	panic(ended{sh.fatalStatus()})
 }
 
 // find looks the parameter of an expansion up.
@@ -257,7 +257,7 @@ func (e *expansion) defaults(p *syntax.ParamExp, f *found, quoted bool) bool {
 			}
 		}
 		sh.errorf("%s: %s", p.Param.Value, text)
-		panic(ended{127})
+		panic(ended{sh.fatalStatus()})
 	default:
 		s := sh.assigned(p.Exp.Word)
 		switch {
@@ -415,4 +415,12 @@ func (sh *shell) findText(to string) *found {
 func (sh *shell) hasValue(name string) bool {
 	v := sh.lookup(name)
 	return v != nil && (v.isSet || v.kind != plainVar)
+}
+
+// fatalStatus is what a shell ends with when a parameter is missing.
+func (sh *shell) fatalStatus() int {
+	if sh.subshells > 0 || !sh.on(optCommand) {
+		return 1
+	}
+	return 127
 }

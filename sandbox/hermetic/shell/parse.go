@@ -67,7 +67,7 @@ func (sh *shell) runText(text, name string) {
 // the script.
 func (sh *shell) runScript(script *scan.Script, isCommand bool) {
 	for _, group := range script.Lines {
-		if sh.on(optVerbose) && !isCommand {
+		if sh.on(optVerbose) {
 			sh.errText(script.TextOf(group) + "\n")
 		}
 		sh.line1(group)

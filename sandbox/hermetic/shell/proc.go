@@ -17,7 +17,7 @@ import (
 type proc struct {
 	pid       int
 	parent    *proc
-	cancel    context.CancelCauseFunc // nil: the run itself
+	cancel    context.CancelCauseFunc
 	done      chan struct{}
 	signalled atomic.Bool
 	pending   chan string // signals that came, for the shell to look at
@@ -41,14 +41,14 @@ func (p *proc) endStatus() int {
 // firstPID is $$ of the script.
 const firstPID = 1
 
-func (s *session) newProc(parent *proc) *proc {
+func (s *session) newProc(parent *proc, cancel context.CancelCauseFunc) *proc {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pids++
 	if s.procs == nil {
 		s.procs = map[int]*proc{}
 	}
-	p := &proc{pid: s.pids, parent: parent, done: make(chan struct{}), pending: make(chan string, 64)}
+	p := &proc{pid: s.pids, parent: parent, cancel: cancel, done: make(chan struct{}), pending: make(chan string, 64)}
 	s.procs[p.pid] = p
 	return p
 }
@@ -77,8 +77,6 @@ func (s *session) start(sh, sub *shell, do func(), then func(status int)) {
 		sub.release()
 		sh.exceed(&limits.Exceeded{Name: "jobs", Limit: most, What: "jobs and members of pipelines ran at once"})
 	}
-	ctx, cancel := context.WithCancelCause(sub.ctx)
-	sub.ctx, sub.proc.cancel = ctx, cancel
 	s.busy.Add(1)
 	go s.body(sub, do, then)
 }
@@ -88,7 +86,6 @@ func (s *session) body(sub *shell, do func(), then func(status int)) {
 	defer s.finished()
 	p := sub.proc
 	status := sub.subshell(do)
-	p.cancel(nil)
 	if then != nil {
 		then(status)
 	}
@@ -310,8 +307,6 @@ func (s *session) signal(p *proc, sig int) error {
 		return errors.New("stopping is not supported here")
 	}
 	p.killed.CompareAndSwap(0, int32(sig))
-	if p.cancel != nil {
-		p.cancel(killedBy{sig})
-	}
+	p.cancel(killedBy{sig})
 	return nil
 }

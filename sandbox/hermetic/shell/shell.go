@@ -51,8 +51,7 @@ func Run(ctx context.Context, c Config, script string) (int, error) {
 	defer cancel(nil)
 	defer s.busy.Wait()
 
-	sh := s.newShell(ctx, nil, c.Env)
-	sh.proc.cancel = cancel
+	sh := s.newShell(ctx, cancel, nil, c.Env)
 	sh.run.arg0, sh.params = c.Name, c.Args
 	sh.run.posix = path.Base(c.Name) == "sh"
 	if sh.run.arg0 == "" {
@@ -79,8 +78,8 @@ func Run(ctx context.Context, c Config, script string) (int, error) {
 const defaultPath = "/usr/bin:/bin"
 
 // newShell makes a shell with its variables from env and nothing else.
-func (s *session) newShell(ctx context.Context, parent *proc, env []string) *shell {
-	p := s.newProc(parent)
+func (s *session) newShell(ctx context.Context, cancel context.CancelCauseFunc, parent *proc, env []string) *shell {
+	p := s.newProc(parent, cancel)
 	sh := &shell{
 		ses: s, ctx: ctx, proc: p, run: &runInfo{pid: p.pid},
 		scope: &scope{vars: map[string]*variable{}}, funcs: map[string]*function{}, aliases: map[string]string{},

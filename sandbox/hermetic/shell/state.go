@@ -109,6 +109,7 @@ type shell struct {
 	subshells int
 	noErrExit int
 	current   *syntax.Stmt
+	trapped   string // what $BASH_COMMAND is while a trap runs
 	dirStack  []string
 
 	traps    map[string]string
@@ -126,6 +127,7 @@ type shell struct {
 	lastArg     string
 	running     string // the builtin that writes
 	traceBase   int
+	lineShift   int // lines that a process substitution does not count
 	redirFailed bool
 	history     []string
 	disabled    map[string]bool // builtins
@@ -166,7 +168,8 @@ func (sh *shell) clone() *shell {
 		c.fds[n] = f.Dup()
 	}
 	c.procFDs = nil
-	c.proc = sh.ses.newProc(sh.proc)
+	ctx, cancel := context.WithCancelCause(sh.ctx)
+	c.ctx, c.proc = ctx, sh.ses.newProc(sh.proc, cancel)
 	c.random.state ^= uint32(c.proc.pid) * 2654435761
 	return &c
 }
@@ -178,6 +181,7 @@ func (sh *shell) release() {
 		delete(sh.fds, n)
 	}
 	sh.ses.ended(sh.proc)
+	sh.proc.cancel(nil)
 }
 
 // setFD gives descriptor n to f, which it owns from now on.

@@ -56,8 +56,9 @@ func (sh *shell) capture(do func(sub *shell)) string {
 	sub.deeper()
 	sub.noErrExit = 0
 	sh.substEnded = sub.subshell(func() { do(sub) })
-	sh.check()
 	sh.checkLimit()
+	sh.check()
+	sh.status = sh.substEnded
 	return sh.withoutNULs(buf.String(), "command substitution")
 }
 
@@ -131,6 +132,9 @@ func (sh *shell) procSubst(p *syntax.ProcSubst) string {
 	sub.setFD(at, theirs)
 	sub.deeper()
 	sub.noErrExit = 0
+	if len(p.Stmts) > 0 {
+		sub.lineShift -= int(p.Stmts[0].Pos().Line()) - int(p.OpPos.Line())
+	}
 	sh.setFD(n, mine)
 	sh.procFDs = append(sh.procFDs, n)
 	sh.lastJob = sub.proc.pid

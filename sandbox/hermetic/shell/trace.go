@@ -133,6 +133,9 @@ func (sh *shell) tildeDir(dir string) string {
 
 // commandText is $BASH_COMMAND.
 func (sh *shell) commandText() string {
+	if sh.trapped != "" {
+		return sh.trapped
+	}
 	if sh.current == nil {
 		return ""
 	}

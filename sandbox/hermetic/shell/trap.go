@@ -184,6 +184,9 @@ func (sh *shell) runPending() {
 		if name != "" && sh.pending[name] {
 			delete(sh.pending, name)
 			sh.runTrap(name)
+			if sh.flow == exits {
+				panic(ended{sh.status})
+			}
 		}
 	}
 }
@@ -201,8 +204,10 @@ func (sh *shell) runTrap(name string) {
 		sh.inTrap++
 		defer func() { sh.inTrap-- }()
 	}
-	status, pipes, line := sh.status, sh.pipeStatus, sh.line
+	status, pipes, line, trapped := sh.status, sh.pipeStatus, sh.line, sh.trapped
+	sh.trapped = sh.commandText()
 	sh.evalText(action)
+	sh.trapped = trapped
 	if sh.flow == goesOn {
 		sh.status = status
 	}
@@ -217,8 +222,10 @@ func (sh *shell) debugTrap() bool {
 	}
 	sh.inTrap++
 	status, pipes, line := sh.status, sh.pipeStatus, sh.line
-	current := sh.current
+	current, trapped := sh.current, sh.trapped
+	sh.trapped = sh.commandText()
 	sh.evalText(sh.traps["DEBUG"])
+	sh.trapped = trapped
 	sh.inTrap--
 	trapStatus := sh.status
 	if sh.flow == goesOn {

@@ -20,8 +20,48 @@ func rewrite(text string, err error) (next string, w *Warning, ok bool) {
 		next, ok = doubleNegation(text, int(at))
 		return next, nil, ok
 	}
+	if strings.Contains(msg, "invalid var name") {
+		next, ok = quoteWord(text, int(at))
+		return next, nil, ok
+	}
+	if next, ok = spacedKey(text, int(at)); ok {
+		return next, nil, true
+	}
 	next, ok = arithmetic(text, int(at))
 	return next, nil, ok
+}
+
+// quoteWord puts a word in quotes: export takes any, and judges it when it runs.
+func quoteWord(text string, at int) (string, bool) {
+	end := at
+	for end < len(text) && strings.IndexByte(" \t\n;&|()<>\"'$`", text[end]) < 0 {
+		end++
+	}
+	if end == at {
+		return "", false
+	}
+	return text[:at] + "'" + text[at:end] + "'" + text[end:], true
+}
+
+// spacedKey puts quotes around a subscript with blanks, the last that is open
+// before a mistake: a[x y]=1.
+func spacedKey(text string, at int) (string, bool) {
+	at = min(at+1, len(text))
+	start := strings.LastIndexByte(text[:at], '\n') + 1
+	open := strings.LastIndexByte(text[start:at], '[')
+	for open > 0 {
+		i := start + open
+		end := strings.IndexAny(text[i:], "]\n")
+		if end < 0 || text[i+end] != ']' {
+			return "", false
+		}
+		inside := text[i+1 : i+end]
+		if isLetter(text[i-1]) && strings.ContainsAny(inside, " \t") && !strings.ContainsAny(inside, "\"'") {
+			return text[:i+1] + `"` + inside + `"` + text[i+end:], true
+		}
+		open = strings.LastIndexByte(text[start:i], '[')
+	}
+	return "", false
 }
 
 // closeHereDoc ends a here-document that the text does not: bash warns only.
