@@ -24,6 +24,16 @@ var passed = []string{
 	"NVM_DIR", "NVM_BIN", "PNPM_HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT",
 }
 
+// remote names those of passed that mean the same on another machine.
+var remote = []string{
+	"LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLORTERM", "COLUMNS", "LINES",
+	"NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "SOURCE_DATE_EPOCH",
+}
+
+// RemoteEnv is Env for a program that runs on another machine: what is about
+// this one, such as PATH and HOME, does not pass.
+func RemoteEnv(host, argv, named []string) ([]string, error) { return env(remote, host, argv, named) }
+
 // Env builds a program's environment from the host's, host first being
 // KEY=VALUE pairs as os.Environ reports them.
 //
@@ -36,10 +46,12 @@ var passed = []string{
 // (AWS_*, GITHUB_TOKEN, SSH_AUTH_SOCK), or is steered by one (LD_PRELOAD,
 // HTTP_PROXY, NODE_OPTIONS) -> nothing passes that is not listed or named. Left
 // over: what is named is released; files under HOME stay readable.
-func Env(host, argv, named []string) ([]string, error) {
-	patterns := append(slices.Clone(passed), AgentVars(argv)...)
+func Env(host, argv, named []string) ([]string, error) { return env(passed, host, argv, named) }
+
+func env(harmless, host, argv, named []string) ([]string, error) {
+	patterns := append(slices.Clone(harmless), AgentVars(argv)...)
 	have := make(map[string]string, len(host))
-	env := make(map[string]string, len(host))
+	all := make(map[string]string, len(host))
 	for _, kv := range host {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || !validName(k) {
@@ -47,7 +59,7 @@ func Env(host, argv, named []string) ([]string, error) {
 		}
 		have[k] = v
 		if matchesAny(patterns, k) {
-			env[k] = v
+			all[k] = v
 		}
 	}
 	for _, n := range named {
@@ -63,10 +75,10 @@ func Env(host, argv, named []string) ([]string, error) {
 		if strings.IndexByte(v, 0) >= 0 {
 			return nil, fmt.Errorf("environment variable %s holds a NUL byte", k)
 		}
-		env[k] = v
+		all[k] = v
 	}
-	out := make([]string, 0, len(env))
-	for k, v := range env {
+	out := make([]string, 0, len(all))
+	for k, v := range all {
 		out = append(out, k+"="+v)
 	}
 	slices.Sort(out)

@@ -50,6 +50,13 @@ func TestEnv(t *testing.T) {
 	}
 }
 
+func TestRemoteEnv(t *testing.T) {
+	got, err := RemoteEnv([]string{"PATH=/bin", "HOME=/h", "LANG=C", "ANTHROPIC_API_KEY=a", "GOPATH=/g", "AWS_KEY=s"}, []string{"claude"}, []string{"X=1"})
+	if err != nil || !slices.Equal(got, []string{"ANTHROPIC_API_KEY=a", "LANG=C", "X=1"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // No list may release what an agent does not own.
 func TestNoForeignCredentials(t *testing.T) {
 	for _, secret := range []string{
