@@ -21,8 +21,9 @@ func trimSlashes(s string) string {
 	return s
 }
 
-// skipped reports whether a file or directory is left out. An operand is
-// matched whole; what is found below one also by any of its ends.
+// skipped reports whether a file or directory is left out. What is below an
+// operand is matched by its last name alone; an operand as it was written, and
+// by any of its ends.
 func (o *options) skipped(name string, dir, operand bool) bool {
 	list := o.files
 	if dir {
@@ -31,9 +32,11 @@ func (o *options) skipped(name string, dir, operand bool) bool {
 	if len(list) == 0 {
 		return false
 	}
-	name = trimSlashes(name)
+	if !operand {
+		name = name[strings.LastIndexByte(name, '/')+1:]
+	}
 	for i := len(list) - 1; i >= 0; i-- {
-		if matchesEnd(list[i].pattern, name, operand) {
+		if matchesEnd(list[i].pattern, name) {
 			return !list[i].include
 		}
 	}
@@ -41,7 +44,7 @@ func (o *options) skipped(name string, dir, operand bool) bool {
 }
 
 // matchesEnd matches name or what follows a slash in it.
-func matchesEnd(pattern, name string, _ bool) bool {
+func matchesEnd(pattern, name string) bool {
 	for {
 		if matchGlob(pattern, name) {
 			return true

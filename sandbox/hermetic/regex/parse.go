@@ -147,7 +147,7 @@ func (p *parser) branch() (*node, error) {
 			continue
 		}
 		anchor := n.op == opAssert
-		start, caret = anchor, anchor
+		start, caret = anchor, false
 		if !anchor {
 			if n, err = p.repeats(n); err != nil {
 				return nil, err
