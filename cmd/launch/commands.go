@@ -49,6 +49,16 @@ func commands() []command {
 	}
 }
 
+// getenv reports a variable of the environment; "" when it is not set.
+func (l *launcher) getenv(name string) string {
+	for _, kv := range l.environ {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
 // say prints on the standard error; nothing can be done when that fails.
 func (l *launcher) say(format string, args ...any) { _, _ = fmt.Fprintf(l.stderr, format, args...) }
 

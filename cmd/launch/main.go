@@ -4,7 +4,6 @@ package main
 
 import (
 	"os"
-	"strings"
 
 	"egressd/internal/vercelapi/machine"
 	"egressd/sandbox/hermetic/inside"
@@ -51,14 +50,4 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 		}
 	}
 	return l.runProgram(args)
-}
-
-// getenv reports a variable of the environment; "" when it is not set.
-func (l *launcher) getenv(name string) string {
-	for _, kv := range l.environ {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			return v
-		}
-	}
-	return ""
 }

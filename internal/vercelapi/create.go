@@ -5,41 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-)
-
-// Limits of a request, VERCEL.md sections 5.1 and 11.
-const (
-	maxNameBytes      = 128
-	maxPorts          = 15
-	minPort, maxPort  = 1024, 65535
-	minTimeoutMs      = 1000
-	maxTimeoutMs      = 24 * 60 * 60 * 1000
-	defaultTimeoutMs  = 300_000
-	maxVCPUs          = 32
-	defaultVCPUs      = 2
-	memoryPerVCPU     = 2048
-	maxImageBytes     = 255
-	maxTags           = 5
-	maxTagBytes       = 256
-	minExpirationMs   = 86_400_000
-	snapshotLifeMs    = 30 * 86_400_000 // after its last use, when nobody says otherwise
-	maxKeepSnapshots  = 10
-	defaultRegion     = "iad1"
-	defaultImage      = "vercel/sandbox/universal:latest"
-	universalImage    = "vercel/sandbox/universal"
-	shownRuntime      = "node22" // what the universal image calls itself
-	defaultRuntime    = "node24" // of the old create
-	maxEnv            = 1024
-	maxEnvBytes       = 512 << 10
-	maxLivingSessions = 256
-)
-
-var (
-	validName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
-	runtimes  = []string{"node22", "node24", "node26", "python3.13"}
 )
 
 // createBody is the body of create and fork, and in part of update.
@@ -355,7 +322,7 @@ func (s *Server) createSandbox(w http.ResponseWriter, r *http.Request) error {
 	if from != nil {
 		set.runtime, set.image, set.legacy = from.runtime, from.image, from.legacy
 	}
-	return s.makeSandbox(w, r, key{project, nameOf(&b)}, set, from, b.Source)
+	return s.makeSandbox(w, key{project, nameOf(&b)}, set, from, b.Source)
 }
 
 func nameOf(b *createBody) string {
@@ -366,7 +333,7 @@ func nameOf(b *createBody) string {
 }
 
 // makeSandbox registers a sandbox, boots its first session and answers.
-func (s *Server) makeSandbox(w http.ResponseWriter, r *http.Request, k key, set settings, from *snapshot, src *sourceBody) error {
+func (s *Server) makeSandbox(w http.ResponseWriter, k key, set settings, from *snapshot, src *sourceBody) error {
 	if err := checkName(k.name); err != nil {
 		return err
 	}
@@ -374,6 +341,10 @@ func (s *Server) makeSandbox(w http.ResponseWriter, r *http.Request, k key, set 
 	if s.sandboxes[k] != nil {
 		s.mu.Unlock()
 		return &apiError{http.StatusConflict, "conflict", fmt.Sprintf("Named sandbox '%s' already exists for this project.", k.name)}
+	}
+	if len(s.sandboxes) >= maxSandboxes {
+		s.mu.Unlock()
+		return &apiError{http.StatusTooManyRequests, "resource_limit_exceeded", "There are too many sandboxes."}
 	}
 	b := s.newBox(k, set)
 	ses, err := s.newSession(b, from)
@@ -383,7 +354,7 @@ func (s *Server) makeSandbox(w http.ResponseWriter, r *http.Request, k key, set 
 	}
 	s.sandboxes[k] = b
 	s.mu.Unlock()
-	if err := s.startSession(r.Context(), ses, from, src); err != nil {
+	if err := s.startSession(ses, from, src); err != nil {
 		s.mu.Lock()
 		delete(s.sandboxes, k)
 		s.mu.Unlock()

@@ -141,7 +141,7 @@ func (f *Fault) apiError() *apiError {
 func ParseFault(text string) (Fault, error) {
 	words := strings.Fields(text)
 	if len(words) < 3 {
-		return Fault{}, fmt.Errorf("fault %q: want METHOD PATH WORD=VALUE...", text)
+		return Fault{}, fmt.Errorf("fault %q: want METHOD PATH WORD=VALUE and so on", text)
 	}
 	f := Fault{Method: words[0], Path: words[1]}
 	if f.Method == "*" {

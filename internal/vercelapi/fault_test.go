@@ -54,8 +54,15 @@ func TestFaultAnswers(t *testing.T) {
 		status int
 		has    string
 	}{
-		{list, 200, "pagination"}, {list, 429, `"rate_limited"`}, {list, 429, "rate_limited"}, {list, 200, ""},
-		{one, 503, "<html>bad</html>"}, {one, 402, "payment_required"}, {one, 403, "resource_limit_exceeded"}, {one, 400, `"image_not_ready"`}, {one, 404, "not_found"},
+		{list, 200, "pagination"},
+		{list, 429, `"rate_limited"`},
+		{list, 429, "rate_limited"},
+		{list, 200, ""},
+		{one, 503, "<html>bad</html>"},
+		{one, 402, "payment_required"},
+		{one, 403, "resource_limit_exceeded"},
+		{one, 400, `"image_not_ready"`},
+		{one, 404, "not_found"},
 	} {
 		status, header, body, err := d.try("GET", tt.path, "")
 		if err != nil || status != tt.status || !strings.Contains(body, tt.has) {

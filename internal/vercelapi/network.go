@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"egressd/internal/ca"
 	"egressd/internal/gate"
@@ -36,13 +37,14 @@ type network struct {
 	authority *ca.Authority
 	front     *gate.Gate
 
-	mu      sync.Mutex
-	current *gate.Gate
-	retire  context.CancelFunc // ends current's connections
-	old     []*gate.Gate       // for what they carried
-	own     []netip.AddrPort
-	ctx     context.Context // of the doors; nil: not open yet, or closed again
-	wg      sync.WaitGroup
+	current atomic.Pointer[gate.Gate] // read without mu: connections that set waits for ask for it
+
+	mu     sync.Mutex
+	retire context.CancelFunc // ends current's connections, and waits for them
+	old    []*gate.Gate       // for what they carried
+	own    []netip.AddrPort
+	ctx    context.Context // of the doors; nil: not open yet, or closed again
+	wg     sync.WaitGroup
 }
 
 func (s *Server) newNetwork(ses *session) *network {
@@ -57,22 +59,22 @@ func (n *network) set(p *netPolicy) error {
 	if err != nil {
 		return err
 	}
-	n.retire()
-	if n.current != nil {
-		n.old = append(n.old, n.current)
-	}
-	n.current, n.retire = g, func() {}
+	before := n.retire
+	n.retire = func() {}
 	if n.ctx != nil {
-		n.run()
+		n.run(g)
 	}
+	if was := n.current.Swap(g); was != nil {
+		n.old = append(n.old, was)
+	}
+	before()
 	return nil
 }
 
-// run lets the current gate judge. n.mu is held.
-func (n *network) run() {
+// run lets g judge. n.mu is held.
+func (n *network) run(g *gate.Gate) {
 	ctx, cancel := context.WithCancel(n.ctx)
 	ended, started := make(chan struct{}), make(chan struct{})
-	g := n.current
 	n.retire = func() {
 		cancel()
 		<-ended
@@ -137,11 +139,7 @@ func (n *network) keeper(_ context.Context, own []netip.AddrPort) (process.Keepe
 	return n, err
 }
 
-func (n *network) route(proxy.Client) *gate.Gate {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.current
-}
+func (n *network) route(proxy.Client) *gate.Gate { return n.current.Load() }
 
 // Bundle reports nil: the machine has its certificates from its shared
 // directory, where they can change.
@@ -156,7 +154,7 @@ func (n *network) Open(ctx context.Context, wg *sync.WaitGroup, sockets handover
 	}
 	n.mu.Lock()
 	n.ctx = ctx
-	n.run()
+	n.run(n.current.Load())
 	n.mu.Unlock()
 	wg.Go(func() {
 		_ = n.front.Serve(ctx, doors) // a door that closes early is logged, and refuses
@@ -179,7 +177,7 @@ func (n *network) published() []netip.AddrPort {
 func (n *network) bytes() (in, out int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, g := range append(slices.Clone(n.old), n.current) {
+	for _, g := range append(slices.Clone(n.old), n.current.Load()) {
 		if g != nil {
 			st := g.Stats()
 			in, out = in+int64(st.BytesIn), out+int64(st.BytesOut) // #nosec: counters

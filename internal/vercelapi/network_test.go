@@ -98,10 +98,18 @@ func TestCovers(t *testing.T) {
 		domain, name string
 		want         bool
 	}{
-		{"a.example", "a.example", true}, {"a.example", "A.EXAMPLE", true}, {"a.example", "b.a.example", false},
-		{"*.a.example", "b.a.example", true}, {"*.a.example", "c.b.a.example", true}, {"*.a.example", "a.example", false},
-		{"*", "a.example", true}, {"www.*.com", "www.a.com", true}, {"www.*.com", "www.a.b.com", false}, {"www.*.com", "www.com", false},
-		{"*.x.*.com", "a.b.x.c.com", true}, {"*.com", "com", false},
+		{"a.example", "a.example", true},
+		{"a.example", "A.EXAMPLE", true},
+		{"a.example", "b.a.example", false},
+		{"*.a.example", "b.a.example", true},
+		{"*.a.example", "c.b.a.example", true},
+		{"*.a.example", "a.example", false},
+		{"*", "a.example", true},
+		{"www.*.com", "www.a.com", true},
+		{"www.*.com", "www.a.b.com", false},
+		{"www.*.com", "www.com", false},
+		{"*.x.*.com", "a.b.x.c.com", true},
+		{"*.com", "com", false},
 	} {
 		if got := covers(tt.domain, tt.name); got != tt.want {
 			t.Errorf("%s covers %s: %v", tt.domain, tt.name, got)

@@ -77,7 +77,7 @@ func (s *Server) resume(ctx context.Context, b *box) (bool, error) {
 		case !ses.over(): // on its way to an end
 			busy = ses.ended
 		default:
-			return true, s.resumeStopped(ctx, b)
+			return true, s.resumeStopped(b)
 		}
 		s.mu.Unlock()
 		select {
@@ -90,7 +90,7 @@ func (s *Server) resume(ctx context.Context, b *box) (bool, error) {
 
 // resumeStopped boots a session of b from its last snapshot. s.mu is held, and
 // given back.
-func (s *Server) resumeStopped(ctx context.Context, b *box) error {
+func (s *Server) resumeStopped(b *box) error {
 	from := s.usable(b.currentSnapshot)
 	if from == nil {
 		s.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *Server) resumeStopped(ctx context.Context, b *box) error {
 	done := make(chan struct{})
 	b.resuming = done
 	s.mu.Unlock()
-	err = s.startSession(ctx, ses, from, nil)
+	err = s.startSession(ses, from, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b.resuming = nil
@@ -282,5 +282,5 @@ func (s *Server) forkSandbox(w http.ResponseWriter, r *http.Request) error {
 	if err := set.merge(&body); err != nil {
 		return err
 	}
-	return s.makeSandbox(w, r, key{b.project, nameOf(&body)}, set, from, nil)
+	return s.makeSandbox(w, key{b.project, nameOf(&body)}, set, from, nil)
 }

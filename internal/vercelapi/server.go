@@ -26,14 +26,16 @@ import (
 
 	"egressd/dnsfilter"
 	"egressd/event"
+	"egressd/internal/vercelapi/machine"
 )
 
 // Config is what a Server is made of. The zero Config makes one that accepts
 // every bearer token, whose sandboxes reach nothing but what Hosts names.
 type Config struct {
 	// Dir is where disks are kept, in a directory of the Server's own, which
-	// Close removes. It should not be where secrets are. "": the system's
-	// directory for temporary files.
+	// Close removes. Root needs one that everybody may pass through, since
+	// sandboxes then run as another user. "": the system's directory for
+	// temporary files.
 	Dir string
 
 	Token     string // the bearer token; "" accepts every one
@@ -86,7 +88,10 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(dir, 0o711); err != nil { // #nosec: users of machines pass through
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.Chmod(dir, 0o711), machine.Reachable(dir)); err != nil { // #nosec: the machines' user passes through
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	if cfg.Log == nil {

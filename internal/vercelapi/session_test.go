@@ -138,6 +138,7 @@ func TestSnapshots(t *testing.T) {
 
 // A session ends when its time is over, and says so in the streams it has.
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	d := newDouble(t, Config{})
 	sid := d.create(`{"projectId":"p","timeout":1000,"persistent":false}`)
 	g := d.send("POST", sessions+sid+"/extend-timeout", `{"duration":1000}`).want(200)
@@ -161,6 +162,7 @@ func TestTimeout(t *testing.T) {
 
 // The states on the way, which calls meet with 422.
 func TestTransitions(t *testing.T) {
+	t.Parallel()
 	d := newDouble(t, Config{BootDelay: 200 * time.Millisecond, StopDelay: 400 * time.Millisecond, SnapshotDelay: 400 * time.Millisecond})
 	needMachines(t)
 	boot := func(name string) string {

@@ -87,6 +87,7 @@ func (s *Server) keepSnapshot(b *box, n *snapshot) {
 	if b.keep != nil {
 		keep = b.keep.Count
 	}
+	s.trimSnapshots()
 	for ; len(own) > keep; own = own[1:] {
 		old := own[0]
 		switch k := b.keep; {
@@ -99,6 +100,26 @@ func (s *Server) keepSnapshot(b *box, n *snapshot) {
 				defer s.wg.Done()
 				s.dropSnapshot(old)
 			}()
+		}
+	}
+}
+
+// trimSnapshots drops the oldest snapshots that are too many for the double, and
+// forgets the oldest that were dropped. s.mu is held.
+func (s *Server) trimSnapshots() {
+	disks := 0
+	for _, n := range slices.Backward(sorted(s.snapshots, func(n *snapshot) int { return n.order })) {
+		if n.status == "created" {
+			disks++
+		}
+		if disks > maxSnapshots && n.status == "created" && s.enterLocked() {
+			go func() {
+				defer s.wg.Done()
+				s.dropSnapshot(n)
+			}()
+		}
+		if n.status == "deleted" && len(s.snapshots) > 2*maxSnapshots {
+			delete(s.snapshots, n.id)
 		}
 	}
 }
@@ -187,9 +208,6 @@ func (s *Server) createSnapshot(w http.ResponseWriter, r *http.Request) error {
 		s.mu.Unlock()
 		return err
 	}
-	if len(s.snapshots) >= maxSnapshots*2 {
-		s.forgetSnapshots()
-	}
 	s.leave(ses, statusSnapshotting)
 	ses.snapped = nowMs()
 	s.mu.Unlock()
@@ -208,16 +226,6 @@ func (s *Server) createSnapshot(w http.ResponseWriter, r *http.Request) error {
 		return &apiError{http.StatusInternalServerError, "internal_server_error", "The snapshot could not be made."}
 	}
 	return writeJSON(w, http.StatusCreated, answer{Snapshot: made, Session: shown})
-}
-
-// forgetSnapshots drops what is left of snapshots that were deleted. s.mu is
-// held.
-func (s *Server) forgetSnapshots() {
-	for id, n := range s.snapshots {
-		if n.status == "deleted" {
-			delete(s.snapshots, id)
-		}
-	}
 }
 
 // aSnapshot reports the snapshot that r names.

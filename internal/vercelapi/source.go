@@ -85,12 +85,13 @@ func gitEnv(src *sourceBody) []string {
 	env := []string{
 		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent", "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_ALLOW_PROTOCOL=http:https", "LC_ALL=C",
+		"GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*", // it is the machine's user's
 	}
 	if src.Username == "" {
-		return env
+		return append(env, "GIT_CONFIG_COUNT=1")
 	}
 	basic := base64.StdEncoding.EncodeToString([]byte(src.Username + ":" + src.Password))
-	return append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0=Authorization: Basic "+basic)
+	return append(env, "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_1=http.extraHeader", "GIT_CONFIG_VALUE_1=Authorization: Basic "+basic)
 }
 
 // fetchTarball unpacks an archive from an URL. Directories that all of it lies

@@ -101,6 +101,26 @@ func (d *Disk) user() *process.Cred {
 	return &process.Cred{UID: userID, GID: userID}
 }
 
+// Reachable says why machines could not have their disks below dir: root's run
+// as another user, who must get there. Nil: they can.
+func Reachable(dir string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		fi, err := os.Stat(at)
+		if err != nil {
+			return err
+		}
+		if fi.Mode().Perm()&0o001 == 0 {
+			return fmt.Errorf("%s: sandboxes of root run as user %d, who may not pass through %s: use another directory, or chmod o+x it", dir, userID, at)
+		}
+		if at == filepath.Dir(at) {
+			return nil
+		}
+	}
+}
+
 // SharedDir is a directory that the machine sees, and only sees, at Shared.
 func (d *Disk) SharedDir() string { return filepath.Join(d.dir, "shared.owner") }
 
