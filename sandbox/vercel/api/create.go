@@ -18,9 +18,9 @@ type CreateRequest struct {
 	Resources          *Resources        `json:"resources,omitempty"`
 	Runtime            string            `json:"runtime,omitempty"` // of old: "node22"
 	Image              string            `json:"image,omitempty"`
-	Persistent         *bool             `json:"persistent,omitempty"` // nil: the service's default, true
-	NetworkPolicy      *firewall.Policy  `json:"networkPolicy,omitempty"`
-	Env                map[string]string `json:"env,omitempty"` // of every command; readable inside
+	Persistent         *bool             `json:"persistent,omitempty"`    // nil: the service's default, true
+	NetworkPolicy      *firewall.Policy  `json:"networkPolicy,omitempty"` // nil: one that denies all
+	Env                map[string]string `json:"env,omitempty"`           // of every command; readable inside
 	Tags               map[string]string `json:"tags,omitempty"`
 	SnapshotExpiration *Millis           `json:"snapshotExpiration,omitempty"` // 0: never
 	KeepLastSnapshots  *KeepSnapshots    `json:"keepLastSnapshots,omitempty"`

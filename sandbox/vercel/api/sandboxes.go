@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"egressd/sandbox/vercel/api/firewall"
 )
 
 // Create makes a sandbox and boots it. After a failure that leaves open whether
@@ -26,6 +28,9 @@ func (c *Client) Create(ctx context.Context, r CreateRequest) (*Instance, error)
 	}
 	if r.ProjectID == "" {
 		r.ProjectID = c.ProjectID
+	}
+	if r.NetworkPolicy == nil {
+		r.NetworkPolicy = &firewall.Policy{}
 	}
 	if err := r.Validate(); err != nil {
 		return nil, fmt.Errorf("create sandbox: %w", err)
