@@ -108,6 +108,7 @@ func TestBatches(t *testing.T) {
 		{"by number", slices.Repeat([]File{fileOf("/a", "", 0)}, batchFiles+1), fmt.Sprintf("[%d 1]", batchFiles)},
 	} {
 		s, c := newScript(step{body: `{}`}, step{body: `{}`}, step{body: `{}`}, step{body: `{}`})
+		s.deaf = true
 		got := []int{}
 		if err := c.WriteFiles(context.Background(), "s", slices.Values(tt.files), func(n int, _ int64) { got = append(got, n) }); err != nil {
 			t.Fatal(err)
@@ -156,7 +157,7 @@ func (e iotestErr) Read([]byte) (int, error) { return 0, e.err }
 // What does not fit in memory at once goes through.
 func TestUploadEarlyAnswer(t *testing.T) {
 	_, c := newDouble(t, says(413, `{"error":{"code":"too_large","message":"no"}}`))
-	err := c.WriteFiles(context.Background(), "s", slices.Values([]File{zeros("/a", 50<<20)}), nil)
+	err := c.WriteFiles(context.Background(), "s", slices.Values([]File{zeros("/a", 8<<20)}), nil)
 	var e *Error
 	if !errors.As(err, &e) || e.Status != 413 {
 		t.Error(err)

@@ -133,7 +133,10 @@ func (c *Client) writeBatch(ctx context.Context, session string, batch []File) e
 // writeArchive writes a gzip of ustar, with pax headers where a name is too long
 // for ustar or not ASCII.
 func writeArchive(w io.Writer, batch []File, now time.Time) error {
-	z := gzip.NewWriter(w)
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
 	t := tar.NewWriter(z)
 	for i := range batch {
 		if err := writeEntry(t, &batch[i], now); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -72,16 +73,6 @@ func says(status int, body string) http.HandlerFunc {
 	}
 }
 
-// streams answers ndjson lines.
-func streams(lines ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/x-ndjson")
-		for _, l := range lines {
-			_, _ = io.WriteString(w, l+"\n")
-		}
-	}
-}
-
 const (
 	sandboxJSON = `{"name":"probe-a","currentSessionId":"sbx_V","status":"running","statusUpdatedAt":1790987499310,"persistent":false,"region":"iad1","failoverRegions":[],
  "vcpus":1,"memory":2048,"runtime":"node22","architecture":"amd64","image":"vercel/sandbox/universal@sha256:c77f","timeout":240000,"cwd":"/vercel","tags":{"probe":"y"},
@@ -106,17 +97,18 @@ func last[T any](s iter.Seq2[T, error]) (all []T, err error) {
 	return all, nil
 }
 
-// What goes over the wire, call by call.
-func TestRequests(t *testing.T) {
-	ctx := context.Background()
-	for _, tt := range []struct {
-		name   string
-		do     func(c *Client) (any, error)
-		answer http.HandlerFunc
-		want   string // method, path and query
-		body   string // JSON; "" is none
-		see    func(v any) bool
-	}{
+// wireCase is one call and what goes over the wire for it.
+type wireCase struct {
+	name   string
+	do     func(c *Client) (any, error)
+	answer http.HandlerFunc
+	want   string // method, path and query
+	body   string // JSON; "" is none
+	see    func(v any) bool
+}
+
+func callsByName(ctx context.Context) []wireCase {
+	return []wireCase{
 		{
 			"create", func(c *Client) (any, error) {
 				return c.Create(ctx, CreateRequest{Name: "probe-a", Ports: []int{3000}, Timeout: 240000, Resources: &Resources{VCPUs: 1}, Persistent: ptr(false), Tags: map[string]string{"probe": "y"}}) // no policy denies all
@@ -141,6 +133,11 @@ func TestRequests(t *testing.T) {
 		{"delete", func(c *Client) (any, error) { return nil, c.Delete(ctx, "a", false) }, says(200, `{"sandbox":`+sandboxJSON+`}`), "DELETE /api/v2/sandboxes/a?projectId=prj_x&teamId=team_x", "", nil},
 		{"delete with orphans", func(c *Client) (any, error) { return nil, c.Delete(ctx, "a", true) }, says(200, `{}`), "DELETE /api/v2/sandboxes/a?deleteOrphanSnapshots=true&projectId=prj_x&teamId=team_x", "", nil},
 		{"fork", func(c *Client) (any, error) { return c.Fork(ctx, "a", ForkRequest{Name: "b"}) }, says(200, instanceJSON), "POST /api/v2/sandboxes/a/fork?projectId=prj_x&teamId=team_x", `{"name":"b"}`, nil},
+	}
+}
+
+func callsBySession(ctx context.Context) []wireCase {
+	return []wireCase{
 		{"session", func(c *Client) (any, error) { s, _, err := c.Session(ctx, "sbx_V"); return s, err }, says(200, `{"session":`+sessionJSON+`,"routes":[]}`), "GET /api/v2/sandboxes/sessions/sbx_V?teamId=team_x", "", nil},
 		{
 			"stop", func(c *Client) (any, error) { return c.Stop(ctx, "sbx_V") },
@@ -183,7 +180,11 @@ func TestRequests(t *testing.T) {
 		{"kill", func(c *Client) (any, error) { return c.Kill(ctx, "sbx_V", "cmd_9", syscall.SIGTERM) }, says(200, `{"command":`+runningJSON+`}`), "POST /api/v2/sandboxes/sessions/sbx_V/cmd/cmd_9/kill?teamId=team_x", `{"signal":15}`, nil},
 		{"mkdir", func(c *Client) (any, error) { return nil, c.MakeDir(ctx, "sbx_V", "probe-dir", "", false) }, says(200, `{}`), "POST /api/v2/sandboxes/sessions/sbx_V/fs/mkdir?teamId=team_x", `{"path":"probe-dir"}`, nil},
 		{"mkdir -p", func(c *Client) (any, error) { return nil, c.MakeDir(ctx, "sbx_V", "a/b", "/x", true) }, says(200, ``), "POST /api/v2/sandboxes/sessions/sbx_V/fs/mkdir?teamId=team_x", `{"path":"a/b","cwd":"/x","recursive":true}`, nil},
-	} {
+	}
+}
+
+func TestRequests(t *testing.T) {
+	for _, tt := range slices.Concat(callsByName(t.Context()), callsBySession(t.Context())) {
 		t.Run(tt.name, func(t *testing.T) {
 			d, c := newDouble(t, tt.answer)
 			v, err := tt.do(c)
