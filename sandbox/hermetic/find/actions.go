@@ -113,7 +113,8 @@ func (p *parser) action(name string) (node, bool, error) {
 		if err != nil {
 			return nil, true, err
 		}
-		return p.printf(p.Out, format), true, nil
+		n, err := p.printf(p.Out, format)
+		return n, true, err
 	case "-fprint", "-fprint0", "-fls", "-fprintf":
 	default:
 		return nil, false, nil
@@ -139,7 +140,8 @@ func (p *parser) action(name string) (node, bool, error) {
 	if err != nil {
 		return nil, true, err
 	}
-	return p.printf(w, format), true, nil
+	n, err := p.printf(w, format)
+	return n, true, err
 }
 
 // batch collects names for -exec … +.
@@ -203,9 +205,6 @@ func (p *parser) exec(name string) (node, error) {
 			if braces > 1 {
 				return nil, fmt.Errorf("Only one instance of {} is supported with %s ... +", name)
 			}
-			if len(words) == 1 {
-				return nil, fmt.Errorf("missing argument to `%s'", name)
-			}
 			return p.execMany(words[:len(words)-1], inDir), nil
 		}
 		if strings.Contains(a, "{}") {
@@ -215,7 +214,7 @@ func (p *parser) exec(name string) (node, error) {
 	}
 	p.at++
 	if len(words) == 0 {
-		return nil, fmt.Errorf("missing argument to `%s'", name)
+		return nil, fmt.Errorf("invalid argument `;' to `%s'", name)
 	}
 	return p.execOne(words, inDir, ask), nil
 }

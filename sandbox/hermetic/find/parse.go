@@ -21,11 +21,10 @@ var (
 // parser reads the expression.
 type parser struct {
 	*search
-	args  []string
-	at    int
-	last  string // the predicate before
-	deep  int
-	inert bool // -prune and -delete contradict -depth
+	args []string
+	at   int
+	last string // the predicate before
+	deep int
 }
 
 // maxNesting bounds parentheses and negations.
@@ -47,14 +46,14 @@ func (p *parser) parse() (node, error) {
 	}
 	if !p.acts {
 		test, show := n, p.print()
-		n = func(v *visit) bool { return test(v) && show(v) }
+		n = func(v *visit) bool { return test(v) && !p.quit && show(v) }
 	}
 	return n, nil
 }
 
 func (p *parser) stray() error {
 	a := p.args[p.at]
-	if p.last != "" && !expression(a, false) {
+	if _, err := p.FS.Lstat(p.Path(a)); err == nil && p.last != "" {
 		p.Complain("paths must precede expression: `%s'", a)
 		return fmt.Errorf("possible unquoted pattern after predicate `%s'?", p.last)
 	}

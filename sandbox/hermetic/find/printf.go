@@ -1,6 +1,7 @@
 package find
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -27,8 +28,11 @@ type segment struct {
 
 const maxWidth = 4096
 
-func (p *parser) printf(w io.Writer, format string) node {
-	list := p.segments(format)
+func (p *parser) printf(w io.Writer, format string) (node, error) {
+	list, err := p.segments(format)
+	if err != nil {
+		return nil, err
+	}
 	return func(v *visit) bool {
 		for _, s := range list {
 			if s.verb == 0 {
@@ -38,17 +42,17 @@ func (p *parser) printf(w io.Writer, format string) node {
 			_, _ = io.WriteString(w, s.pad(p.field(s, v)))
 		}
 		return true
-	}
+	}, nil
 }
 
-func (p *parser) segments(format string) (list []segment) {
+func (p *parser) segments(format string) (list []segment, err error) {
 	text := func(s string) { list = append(list, segment{text: s}) }
 	for i := 0; i < len(format); i++ {
 		switch c := format[i]; {
 		case c == '\\' && i+1 < len(format):
 			s, n, stop := p.escape(format[i+1:])
 			if text(s); stop {
-				return list
+				return list, nil
 			}
 			i += n
 		case c == '\\':
@@ -59,13 +63,12 @@ func (p *parser) segments(format string) (list []segment) {
 			list = append(list, s)
 			i += n
 		case c == '%':
-			p.Complain("error: %% at end of format string")
-			text("%")
+			return nil, errors.New("error: % at end of format string")
 		default:
 			text(string(c))
 		}
 	}
-	return list
+	return list, nil
 }
 
 func (p *parser) escape(s string) (text string, n int, stop bool) {

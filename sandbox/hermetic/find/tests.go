@@ -305,6 +305,9 @@ func (p *parser) perm(text string) (node, error) {
 		return nil, fmt.Errorf("invalid mode %s", gnu.Quote(text))
 	}
 	file, dir := c.Apply(0, false, 0), c.Apply(0, true, 0)
+	if how == '/' && file == 0 {
+		p.Complain("warning: you have specified a mode pattern %s (which is equivalent to /000). The meaning of -perm /000 has now been changed to be consistent with -perm -000; that is, while it used to match no files, it now matches all files.", text)
+	}
 	return func(v *visit) bool {
 		want, has := file, modes.Of(v.fi.Mode())
 		if v.fi.IsDir() {

@@ -92,8 +92,7 @@ func (t *tester) two() bool {
 		}
 		return t.fail("%s: unary operator expected", gnu.Quote(a))
 	}
-	t.at++
-	return t.fail("missing argument after %s", gnu.Quote(t.args[t.at]))
+	return t.beyond()
 }
 
 func (t *tester) three() bool {
@@ -107,7 +106,7 @@ func (t *tester) three() bool {
 	case a == "(" && t.args[t.at+2] == ")":
 		t.at += 3
 		return b != ""
-	case b == "-a" || b == "-o" || b == ">" || b == "<":
+	case b == "-a" || b == "-o":
 		return t.or()
 	}
 	return t.fail("%s: binary operator expected", gnu.Quote(b))

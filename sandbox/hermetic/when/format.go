@@ -104,7 +104,7 @@ func (d directive) expand(t time.Time) (string, bool) {
 
 func (d directive) text(t time.Time) (string, bool) {
 	composite := map[byte]string{
-		'c': "%a %b %e %H:%M:%S %Y", 'D': "%m/%d/%y", 'x': "%m/%d/%y", 'F': "%Y-%m-%d",
+		'c': "%a %b %e %H:%M:%S %-Y", 'D': "%m/%d/%y", 'x': "%m/%d/%y", 'F': "%Y-%m-%d",
 		'r': "%I:%M:%S %p", 'R': "%H:%M", 'T': "%H:%M:%S", 'X': "%H:%M:%S",
 	}
 	if f, ok := composite[d.letter]; ok {
@@ -151,7 +151,7 @@ func (d directive) caps(s string) string {
 }
 
 func (d directive) padText(s string) string {
-	if d.upper {
+	if d.upper && d.letter != 'P' {
 		s = strings.ToUpper(s)
 	}
 	if d.pad == '-' || len(s) >= d.width {
@@ -242,7 +242,8 @@ func (d directive) padNumber(n int64, width int, pad byte) string {
 			return strings.Repeat(" ", gap) + sign + s
 		}
 	default:
-		if pad == '+' && (d.letter == 'Y' || d.letter == 'G' || d.letter == 'C') && len(s) > 4 && sign == "" {
+		most := map[byte]int{'Y': 4, 'G': 4, 'C': 2}[d.letter]
+		if pad == '+' && most > 0 && sign == "" && max(len(s), d.width) > most {
 			sign = "+"
 		}
 		if gap := width - len(sign) - len(s); gap > 0 {
@@ -254,13 +255,6 @@ func (d directive) padNumber(n int64, width int, pad byte) string {
 
 func (d directive) nanos(t time.Time) string {
 	s := fmt.Sprintf("%09d", t.Nanosecond())
-	if d.pad == '-' {
-		s = strings.TrimRight(s, "0")
-		if s == "" {
-			s = "0"
-		}
-		return s
-	}
 	if d.width <= 0 {
 		return s
 	}
@@ -293,12 +287,14 @@ func (d directive) zone(t time.Time) (string, bool) {
 		tail = fmt.Sprintf(":%02d", m)
 	}
 	hours := fmt.Sprintf("%02d", h)
-	switch d.pad {
-	case '-':
-		return string(sign) + strconv.Itoa(h) + tail, true
-	case '_':
-		hours = strconv.Itoa(h)
-		out := string(sign) + hours + tail
+	if d.pad == '-' || d.pad == '_' {
+		out := string(sign) + strings.TrimLeft(hours[:1], "0") + hours[1:] + tail
+		if d.colons == 0 {
+			out = string(sign) + strconv.Itoa(h*100+m)
+		}
+		if d.pad == '-' {
+			return out, true
+		}
 		return strings.Repeat(" ", max(0, max(d.width, 3+len(tail))-len(out))) + out, true
 	}
 	gap := max(0, d.width-1-len(hours)-len(tail))

@@ -33,14 +33,14 @@ var ErrDate = errors.New("invalid date")
 
 // Parse reads a date as GNU date -d does, relative to now, in now's zone.
 func Parse(text string, now time.Time) (time.Time, error) {
-	rest := text
+	rest, zone := text, now.Location()
 	if m := zonePrefix.FindStringSubmatch(text); m != nil {
 		now = now.In(Zone(m[1]))
 		rest = text[len(m[0]):]
 	}
 	rest = strings.TrimLeft(rest, " \t")
 	if strings.HasPrefix(rest, "@") {
-		return parseStamp(rest[1:], now)
+		return parseStamp(rest[1:], now.In(zone))
 	}
 	toks, ok := tokens(rest, now)
 	if !ok {
@@ -56,7 +56,7 @@ func Parse(text string, now time.Time) (time.Time, error) {
 	if !ok {
 		return time.Time{}, ErrDate
 	}
-	return t, nil
+	return t.In(zone), nil
 }
 
 func parseStamp(s string, now time.Time) (time.Time, error) {
@@ -135,7 +135,7 @@ func (p *parser) afterNumber() bool {
 		p.drop(3)
 		if p.at(0).kind == letterT {
 			p.drop(1)
-			return p.at(0).kind == unsigned && p.clock()
+			return p.at(0).kind == unsigned && (p.isChar(1, ":") || p.at(1).kind == signed) && p.clock()
 		}
 		return true
 	case p.kinds(unsigned, month):

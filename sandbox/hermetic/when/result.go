@@ -24,17 +24,17 @@ func (p *parser) result(now time.Time) (time.Time, bool) {
 			return time.Time{}, false
 		}
 		mi, s, ns = p.min, p.sec, p.nanos
-	} else if p.dates > 0 || p.days > 0 {
+	} else if p.rels == 0 || p.dates > 0 || p.days > 0 {
 		h, mi, s, ns = 0, 0, 0, 0
 	}
-	if m < 1 || m > 12 || d < 1 || d > daysIn(y, m) || h > 23 || mi > 59 || s > 60 || y < 0 || y > maxYear {
+	if m < 1 || m > 12 || d < 1 || d > daysIn(y, m) || h > 23 || mi > 59 || s > 59 || y < 0 || y > maxYear {
 		return time.Time{}, false
 	}
 	if p.zonesSeen > 0 {
 		loc = time.FixedZone("", int(p.east))
-		if p.dates == 0 && p.days == 0 && p.times == 0 {
-			y, m, d, h, mi, s = inZoneOf(now)
-		}
+	}
+	if t := time.Date(int(y), time.Month(m), int(d), int(h), int(mi), int(s), 0, loc); int64(t.Hour()) != h || int64(t.Minute()) != mi {
+		return time.Time{}, false // the clocks leave this time out
 	}
 	if p.days > 0 && p.dates == 0 {
 		today := int64(weekdayOf(y, m, d))
@@ -45,10 +45,6 @@ func (p *parser) result(now time.Time) (time.Time, bool) {
 		d += (p.weekday-today+7)%7 + 7*step
 	}
 	return p.addRelative([]int64{y, m, d, h, mi, s, ns}, loc, now)
-}
-
-func inZoneOf(now time.Time) (y, m, d, h, mi, s int64) {
-	return int64(now.Year()), int64(now.Month()), int64(now.Day()), int64(now.Hour()), int64(now.Minute()), int64(now.Second())
 }
 
 func (p *parser) addRelative(f []int64, loc *time.Location, now time.Time) (time.Time, bool) {
@@ -69,7 +65,7 @@ func (p *parser) addRelative(f []int64, loc *time.Location, now time.Time) (time
 }
 
 func fullYear(y int64, digits int) int64 {
-	if digits > 2 {
+	if digits != 2 {
 		return y
 	}
 	if y < 69 {

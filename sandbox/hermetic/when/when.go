@@ -29,6 +29,9 @@ func Zone(tz string) *time.Location {
 	}
 	m := posixZone.FindStringSubmatch(tz)
 	if m == nil {
+		if name := leadingName.FindString(tz); name != "" {
+			return time.FixedZone(name, 0)
+		}
 		return time.UTC
 	}
 	rule := tz
@@ -41,6 +44,8 @@ func Zone(tz string) *time.Location {
 	}
 	return loc
 }
+
+var leadingName = regexp.MustCompile(`^[A-Za-z]{3,}`)
 
 var posixZone = regexp.MustCompile(`^([A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)([+-]?)([0-9]{1,2}(?::[0-9]{2}(?::[0-9]{2})?)?)` +
 	`([A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)?(?:[+-]?[0-9:]+)?(,.*)?$`)
