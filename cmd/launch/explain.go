@@ -3,23 +3,27 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 
 	"egressd/dnsfilter"
 	"egressd/internal/explain"
 	"egressd/internal/gateflags"
+	"egressd/internal/summary"
 )
 
 type explainOptions struct {
 	gate   gateflags.Flags
 	method string
+	tier   string
 }
 
 func (o *explainOptions) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("explain", flag.ContinueOnError)
 	o.gate.Register(fs)
 	fs.StringVar(&o.method, "method", "", "judge a request with this HTTP `METHOD` (GET)")
+	fs.StringVar(&o.tier, "tier", tierProcess, "answer for this `TIER`: process or hermetic")
 	return fs
 }
 
@@ -34,6 +38,9 @@ func (l *launcher) explain(args []string) int {
 	if fs.NArg() == 0 {
 		return l.usage(exitUsage, errors.New("explain needs a URL or HOST:PORT"))
 	}
+	if o.tier != tierProcess && o.tier != tierHermetic {
+		return l.usage(exitUsage, fmt.Errorf("--tier %q: process or hermetic", o.tier))
+	}
 	p, err := o.gate.Load(os.ReadFile)
 	if err != nil {
 		return l.fail(exitUsage, err)
@@ -42,10 +49,23 @@ func (l *launcher) explain(args []string) int {
 	if err != nil {
 		return l.usage(exitUsage, err)
 	}
+	for _, target := range fs.Args() {
+		if o.tier == tierHermetic && !fetchable(target) {
+			allowed = false
+			text += "not in the hermetic tier: " + summary.Safe(target) + ": curl and wget are its only clients, and speak HTTP and HTTPS\n"
+		}
+	}
 	if code := l.print(text); code != exitOK || allowed {
 		return code
 	}
 	return exitNo
+}
+
+// fetchable reports whether a script of the hermetic tier has a client for
+// target. Of HOST:PORT nobody knows what is spoken there.
+func fetchable(target string) bool {
+	scheme, _, ok := strings.Cut(strings.ToLower(target), "://")
+	return !ok || scheme == "http" || scheme == "https"
 }
 
 // check validates a policy file and says what it allows.
