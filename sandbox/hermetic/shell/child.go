@@ -48,8 +48,10 @@ func (s *session) childShell(ctx context.Context, c *command.Call) *shell {
 	if in != nil {
 		parent = in.proc
 	}
+	base := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	sh := s.newShell(ctx, cancel, parent, c.Env)
+	sh.run.base = base
 	sh.run.arg0 = c.Args[0]
 	sh.run.posix = path.Base(c.Args[0]) == "sh"
 	sh.dir, sh.umask = c.Dir, uint32(c.Umask)

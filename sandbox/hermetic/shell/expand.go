@@ -250,7 +250,21 @@ func (sh *shell) patternOf(w *syntax.Word) string {
 
 // compile is the pattern that text is under the options.
 func (sh *shell) compile(text string, fold bool) *pattern.Pattern {
-	return pattern.Compile(text, pattern.Options{Fold: fold, Ext: true})
+	return pattern.Compile(text, pattern.Options{Fold: fold, Ext: true, Step: sh.step})
+}
+
+// step counts the work of a pattern, and looks whether it is to go on.
+func (sh *shell) step(n int) {
+	if sh.steps += n; sh.steps < 10_000 {
+		return
+	}
+	if sh.ses.Budget.Steps(int64(sh.steps)) != nil {
+		panic(ended{126})
+	}
+	sh.steps = 0
+	if sh.ctx.Err() != nil {
+		sh.check()
+	}
 }
 
 func (e *expansion) word(w *syntax.Word) {

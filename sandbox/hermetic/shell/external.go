@@ -68,8 +68,6 @@ func (sh *shell) runPath(path string, args, env []string) int {
 		Stdin: sh.bound(0), Stdout: sh.bound(1), Stderr: sh.bound(2),
 		Session: sh.ses.Session,
 	}
-	ctx, cancel := context.WithCancelCause(sh.ctx)
-	defer cancel(nil)
 	in := &inherited{fds: sh.fds, proc: sh.proc, depth: sh.depth}
 	in.trap = map[string]bool{}
 	for sig, action := range sh.traps {
@@ -77,7 +75,7 @@ func (sh *shell) runPath(path string, args, env []string) int {
 			in.trap[sig] = true
 		}
 	}
-	ctx = context.WithValue(ctx, inheritedKey{}, in)
+	ctx := context.WithValue(sh.ctx, inheritedKey{}, in)
 	status := sh.ses.perform(ctx, c, what)
 	if n := sh.proc.killed.Load(); n > 0 {
 		return 128 + int(n)

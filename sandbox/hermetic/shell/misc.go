@@ -463,7 +463,7 @@ func (sh *shell) coproc(c *syntax.CoprocClause) {
 	}
 	outR, outW := stream.Pipe()
 	inR, inW := stream.Pipe()
-	sub := sh.clone()
+	sub := sh.cloneJob()
 	sub.deeper()
 	sub.setFD(0, inR)
 	sub.setFD(1, outW)

@@ -222,7 +222,7 @@ func (j *job) running() bool {
 
 // background starts st as a job.
 func (sh *shell) background(st *syntax.Stmt) {
-	sub := sh.clone()
+	sub := sh.cloneJob()
 	sub.deeper()
 	sub.setFD(0, nullInput())
 	sub.loops = 0

@@ -51,7 +51,9 @@ func Run(ctx context.Context, c Config, script string) (int, error) {
 	defer cancel(nil)
 	defer s.busy.Wait()
 
-	sh := s.newShell(ctx, cancel, nil, c.Env)
+	mine, end := context.WithCancelCause(ctx)
+	sh := s.newShell(mine, end, nil, c.Env)
+	sh.run.base = ctx
 	sh.run.arg0, sh.params = c.Name, c.Args
 	sh.run.posix = path.Base(c.Name) == "sh"
 	if sh.run.arg0 == "" {
@@ -81,7 +83,7 @@ const defaultPath = "/usr/bin:/bin"
 func (s *session) newShell(ctx context.Context, cancel context.CancelCauseFunc, parent *proc, env []string) *shell {
 	p := s.newProc(parent, cancel)
 	sh := &shell{
-		ses: s, ctx: ctx, proc: p, run: &runInfo{pid: p.pid},
+		ses: s, ctx: ctx, proc: p, run: &runInfo{pid: p.pid, base: ctx},
 		scope: &scope{vars: map[string]*variable{}}, funcs: map[string]*function{}, aliases: map[string]string{},
 		hashed: map[string]string{}, fds: map[int]*stream.File{}, umask: 0o022, substEnded: -1, dir: "/",
 		shopts: defaultShopts(), traps: map[string]string{}, line: 1, lastArg: "bash", started: s.Now(),

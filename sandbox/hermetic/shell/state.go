@@ -35,7 +35,8 @@ type runInfo struct {
 	script string // the file that is run; "" for -c and the standard input
 	ppid   int
 	pid    int
-	posix  bool // called as sh
+	posix  bool            // called as sh
+	base   context.Context //nolint:containedctx // what its jobs live under
 	dash   bool
 }
 
@@ -127,6 +128,7 @@ type shell struct {
 	lastArg     string
 	running     string // the builtin that writes
 	traceBase   int
+	steps       int // of patterns, not yet counted
 	lineShift   int // lines that a process substitution does not count
 	redirFailed bool
 	history     []string
@@ -137,8 +139,13 @@ type shell struct {
 	aliasing    map[string]bool
 }
 
-// clone makes a subshell with its own process.
-func (sh *shell) clone() *shell {
+// clone makes a subshell with its own process, which does not outlive sh.
+func (sh *shell) clone() *shell { return sh.cloneUnder(sh.ctx) }
+
+// cloneJob makes a subshell that may: it ends with the program.
+func (sh *shell) cloneJob() *shell { return sh.cloneUnder(sh.run.base) }
+
+func (sh *shell) cloneUnder(ctx context.Context) *shell {
 	c := *sh
 	c.scope = cloneScope(sh.scope)
 	c.funcs = maps.Clone(sh.funcs)
@@ -168,7 +175,7 @@ func (sh *shell) clone() *shell {
 		c.fds[n] = f.Dup()
 	}
 	c.procFDs = nil
-	ctx, cancel := context.WithCancelCause(sh.ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	c.ctx, c.proc = ctx, sh.ses.newProc(sh.proc, cancel)
 	c.random.state ^= uint32(c.proc.pid) * 2654435761
 	return &c

@@ -128,7 +128,7 @@ func (sh *shell) procSubst(p *syntax.ProcSubst) string {
 		theirs.Close()
 		sh.tooManyFiles()
 	}
-	sub := sh.clone()
+	sub := sh.cloneJob()
 	sub.setFD(at, theirs)
 	sub.deeper()
 	sub.noErrExit = 0

@@ -13,7 +13,7 @@ func (p *Pattern) Match(s string) bool {
 	if !p.groups {
 		return p.simple(s)
 	}
-	m := matcher{s: s, fold: p.fold}
+	m := matcher{s: s, fold: p.fold, step: p.step}
 	return m.run(p.nodes, m.from(0)).has(len(s))
 }
 
@@ -21,7 +21,10 @@ func (p *Pattern) Match(s string) bool {
 // takes one character more.
 func (p *Pattern) simple(s string) bool {
 	at, n, starAt, starNode := 0, 0, -1, 0
-	for at < len(s) {
+	for turns := 1; at < len(s); turns++ {
+		if turns&1023 == 0 {
+			p.step(1024)
+		}
 		if n < len(p.nodes) && p.nodes[n].kind == star {
 			starAt, starNode = at, n+1
 			n++
@@ -76,7 +79,7 @@ func (p *Pattern) Prefix(s string, longest bool) int {
 		}
 		return -1
 	}
-	m := matcher{s: s, fold: p.fold}
+	m := matcher{s: s, fold: p.fold, step: p.step}
 	ends := m.run(p.nodes, m.from(0))
 	if longest {
 		return ends.last()
@@ -93,7 +96,9 @@ func (p *Pattern) Suffix(s string, longest bool) int {
 		}
 		return -1
 	}
-	match := func(at int) bool { return (&Pattern{nodes: p.nodes, fold: p.fold, groups: p.groups}).Match(s[at:]) }
+	match := func(at int) bool {
+		return (&Pattern{nodes: p.nodes, fold: p.fold, step: p.step, groups: p.groups}).Match(s[at:])
+	}
 	if longest {
 		for at := 0; at < len(s); {
 			if match(at) {
@@ -131,7 +136,7 @@ func (p *Pattern) Find(s string, from int) (start, end int, ok bool) {
 		i := strings.Index(s[from:], p.lit)
 		return from + i, from + i + len(p.lit), i >= 0
 	}
-	m := matcher{s: s, fold: p.fold}
+	m := matcher{s: s, fold: p.fold, step: p.step}
 	for at := from; at <= len(s); {
 		if e := m.run(p.nodes, m.from(at)).last(); e >= 0 {
 			return at, e, true

@@ -13,6 +13,9 @@ import (
 type Options struct {
 	Fold bool // letters of both cases are the same
 	Ext  bool // ?(a|b) *( ) +( ) @( ) !( )
+
+	// Step is told of every n steps of work, and may panic to end it. Nil: nobody.
+	Step func(n int)
 }
 
 type kind byte
@@ -36,6 +39,7 @@ type node struct {
 type Pattern struct {
 	nodes  []node
 	fold   bool
+	step   func(n int)
 	groups bool
 	lit    string // the text, when nothing is special
 	isLit  bool
@@ -44,7 +48,10 @@ type Pattern struct {
 // Compile reads a pattern, in which a backslash takes away the meaning of the
 // next character. Every text is a pattern: what is not well-formed is itself.
 func Compile(text string, o Options) *Pattern {
-	p := &Pattern{fold: o.Fold}
+	p := &Pattern{fold: o.Fold, step: o.Step}
+	if p.step == nil {
+		p.step = func(int) {}
+	}
 	c := compiler{text: text, o: o}
 	p.nodes, _ = c.sequence(0, false, 0)
 	p.groups = c.groups

@@ -37,10 +37,25 @@ func union(a, b ends) ends {
 	return out
 }
 
+// without is what is in a and not in b.
+func without(a, b ends) ends {
+	var out ends
+	for _, x := range a {
+		for len(b) > 0 && b[0] < x {
+			b = b[1:]
+		}
+		if len(b) == 0 || b[0] != x {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
 // matcher follows all ways through a pattern at once.
 type matcher struct {
 	s    string
 	fold bool
+	step func(n int)
 }
 
 func (m *matcher) from(at int) ends { return ends{at} }
@@ -51,6 +66,7 @@ func (m *matcher) run(nodes []node, at ends) ends {
 		if len(at) == 0 {
 			return nil
 		}
+		m.step(len(at))
 		at = m.node(&nodes[i], at)
 	}
 	return at
@@ -110,12 +126,8 @@ func (m *matcher) group(n *node, at ends) ends {
 	}
 	reached := m.either(n, at)
 	for fresh := reached; len(fresh) > 0; {
-		more := m.either(n, fresh)
-		all := union(reached, more)
-		if len(all) == len(reached) {
-			break
-		}
-		reached, fresh = all, more
+		fresh = without(m.either(n, fresh), reached)
+		reached = union(reached, fresh)
 	}
 	if n.r == '*' {
 		return union(at, reached)
