@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ type options struct {
 	hostPorts []process.HostPort
 	scripts   scripts
 	keeping   keeping
+	hosted    hosted
 	given     []string // names of the flags that were given
 
 	events, isolation, tier, workdir, learn, user, egressd string
@@ -36,12 +38,13 @@ func (o *options) flags() *flag.FlagSet {
 	o.gate.Register(fs)
 	fs.StringVar(&o.events, "events", "", "append every decision to this `FILE` as JSON Lines (- is the standard output)")
 	fs.StringVar(&o.isolation, "isolation", "netns", "`MODE`: netns, or env (proxy variables only: advisory)")
-	fs.StringVar(&o.tier, "tier", tierProcess, "sandbox `TIER`: process, or hermetic (shell scripts alone, without processes and sockets)")
+	fs.StringVar(&o.tier, "tier", tierProcess, "sandbox `TIER`: process; hermetic (shell scripts alone, without processes and sockets); vercel (a microVM at Vercel)")
 	fs.StringVar(&o.scripts.file, "script", "", "hermetic tier: run this `FILE`; what follows -- are its arguments")
 	fs.BoolVar(&o.scripts.overlay, "overlay", false, "hermetic tier: keep the script's changes out of the workspace, and report them")
 	fs.Func("limit", "hermetic tier: bound what the script may use: `NAME=N[K|M|G]`", o.scripts.setLimit)
 	fs.Var(&o.env, "env", "pass this variable on, or set it: `NAME[=VALUE]`")
 	fs.StringVar(&o.keeping.name, "name", "", "keep a record of this sandbox under a `NAME`: see launch sandbox")
+	o.hosted.register(fs)
 	fs.StringVar(&o.workdir, "workdir", "", "run in this `DIR`")
 	fs.Func("timeout", "end the run after this `TIME` (90, 90s, 10m); exit 124", o.setTimeout)
 	fs.Func("publish", "let the host's loopback reach a server inside: `[HOST:]PORT`", o.setPublish)
@@ -66,16 +69,25 @@ func (o *options) validate() error {
 			return fmt.Errorf("--name %q: %s", name, why)
 		}
 	}
+	if o.tier != tierVercel {
+		for _, name := range hostedFlags() {
+			if slices.Contains(o.given, name) {
+				return fmt.Errorf("--%s is for --tier vercel", name)
+			}
+		}
+	}
 	switch o.tier {
 	case tierHermetic:
 		return o.validateHermetic()
+	case tierVercel:
+		return o.validateVercel()
 	case tierProcess:
 		if name := o.scripts.flag(); name != "" {
 			return fmt.Errorf("%s is for --tier hermetic", name)
 		}
 		return o.validateProcess()
 	}
-	return fmt.Errorf("--tier %q: process or hermetic", o.tier)
+	return fmt.Errorf("--tier %q: process, hermetic or vercel", o.tier)
 }
 
 func (o *options) validateProcess() error {

@@ -153,13 +153,17 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 		Argv: s.opts.argv, Dir: s.opts.workdir, Timeout: s.opts.timeout,
 		Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr,
 	}
-	user, err := runas.Find(s.opts.user, s.getenv("SUDO_UID"), os.Geteuid())
-	if err != nil {
-		return spec, nil, err
-	}
 	log := slog.New(slog.DiscardHandler)
 	if !s.opts.quiet {
 		log = slog.New(slog.NewTextHandler(s.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+	if s.opts.tier == tierVercel {
+		b, err := s.vercel(&spec, log)
+		return spec, b, err
+	}
+	user, err := runas.Find(s.opts.user, s.getenv("SUDO_UID"), os.Geteuid())
+	if err != nil {
+		return spec, nil, err
 	}
 	resolver, err := s.resolver(log)
 	if err != nil {

@@ -184,6 +184,12 @@ var rooms = []room{
 		reason: "the client of the hosted API: of use on its own, so it knows no policy, no workspace and no environment",
 	},
 	{
+		path:   "sandbox/vercel",
+		ours:   []string{"policy", "event", "sandbox", "sandbox/vercel/..."},
+		std:    []string{"net", "net/http", "os/exec"},
+		reason: "the tier: it joins client, translation and files, and knows neither engine nor the records of launch",
+	},
+	{
 		path:   "sandbox/vercel/network",
 		ours:   []string{"policy", "sandbox"},
 		std:    []string{"net", "net/http", "os", "os/exec", "log/slog"},

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"egressd/internal/explain"
+	"egressd/sandbox"
+	"egressd/sandbox/kept"
+	"egressd/sandbox/vercel"
+	"egressd/sandbox/vercel/api"
+	"egressd/sandbox/vercel/api/account"
+	"egressd/sandbox/vercel/network"
+)
+
+const tierVercel = "vercel"
+
+// hosted is what the command line says for the Vercel tier alone.
+type hosted struct {
+	vercel.Options
+	source string
+
+	team, project, tokenFile, api string
+}
+
+// register defines the tier's flags.
+func (h *hosted) register(fs *flag.FlagSet) {
+	fs.BoolVar(&h.Keep, "keep", false, "vercel tier, with --name: leave the sandbox running")
+	fs.StringVar(&h.Task, "task", "", "vercel tier: go on from the snapshot of this task `ID`, and leave one for the next run")
+	fs.StringVar(&h.Runtime, "runtime", "", "vercel tier: a `NAME` such as node24 or python3.13")
+	fs.StringVar(&h.Image, "image", "", "vercel tier: an image `NAME`, instead of a runtime")
+	fs.Func("vcpus", "vercel tier: this `NUMBER` of processors, 1 or even; 2 GB of memory each", h.setVCPUs)
+	fs.Func("port", "vercel tier: publish this `PORT` to everybody", h.setPort)
+	fs.Func("tag", "vercel tier: mark the sandbox: `NAME=VALUE`", h.setTag)
+	fs.StringVar(&h.Workdir, "vercel-workdir", "", "vercel tier: put the workspace into this absolute `DIR` of the VM")
+	fs.StringVar(&h.source, "source", "", "vercel tier: begin with `SOURCE`: git:URL[#REVISION], tarball:URL or snapshot:ID")
+	fs.BoolVar(&h.All, "send-ignored", false, "vercel tier: send also files that .gitignore names")
+	fs.StringVar(&h.team, "vercel-team", "", "vercel tier: team `ID` (else VERCEL_TEAM_ID)")
+	fs.StringVar(&h.project, "vercel-project", "", "vercel tier: project `ID` (else VERCEL_PROJECT_ID)")
+	fs.StringVar(&h.tokenFile, "vercel-token-file", "", "vercel tier: read the token from this `FILE` (else VERCEL_TOKEN or VERCEL_OIDC_TOKEN)")
+}
+
+// hostedFlags are the names of those flags.
+func hostedFlags() []string {
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	new(hosted).register(fs)
+	var names []string
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+func (h *hosted) setVCPUs(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > 1 && n%2 != 0 {
+		return fmt.Errorf("%q: 1, or an even number", s)
+	}
+	h.VCPUs = n
+	return nil
+}
+
+func (h *hosted) setPort(s string) error {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n < 1024 {
+		return fmt.Errorf("%q: a port from 1024 to 65535", s)
+	}
+	h.Ports = append(h.Ports, int(n))
+	return nil
+}
+
+func (h *hosted) setTag(s string) error {
+	name, value, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		return fmt.Errorf("%q: write NAME=VALUE", s)
+	}
+	if h.Tags == nil {
+		h.Tags = map[string]string{}
+	}
+	h.Tags[name] = value
+	return nil
+}
+
+// validateVercel refuses what has no meaning on another machine.
+func (o *options) validateVercel() error {
+	for _, f := range []struct{ name, why string }{
+		{"isolation", "the microVM is an isolation of its own"},
+		{"publish", "use --port"},
+		{"host-port", "the VM cannot reach this machine"},
+		{"nested", "the VM is its own"},
+		{"egressd", "Vercel enforces the policy"},
+		{"user", "the VM has users of its own"},
+		{"approve", "Vercel does not ask"},
+		{"learn", "Vercel does not tell what was denied"},
+	} {
+		if slices.Contains(o.given, f.name) {
+			return fmt.Errorf("--%s has no use with --tier vercel: %s", f.name, f.why)
+		}
+	}
+	h := &o.hosted
+	switch {
+	case o.scripts.flag() != "":
+		return fmt.Errorf("%s is for --tier hermetic", o.scripts.flag())
+	case h.Runtime != "" && h.Image != "":
+		return errors.New("--runtime and --image are two ways to say the same: give one")
+	case h.Keep && o.keeping.name == "":
+		return errors.New("--keep needs a --name to find the sandbox again")
+	case strings.Contains(o.keeping.name, "."):
+		return fmt.Errorf("--name %q: Vercel takes letters, digits, - and _", o.keeping.name)
+	case h.Task != "" && kept.ValidName(h.Task) != "":
+		return fmt.Errorf("--task %q: %s", h.Task, kept.ValidName(h.Task))
+	case len(o.argv) == 0:
+		return errors.New("no program given: launch [flags] -- PROGRAM [ARGUMENT...]")
+	}
+	var err error
+	h.Source, err = parseSource(h.source)
+	h.Name = o.keeping.name
+	return err
+}
+
+// parseSource reads --source.
+func parseSource(s string) (*api.Source, error) {
+	if s == "" {
+		return nil, nil
+	}
+	kind, rest, _ := strings.Cut(s, ":")
+	switch kind {
+	case "snapshot":
+		if rest != "" {
+			return &api.Source{Type: "snapshot", SnapshotID: rest}, nil
+		}
+	case "git", "tarball":
+		u, err := url.Parse(rest)
+		if err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" {
+			src := &api.Source{Type: kind}
+			if kind == "git" {
+				src.Revision, u.Fragment = u.Fragment, ""
+			}
+			if u.User != nil {
+				return nil, fmt.Errorf("--source %s: a password on a command line is for everybody to read; publish the source, or send it as the workspace", kind)
+			}
+			src.URL = u.String()
+			return src, nil
+		}
+	}
+	return nil, fmt.Errorf("--source %q: write git:https://HOST/PATH[#REVISION], tarball:https://HOST/PATH or snapshot:ID", s)
+}
+
+// vercelClient finds the credentials.
+//
+// Threat: the token ends on a command line, in a record or in the sandbox -> it
+// comes from the environment or a file, goes into one header of requests to the
+// service, and into nothing else: the environment of the program is built
+// without it. Left over: somebody who names it with --env.
+func (l *launcher) vercelClient(h *hosted, log *slog.Logger) (*api.Client, error) {
+	from := account.Sources{
+		TeamID: h.team, ProjectID: h.project,
+		EnvToken: l.getenv("VERCEL_TOKEN"), EnvTeamID: l.getenv("VERCEL_TEAM_ID"), EnvProjectID: l.getenv("VERCEL_PROJECT_ID"),
+		EnvOIDCToken: l.getenv("VERCEL_OIDC_TOKEN"),
+	}
+	if h.tokenFile != "" {
+		text, err := os.ReadFile(h.tokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("--vercel-token-file: %w", err)
+		}
+		from.Token = strings.TrimSpace(string(text))
+	}
+	who, err := from.Resolve(time.Now())
+	if err != nil {
+		return nil, &sandbox.CapabilityError{Isolation: network.Isolation, What: err.Error(), Fix: "set it, or use --vercel-token-file, --vercel-team and --vercel-project"}
+	}
+	return &api.Client{
+		BaseURL: l.getenv("VERCEL_SANDBOX_API_URL"), Token: who.Token, TeamID: who.TeamID, ProjectID: who.ProjectID, Expires: who.Expires,
+		UserAgent: "egressd/" + explain.Version(), Log: log,
+	}, nil
+}
+
+// vercel builds the backend of a run in a hosted microVM.
+func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend, error) {
+	n, err := network.Translate(s.policy, func(env string) (string, bool) {
+		_, value, ok := s.secrets.Value(env)
+		return value, ok
+	})
+	if err != nil {
+		return nil, err
+	}
+	client, err := s.vercelClient(&s.opts.hosted, log)
+	if err != nil {
+		return nil, err
+	}
+	named := append(slices.Clone([]string(s.opts.env)), s.secrets.Env()...)
+	if spec.Env, err = sandbox.RemoteEnv(s.environ, s.opts.argv, named); err != nil {
+		return nil, fmt.Errorf("--env: %w", err)
+	}
+	b := &vercel.Backend{
+		Client: client, Network: n, Events: s.trail.Sink(), Log: log, Session: s.trail.Session, Options: s.opts.hosted.Options,
+		Say: func(text string) { s.note(text) }, Changed: s.cameBack,
+	}
+	if !s.opts.quiet && term.IsTerminal(int(s.stderr.Fd())) {
+		b.Progress = s.progress()
+	}
+	if b.Task != "" {
+		store, err := s.store()
+		if err != nil {
+			return nil, err
+		}
+		b.Tasks = tasks{store}
+	}
+	for _, note := range n.Notes {
+		s.note(note)
+	}
+	return b, nil
+}
+
+// note tells a person something about the run.
+func (s *session) note(text string) {
+	if !s.opts.quiet {
+		s.say("launch: %s\n", text)
+	}
+}
+
+// tasks are the snapshots in launch's records.
+type tasks struct{ store *kept.Store }
+
+func (t tasks) Snapshot(task string) (string, error) {
+	found, err := t.store.Task(task)
+	if errors.Is(err, kept.ErrNotFound) {
+		return "", nil
+	}
+	if err == nil && found.Tier != tierVercel {
+		err = fmt.Errorf("task %s is of tier %s", task, found.Tier)
+	}
+	return found.Snapshot, err
+}
+
+func (t tasks) Set(task, id string) (string, error) { return t.store.SetTask(task, tierVercel, id) }
+func (t tasks) Drop(task, id string) error          { return t.store.DropTask(task, id) }
+
+// shownBack bounds what is listed of each kind.
+const shownBack = 10
+
+// cameBack tells what a run changed in the workspace, and what it could not.
+func (s *session) cameBack(c vercel.Changes) {
+	var all []string
+	for _, part := range []struct {
+		mark  string
+		names []string
+	}{{"A", c.Added}, {"M", c.Changed}, {"D", c.Deleted}} {
+		for _, name := range part.names {
+			all = append(all, part.mark+" "+printable(name))
+		}
+	}
+	if n := len(all); n > 0 && !s.opts.quiet {
+		more := ""
+		if n > shownBack {
+			all, more = all[:shownBack], fmt.Sprintf(", and %d more", n-shownBack)
+		}
+		s.say("launch: %d changes came back: %s%s\n", n, strings.Join(all, ", "), more)
+	}
+	for i, p := range c.Conflicts {
+		if i == shownBack {
+			s.say("launch: and %d more conflicts\n", len(c.Conflicts)-i)
+			break
+		}
+		s.say("launch: conflict: %s: %s; the file here stays\n", printable(p.Path), p.Why)
+	}
+	if c.Aside != "" {
+		s.say("launch: what came back for them is in %s\n", c.Aside)
+	}
+	for i, p := range c.Refused {
+		if i == shownBack {
+			s.say("launch: and %d more refused\n", len(c.Refused)-i)
+			break
+		}
+		s.say("launch: refused: %s: %s\n", printable(p.Path), p.Why)
+	}
+}
+
+// printable is a name as a terminal may show it.
+func printable(name string) string {
+	if q := strconv.Quote(name); q != `"`+name+`"` {
+		return q
+	}
+	return name
+}
+
+// progressInterval is how often a terminal is told.
+const progressInterval = 200 * time.Millisecond
+
+// progress shows on a terminal how far a stage is, in one line.
+func (s *session) progress() func(stage string, files int, bytes int64, of int) {
+	var last time.Time
+	var stage string
+	return func(now string, files int, bytes int64, of int) {
+		done := of > 0 && files == of
+		if now == stage && !done && time.Since(last) < progressInterval {
+			return
+		}
+		stage, last = now, time.Now()
+		total, end := "", ""
+		if of > 0 {
+			total = fmt.Sprintf(" of %d", of)
+		}
+		if done {
+			end = "\r\x1b[K"
+		}
+		s.say("\r\x1b[Klaunch: %s: %d%s files, %.1f MB%s", now, files, total, float64(bytes)/1e6, end)
+	}
+}

@@ -1,0 +1,199 @@
+// Package vercel runs a program in a Vercel Sandbox, a microVM that somebody
+// else looks after: it takes the workspace there, starts the program, brings
+// what changed back, and cleans up.
+//
+// The policy is translated (see package network) and enforced by Vercel: what
+// it denies there is not reported here.
+package vercel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"egressd/event"
+	"egressd/sandbox"
+	"egressd/sandbox/vercel/api"
+	"egressd/sandbox/vercel/network"
+)
+
+// Exit codes, as the other tiers give them.
+const (
+	exitLauncher = 125
+	exitNotFound = 127
+	exitTimeout  = 124
+	exitSignal   = 128
+)
+
+// Backend is the tier. Set the fields before Run. Runs may be concurrent.
+type Backend struct {
+	Client  *api.Client
+	Network *network.Network // nil denies everything
+	Events  event.Sink       // file.changed for what comes back; nil: nobody is told
+	Log     *slog.Logger     // what could not be cleaned up; nil discards
+	Session string           // of every event
+
+	Options
+
+	// Tasks remembers the snapshot of Options.Task between runs.
+	Tasks Tasks
+	// Located is told where the program runs as soon as that is known. Nil: nobody.
+	Located func(At)
+	// Changed is told what came back. Nil: nobody.
+	Changed func(Changes)
+	// Say is told what a person should know now. Nil: nobody.
+	Say func(text string)
+	// Progress is told how far a stage ("sending", "bringing back") is: files and
+	// bytes, and of how many; of is 0 where that is not known. Nil: nobody.
+	Progress func(stage string, files int, bytes int64, of int)
+}
+
+// Options are what a person chooses.
+type Options struct {
+	Name string // of a sandbox that is kept; "" is one for this run only
+	Keep bool   // leave it running
+	Task string // go on from the snapshot of this task, and leave one; "" none
+
+	Runtime, Image string // at most one; "" is the service's
+	VCPUs          int    // 0 is the service's
+	Ports          []int  // published to everybody
+	Tags           map[string]string
+	Workdir        string      // absolute in the VM; "": workspace below the session's own directory
+	Source         *api.Source // what the disk begins with; nil: the image
+
+	All bool // send also what .gitignore leaves out
+}
+
+// At is where a program runs.
+type At struct {
+	Sandbox string // name
+	Session string
+	Command string // "" until it was started
+	Workdir string
+	Routes  []api.Route
+}
+
+// Tasks remembers snapshots; package kept does.
+type Tasks interface {
+	Snapshot(task string) (id string, err error) // "" when there is none
+	Set(task, id string) (old string, err error)
+	Drop(task, id string) error // unless it is another one by now
+}
+
+// Isolation reports "vercel-sandbox".
+func (b *Backend) Isolation() string { return network.Isolation }
+
+// Supports reports a *sandbox.CapabilityError for what could not run, before
+// anything is asked of the service.
+func (b *Backend) Supports(spec sandbox.Spec) error {
+	if b.Client == nil {
+		return unable("there is no client: no credentials", "set VERCEL_TOKEN, VERCEL_TEAM_ID and VERCEL_PROJECT_ID")
+	}
+	if _, err := commandLine(spec); err != nil {
+		return unable(err.Error(), "")
+	}
+	if err := b.checkWorkdir(); err != nil {
+		return err
+	}
+	if _, err := b.place(spec.Dir); err != nil {
+		return err
+	}
+	create := b.request("x", nil)
+	if err := create.Validate(); err != nil {
+		return unable(err.Error(), "")
+	}
+	if b.Task != "" && (b.Source != nil || b.Name != "") {
+		return unable("--task goes on from a snapshot of its own", "leave out --source and --name")
+	}
+	return nil
+}
+
+func unable(what, fix string) error {
+	return &sandbox.CapabilityError{Isolation: network.Isolation, What: what, Fix: fix}
+}
+
+// Run runs spec. The first signal to this process (INT, TERM, HUP) goes to the
+// program; the second, or the end of ctx, ends the run. Whatever happens, what
+// was made for this run is stopped and deleted.
+func (b *Backend) Run(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
+	res := sandbox.Result{ExitCode: exitLauncher, Started: time.Now()}
+	err := b.Supports(spec)
+	if err == nil {
+		err = b.run(ctx, spec, &res)
+	}
+	res.Ended = time.Now()
+	return res, err
+}
+
+func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) (err error) {
+	place, err := b.place(spec.Dir)
+	if err != nil {
+		return err
+	}
+	sig := catch()
+	defer sig.stop()
+	r := &run{Backend: b, spec: spec, place: place, res: res, signals: sig}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// Until the program runs, a signal ends everything.
+	early := sig.cancelling(cancel)
+	defer early()
+	defer func() {
+		cleanUp, done := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+		defer done()
+		err = errors.Join(err, r.release(cleanUp))
+		if n := sig.caught(); n != 0 {
+			res.ExitCode = exitSignal + int(n)
+			if errors.Is(err, context.Canceled) {
+				err = fmt.Errorf("interrupted: %w", err)
+			}
+		}
+	}()
+	if err := r.acquire(ctx); err != nil {
+		return err
+	}
+	defer r.closeTree()
+	if err := r.send(ctx); err != nil {
+		return fmt.Errorf("send the workspace: %w", err)
+	}
+	early()
+	if err := r.command(ctx); err != nil {
+		return err
+	}
+	if sig.caught() != 0 || ctx.Err() != nil {
+		b.say("what changed in the sandbox was not brought back: the run was interrupted")
+		return nil
+	}
+	if err := r.bringBack(ctx); err != nil {
+		return fmt.Errorf("bring the changes back: %w", err)
+	}
+	return nil
+}
+
+// cleanUpTime is how long stopping, snapshots and deleting may take together.
+const cleanUpTime = 2 * time.Minute
+
+func (b *Backend) say(format string, args ...any) {
+	if b.Say != nil {
+		b.Say(fmt.Sprintf(format, args...))
+	}
+}
+
+func (b *Backend) log() *slog.Logger {
+	if b.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return b.Log
+}
+
+// write writes to f; nil is nowhere.
+func write(f *os.File, data []byte) error {
+	if f == nil {
+		return nil
+	}
+	_, err := f.Write(data)
+	return err
+}
