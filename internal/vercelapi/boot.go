@@ -98,7 +98,7 @@ func (s *Server) bootMachine(ses *session, from *snapshot, src *sourceBody) (err
 	for _, r := range ses.routes {
 		ports = append(ports, process.Publish{Inside: uint16(r.port)}) // #nosec: validated
 	}
-	m, err := machine.Start(s.ctx, machine.Config{Disk: ses.disk, Ports: ports, Keeper: ses.net.keeper, Log: s.cfg.Log})
+	m, err := machine.Start(s.ctx, machine.Config{Disk: ses.disk, Hide: s.cfg.Hide, Ports: ports, Keeper: ses.net.keeper, Log: s.cfg.Log})
 	if err != nil {
 		return err
 	}

@@ -287,8 +287,8 @@ func (b *sourceBody) check() error {
 }
 
 func checkName(name string) error {
-	if len(name) > maxNameBytes || !validName.MatchString(name) {
-		return badRequest("Invalid request: `name` should match pattern %q and NOT be longer than %d characters.", validName, maxNameBytes)
+	if len(name) > maxNameBytes || !validName(name) {
+		return badRequest("Invalid request: `name` should match pattern %q and NOT be longer than %d characters.", namePattern, maxNameBytes)
 	}
 	return nil
 }

@@ -31,6 +31,8 @@ type Fault struct {
 	Body        string `json:"body,omitempty"`        // in the place of the error envelope
 	ContentType string `json:"contentType,omitempty"` // of Body; "": text/html
 
+	Slow time.Duration `json:"slow,omitempty"` // nanoseconds before each write of the answer
+
 	// Then is what happens to an answer after Lines lines or Bytes bytes of it:
 	// "reset" of the connection, "end" as if it were whole, or "error": a line
 	// of stream "error" with Code and Message, then the end. "": nothing.
@@ -89,9 +91,9 @@ func (f *Fault) check() error {
 		return fmt.Errorf("fault: then %q: reset, end or error", f.Then)
 	case f.Status != 0 && (f.Status < 200 || f.Status > 599):
 		return fmt.Errorf("fault: status %d", f.Status)
-	case f.Delay < 0 || f.Lines < 0 || f.Bytes < 0 || f.Skip < 0:
+	case f.Delay < 0 || f.Slow < 0 || f.Lines < 0 || f.Bytes < 0 || f.Skip < 0:
 		return fmt.Errorf("fault: a negative number")
-	case f.Delay == 0 && f.Reset == "" && f.Status == 0 && f.Then == "":
+	case f.Delay == 0 && f.Slow == 0 && f.Reset == "" && f.Status == 0 && f.Then == "":
 		return fmt.Errorf("fault: says nothing: give a status, a delay, a reset, or what happens then")
 	}
 	return nil
@@ -137,7 +139,7 @@ func (f *Fault) apiError() *apiError {
 
 // ParseFault reads a fault as a command line has it: a method or "*", a path
 // pattern, then words such as status=429, code=, retry-after=1, body=, delay=2s,
-// reset=after, lines=2, bytes=100, then=error, skip=1, times=-1.
+// slow=10ms, reset=after, lines=2, bytes=100, then=error, skip=1, times=-1.
 func ParseFault(text string) (Fault, error) {
 	words := strings.Fields(text)
 	if len(words) < 3 {
@@ -167,6 +169,8 @@ func (f *Fault) set(key, value string) (err error) {
 		f.Times, err = strconv.Atoi(value)
 	case "delay":
 		f.Delay, err = time.ParseDuration(value)
+	case "slow":
+		f.Slow, err = time.ParseDuration(value)
 	case "reset":
 		f.Reset = value
 	case "status":

@@ -108,7 +108,7 @@ func TestFaultConnections(t *testing.T) {
 			t.Errorf("%s: got %d %q, %v", tt.fault, status, body, err)
 		}
 	}
-	d.fault("POST /v2/sandboxes/sessions/*/cmd delay=50ms")
+	d.fault("POST /v2/sandboxes/sessions/*/cmd delay=20ms slow=10ms")
 	begun := time.Now()
 	if out, code := d.run(sid, "echo ok"); out != "ok\n" || code != 0 || time.Since(begun) < 50*time.Millisecond {
 		t.Errorf("got %q, %d after %v", out, code, time.Since(begun))

@@ -3,6 +3,7 @@ package vercelapi
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ type faultWriter struct {
 	http.ResponseWriter
 	fault *Fault
 
+	ctx    context.Context // of the request
 	status int
 	lines  int
 	bytes  int
@@ -36,14 +38,9 @@ func (w *faultWriter) before(r *http.Request) (done bool) {
 	if f == nil {
 		return false
 	}
-	if f.Delay > 0 {
-		t := time.NewTimer(f.Delay)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-r.Context().Done():
-			return true
-		}
+	w.ctx = r.Context()
+	if !w.wait(f.Delay) {
+		return true
 	}
 	switch {
 	case f.Reset == "before":
@@ -68,6 +65,21 @@ func (w *faultWriter) before(r *http.Request) (done bool) {
 	_, err := io.WriteString(w, f.Body)
 	_ = ignoreWrite(err)
 	return true
+}
+
+// wait waits for d; false: the client has gone meanwhile.
+func (w *faultWriter) wait(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-w.ctx.Done():
+		return false
+	}
 }
 
 // after ends an answer that is lost.
@@ -123,6 +135,8 @@ func (w *faultWriter) Write(p []byte) (int, error) {
 	switch {
 	case w.lost:
 		return len(p), nil
+	case w.fault != nil && !w.wait(w.fault.Slow):
+		return 0, w.ctx.Err()
 	case w.fault == nil || w.fault.Then == "":
 		return w.ResponseWriter.Write(p)
 	}

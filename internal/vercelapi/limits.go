@@ -1,6 +1,6 @@
 package vercelapi
 
-import "regexp"
+import "strings"
 
 // Limits of a request, VERCEL.md sections 5.1 and 11.
 const (
@@ -30,7 +30,24 @@ const (
 	maxSandboxes      = 4096
 )
 
-var (
-	validName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
-	runtimes  = []string{"node22", "node24", "node26", "python3.13"}
-)
+// runtimes are what the old create can be asked for.
+var runtimes = []string{"node22", "node24", "node26", "python3.13"}
+
+// namePattern is what names of sandboxes are held against.
+const namePattern = "^[a-zA-Z0-9_-]+$"
+
+const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// validName reports whether name matches namePattern. (A regular expression
+// would be compiled at every start of launch.)
+func validName(name string) bool { return name != "" && strings.Trim(name, alphanumeric+"_-") == "" }
+
+// validDomain reports whether d is a domain, in which whole labels may be "*".
+func validDomain(d string) bool {
+	for label := range strings.SplitSeq(d, ".") {
+		if label != "*" && (strings.Trim(label, alphanumeric+"_-") != "" || label == "" || label[0] == '-' || label[len(label)-1] == '-') {
+			return false
+		}
+	}
+	return len(d) <= 253
+}

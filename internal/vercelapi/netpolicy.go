@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -233,14 +232,12 @@ var (
 	errRespond = &apiError{http.StatusNotImplemented, "not_implemented", "This double does not answer requests by itself (response)."}
 )
 
-var validDomain = regexp.MustCompile(`^(\*|[a-zA-Z0-9_]([a-zA-Z0-9_-]*[a-zA-Z0-9_])?)(\.(\*|[a-zA-Z0-9_]([a-zA-Z0-9_-]*[a-zA-Z0-9_])?))*$`)
-
 func (p *netPolicy) addDomains(domains []string) error {
 	if len(domains) > maxDomains {
 		return badRequest("Invalid request: `networkPolicy.allow` should NOT have more than %d domains.", maxDomains)
 	}
 	for _, d := range domains {
-		if len(d) > 253 || !validDomain.MatchString(d) {
+		if !validDomain(d) {
 			return badRequest("Invalid request: `networkPolicy.allow` has an invalid domain %q.", d)
 		}
 		if !slices.Contains(p.domains, d) {

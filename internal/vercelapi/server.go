@@ -42,6 +42,10 @@ type Config struct {
 	TeamID    string // the team of that token; "" accepts every one
 	ProjectID string // the only project there is; "" makes each one that is named
 
+	// Hide are directories of this machine that sandboxes find empty, such as the
+	// user's HOME. /root, /home and /tmp are not this machine's in any case.
+	Hide []string
+
 	// Hosts are names that lead to addresses of this machine or another, loopback
 	// included, in the place of a look-up.
 	Hosts    map[string][]netip.Addr

@@ -6,14 +6,16 @@ import (
 	"os"
 	"os/signal"
 	"path"
+	"slices"
 	"sync"
 	"syscall"
 
 	"egressd/internal/lookpath"
 )
 
-// agentWord is what the agent is executed with.
-const agentWord = "sandbox-agent-of-the-double"
+// agentArgs are what the agent is executed with. The first keeps a test binary
+// whose TestMain does not call Agent from running its tests in there.
+var agentArgs = []string{"-test.run=^$", "sandbox-agent-of-the-double"}
 
 // defaultPath is where the agent itself looks for programs.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -22,7 +24,7 @@ const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // (os.Args), say that this process is one. done means that it was, and has
 // ended: the program exits then.
 func Agent(args []string) (done bool) {
-	if len(args) != 2 || args[1] != agentWord || os.Getpid() == 1 {
+	if len(args) == 0 || !slices.Equal(args[1:], agentArgs) || os.Getpid() == 1 {
 		return false
 	}
 	c, err := newConn(os.Stdin)

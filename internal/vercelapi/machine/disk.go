@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"egressd/sandbox/process"
@@ -51,7 +53,7 @@ func (d *Disk) prepare() error {
 	if err := os.Chmod(d.dir, 0o711); err != nil { // #nosec: others only pass through
 		return err
 	}
-	for _, p := range append([]string{"shared.owner"}, places...) {
+	for _, p := range append([]string{"shared.owner", "empty"}, places...) {
 		if err := d.mkdir(p, 0o755); err != nil {
 			return err
 		}
@@ -124,7 +126,9 @@ func Reachable(dir string) error {
 // SharedDir is a directory that the machine sees, and only sees, at Shared.
 func (d *Disk) SharedDir() string { return filepath.Join(d.dir, "shared.owner") }
 
-func (d *Disk) binds() []process.Bind {
+// binds are what a machine sees of d, and in the place of the directories that
+// are hidden.
+func (d *Disk) binds(hidden []string) []process.Bind {
 	b := []process.Bind{
 		{Source: d.SharedDir(), Target: Shared, ReadOnly: true},
 		{Source: filepath.Join(d.dir, "passwd"), Target: "/etc/passwd", ReadOnly: true},
@@ -132,6 +136,14 @@ func (d *Disk) binds() []process.Bind {
 	}
 	for _, p := range places {
 		b = append(b, process.Bind{Source: filepath.Join(d.dir, p), Target: "/" + p})
+	}
+	for _, h := range hidden {
+		fi, err := os.Stat(h)
+		first, _, _ := strings.Cut(strings.TrimPrefix(h, "/"), "/")
+		if err != nil || !fi.IsDir() || !filepath.IsAbs(h) || slices.Contains(append([]string{"", "tmp", "var", "proc", "sys", "dev", "run"}, places...), first) {
+			continue // it is not there, or is hidden already
+		}
+		b = append(b, process.Bind{Source: filepath.Join(d.dir, "empty"), Target: filepath.Clean(h), ReadOnly: true})
 	}
 	return b
 }

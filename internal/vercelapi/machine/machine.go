@@ -19,6 +19,7 @@ import (
 // Config is what a machine is made of.
 type Config struct {
 	Disk  *Disk             // stays the caller's; no two machines may run on one
+	Hide  []string          // directories of the host that are empty inside
 	Ports []process.Publish // servers inside that this machine's loopback may reach
 
 	// Keeper serves the doors; see process.Backend. Nil: nothing can be reached.
@@ -99,12 +100,18 @@ func Start(ctx context.Context, cfg Config) (*Machine, error) {
 		return m, nil
 	case <-m.ended:
 		m.Stop()
-		return nil, fmt.Errorf("the machine did not start: %w", <-failed)
+		if err := <-failed; err != nil {
+			return nil, fmt.Errorf("the machine did not start: %w", err)
+		}
+		return nil, errNoAgent
 	case <-limit.C:
 		m.Stop()
 		return nil, fmt.Errorf("the machine was not ready within %v", readyLimit)
 	}
 }
+
+// errNoAgent is a machine whose agent ended at once.
+var errNoAgent = errors.New("the machine has no agent: a program that uses this package calls machine.Agent first thing in main, a test in TestMain")
 
 // run is the machine's life.
 func (m *Machine) run(ctx context.Context, cfg Config, agent *os.File, failed chan<- error) {
@@ -112,11 +119,11 @@ func (m *Machine) run(ctx context.Context, cfg Config, agent *os.File, failed ch
 	defer m.c.close()
 	defer agent.Close()
 	b := &process.Backend{
-		Binds: cfg.Disk.binds(), ReadOnly: true, Nested: true, RunAs: cfg.Disk.user(),
+		Binds: cfg.Disk.binds(cfg.Hide), ReadOnly: true, Nested: true, RunAs: cfg.Disk.user(),
 		Publish: cfg.Ports, Keeper: cfg.Keeper, Log: cfg.Log,
 	}
 	spec := sandbox.Spec{
-		Argv: []string{"/proc/self/exe", agentWord}, Dir: "/", Env: []string{"PATH=" + defaultPath, "HOME=/", "GOMAXPROCS=2"},
+		Argv: append([]string{"/proc/self/exe"}, agentArgs...), Dir: "/", Env: []string{"PATH=" + defaultPath, "HOME=/", "GOMAXPROCS=2"},
 		Stdin: agent, Grace: time.Millisecond,
 	}
 	spec.Stderr = cfg.Console

@@ -245,6 +245,18 @@ func TestExtract(t *testing.T) {
 	}
 }
 
+// Directories that are hidden are there, and empty.
+func TestHide(t *testing.T) {
+	m, err := Start(t.Context(), Config{Disk: newDisk(t), Hide: []string{"/usr/share", "/no/such", "/home/x", "/", "relative"}})
+	if err != nil {
+		t.Skipf("this machine can't run the tier: %v", err)
+	}
+	t.Cleanup(m.Stop)
+	if out, errs, _ := sh(t, m, "ls -A /usr/share; test -x /usr/bin/env && echo ok"); out != "ok\n" || errs != "" {
+		t.Errorf("got %q, %q", out, errs)
+	}
+}
+
 // Stop ends what runs inside, and says so to who waits.
 func TestStop(t *testing.T) {
 	m := boot(t, newDisk(t))
