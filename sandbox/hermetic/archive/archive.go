@@ -41,6 +41,13 @@ type steady struct {
 	r io.Reader
 }
 
+// pour copies r to w. A bufio.Writer that reads by itself would take an error of
+// r for one of its own.
+func pour(w io.Writer, r io.Reader) error {
+	_, err := io.Copy(struct{ io.Writer }{w}, r)
+	return err
+}
+
 func (s *steady) Read(p []byte) (int, error) {
 	if err := s.w.Ctx.Err(); err != nil {
 		return 0, err

@@ -208,8 +208,7 @@ func (x *extractor) member(in *tar.Reader, h *tar.Header) error {
 		if h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse {
 			return nil
 		}
-		_, err := io.Copy(x.Out, in)
-		return err
+		return pour(x.Out, in)
 	}
 	return x.extract(in, h, name)
 }
@@ -350,7 +349,7 @@ func (x *extractor) regular(in *tar.Reader, m later) error {
 		return nil
 	}
 	b := bufio.NewWriterSize(f, 64<<10)
-	_, rerr := io.Copy(b, in)
+	rerr := pour(b, in)
 	err = b.Flush()
 	if cerr := f.Close(); err == nil {
 		err = cerr

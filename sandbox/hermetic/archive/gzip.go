@@ -27,7 +27,7 @@ type packer struct {
 	level                                   int
 	suffix                                  string
 	listed                                  int
-	sumIn, sumOut                           int64
+	sumIn, sumOut, sumSaved                 int64
 }
 
 func gzipCommand(w *gnu.Work) {
@@ -67,7 +67,7 @@ func (p *packer) run(spec string) {
 		p.operand(name)
 	}
 	if p.list && p.listed > 1 {
-		p.line(p.sumIn, p.sumOut, "(totals)", 0, time.Time{})
+		p.row(p.sumIn, p.sumOut, p.sumOut-(p.sumIn-18), "(totals)", 0, time.Time{})
 	}
 }
 
@@ -217,8 +217,7 @@ func (p *packer) convert(name string, w io.Writer, r io.Reader) error {
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(w, &steady{p.Work, in})
-		return err
+		return pour(w, &steady{p.Work, in})
 	}
 	z, err := gzip.NewWriterLevel(w, p.level)
 	if err != nil {
@@ -403,10 +402,6 @@ func (p *packer) listing(name string, r io.Reader, packed int64, when time.Time)
 		crc = binary.LittleEndian.Uint32(c.last)
 	}
 	p.row(packed, plain, plain-(packed-header-8), base, crc, when)
-}
-
-func (p *packer) line(packed, plain int64, name string, crc uint32, when time.Time) {
-	p.row(packed, plain, plain-packed, name, crc, when)
 }
 
 func (p *packer) row(packed, plain, saved int64, name string, crc uint32, when time.Time) {
