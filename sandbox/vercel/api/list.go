@@ -34,8 +34,9 @@ func (o ListOptions) query(project string) url.Values {
 // pagesMax bounds one list.
 const pagesMax = 1000
 
-// list asks for page after page. read reports the items of one and its cursor.
-func list[T any](ctx context.Context, c *Client, r call, read func(ctx context.Context, r call) ([]T, string, error)) iter.Seq2[T, error] {
+// list asks for page after page, the query's cursor being that of the last one.
+// read reports the items of a page and its cursor.
+func list[T any](ctx context.Context, r call, cursor string, read func(ctx context.Context, r call) ([]T, string, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		seen := map[string]bool{}
@@ -58,7 +59,7 @@ func list[T any](ctx context.Context, c *Client, r call, read func(ctx context.C
 				return
 			}
 			seen[next] = true
-			r.query.Set("cursor", next)
+			r.query.Set(cursor, next)
 		}
 		yield(none, &Error{Op: r.op, Message: fmt.Sprintf("more than %d pages", pagesMax)})
 	}
@@ -70,7 +71,7 @@ func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Sandbox, err
 	q := o.query(c.ProjectID)
 	q.Del("name")
 	r := call{op: "list sandboxes", method: http.MethodGet, path: "/v2/sandboxes", query: q, repeat: always}
-	return list(ctx, c, r, func(ctx context.Context, r call) ([]Sandbox, string, error) {
+	return list(ctx, r, "cursor", func(ctx context.Context, r call) ([]Sandbox, string, error) {
 		var p struct {
 			page
 			Sandboxes []Sandbox `json:"sandboxes"`

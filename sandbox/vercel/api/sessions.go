@@ -38,7 +38,7 @@ func (c *Client) Session(ctx context.Context, id string) (*Session, []Route, err
 func (c *Client) Sessions(ctx context.Context, o ListOptions) iter.Seq2[Session, error] {
 	q := o.plain(c.ProjectID)
 	r := call{op: "list sessions", method: http.MethodGet, path: "/v2/sandboxes/sessions", query: q, repeat: always}
-	return list(ctx, c, r, func(ctx context.Context, r call) ([]Session, string, error) {
+	return list(ctx, r, "cursor", func(ctx context.Context, r call) ([]Session, string, error) {
 		var p struct {
 			page
 			Sessions []Session `json:"sessions"`
@@ -167,7 +167,7 @@ func (c *Client) snapshot(ctx context.Context, r call, id string) (*Snapshot, er
 // one sandbox.
 func (c *Client) Snapshots(ctx context.Context, o ListOptions) iter.Seq2[Snapshot, error] {
 	r := call{op: "list snapshots", method: http.MethodGet, path: "/v2/sandboxes/snapshots", query: o.plain(c.ProjectID), repeat: always}
-	return list(ctx, c, r, func(ctx context.Context, r call) ([]Snapshot, string, error) {
+	return list(ctx, r, "cursor", func(ctx context.Context, r call) ([]Snapshot, string, error) {
 		var p struct {
 			page
 			Snapshots []Snapshot `json:"snapshots"`
@@ -184,17 +184,20 @@ type TreeNode struct {
 	Count    Int        `json:"count"`
 }
 
-// SnapshotTree reports what a snapshot comes from.
-func (c *Client) SnapshotTree(ctx context.Context, id string) iter.Seq2[TreeNode, error] {
-	q := url.Values{"project": {c.ProjectID}, "snapshotId": {id}}
+// SnapshotTree reports what a snapshot was made from, step by step, and with
+// ListOptions.SortOrder "asc" what was made from it. The snapshot itself is not
+// among them.
+func (c *Client) SnapshotTree(ctx context.Context, id string, o ListOptions) iter.Seq2[TreeNode, error] {
+	q := o.plain(c.ProjectID)
+	q.Del("name")
+	q.Set("snapshotId", id)
 	r := call{op: "get snapshot tree", method: http.MethodGet, path: "/v2/sandboxes/snapshots/tree", query: q, repeat: always}
-	return list(ctx, c, r, func(ctx context.Context, r call) ([]TreeNode, string, error) {
+	return list(ctx, r, "snapshotId", func(ctx context.Context, r call) ([]TreeNode, string, error) {
 		var p struct {
 			page
-			Nodes     []TreeNode `json:"nodes"`
 			Snapshots []TreeNode `json:"snapshots"`
 		}
 		err := c.do(ctx, r, &p)
-		return append(p.Nodes, p.Snapshots...), p.next(), err
+		return p.Snapshots, p.next(), err
 	})
 }

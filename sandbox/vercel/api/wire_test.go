@@ -162,7 +162,7 @@ func callsBySession(ctx context.Context) []wireCase {
 		{"get snapshot", func(c *Client) (any, error) { return c.Snapshot(ctx, "snap_w") }, says(200, `{"snapshot":`+snapshotJSON+`}`), "GET /api/v2/sandboxes/snapshots/snap_w?teamId=team_x", "", nil},
 		{"delete snapshot", func(c *Client) (any, error) { return c.DeleteSnapshot(ctx, "snap_w") }, says(200, `{"snapshot":`+snapshotJSON+`}`), "DELETE /api/v2/sandboxes/snapshots/snap_w?teamId=team_x", "", nil},
 		{"snapshots", func(c *Client) (any, error) { return last(c.Snapshots(ctx, ListOptions{Name: "a", SortBy: "name"})) }, says(200, `{"snapshots":[`+snapshotJSON+`],"pagination":{"count":1,"next":null}}`), "GET /api/v2/sandboxes/snapshots?name=a&project=prj_x&teamId=team_x", "", func(v any) bool { return len(v.([]Snapshot)) == 1 }},
-		{"snapshot tree", func(c *Client) (any, error) { return last(c.SnapshotTree(ctx, "snap_w")) }, says(200, `{"snapshots":[{"snapshot":`+snapshotJSON+`,"siblings":[],"count":"12"}],"pagination":{"count":1,"next":null}}`), "GET /api/v2/sandboxes/snapshots/tree?project=prj_x&snapshotId=snap_w&teamId=team_x", "", func(v any) bool { return v.([]TreeNode)[0].Count == 12 }},
+		{"snapshot tree", func(c *Client) (any, error) { return last(c.SnapshotTree(ctx, "snap_w", ListOptions{})) }, says(200, `{"snapshots":[{"snapshot":`+snapshotJSON+`,"siblings":[],"count":"12"}],"pagination":{"count":1,"next":null}}`), "GET /api/v2/sandboxes/snapshots/tree?project=prj_x&snapshotId=snap_w&teamId=team_x", "", func(v any) bool { return v.([]TreeNode)[0].Count == 12 }},
 		{"sessions", func(c *Client) (any, error) { return last(c.Sessions(ctx, ListOptions{Name: "a", Limit: 5})) }, says(200, `{"sessions":[`+sessionJSON+`],"pagination":{"count":1,"next":null}}`), "GET /api/v2/sandboxes/sessions?limit=5&name=a&project=prj_x&teamId=team_x", "", nil},
 		{"list", func(c *Client) (any, error) {
 			return last(c.List(ctx, ListOptions{NamePrefix: "p", SortBy: "name", SortOrder: "asc", Status: Running, Tag: "k:v", Limit: 50}))
@@ -235,6 +235,13 @@ func TestPages(t *testing.T) {
 	all, err := last(c.List(context.Background(), ListOptions{}))
 	if err != nil || len(all) != 3 || all[2].Name != "c" || !strings.Contains(d.asked[1].query, "cursor=c%2F1") {
 		t.Errorf("%v %v %+v", all, err, d.asked)
+	}
+	d, c = newDouble(t,
+		says(200, `{"snapshots":[{"snapshot":{"id":"p"},"count":"1"}],"pagination":{"count":1,"next":"p"}}`),
+		says(200, `{"snapshots":[{"snapshot":{"id":"g"},"count":"1"}],"anchor":{"snapshot":{"id":"p"}},"pagination":{"count":1,"next":null}}`))
+	tree, err := last(c.SnapshotTree(context.Background(), "s", ListOptions{}))
+	if err != nil || len(tree) != 2 || !strings.Contains(d.asked[1].query, "snapshotId=p") {
+		t.Errorf("%v %v %+v", tree, err, d.asked)
 	}
 	again := says(200, `{"sandboxes":[],"pagination":{"count":0,"next":"same"}}`)
 	_, c = newDouble(t, again, again)
