@@ -14,6 +14,7 @@ import (
 	"egressd/internal/tap"
 	"egressd/sandbox"
 	"egressd/sandbox/kept"
+	"egressd/sandbox/vercel"
 )
 
 // keeping is what the command line says about a sandbox that stays.
@@ -93,7 +94,25 @@ func (s *session) record(spec *sandbox.Spec) (*recording, error) {
 		store.Close()
 		return nil, fmt.Errorf("--name %s: %w", s.opts.keeping.name, err)
 	}
+	s.recording = r
 	return r, nil
+}
+
+// located notes where a hosted run is, so that another launch can find it.
+func (s *session) located(at vercel.At) {
+	r := s.recording
+	if r == nil {
+		return
+	}
+	err := r.store.Update(r.opts.keeping.name, func(b *kept.Sandbox) {
+		b.Remote = map[string]string{"sandbox": at.Sandbox, "session": at.Session, "workdir": at.Workdir, "project": s.client.ProjectID, "team": s.client.TeamID}
+	})
+	if at.Command != "" {
+		err = errors.Join(err, r.rec.Remote(at.Session+"/"+at.Command))
+	}
+	if err != nil {
+		s.note("the record of sandbox " + r.opts.keeping.name + " is not whole: " + err.Error())
+	}
 }
 
 func (r *recording) begin(spec *sandbox.Spec) error {

@@ -24,6 +24,7 @@ import (
 	"egressd/sandbox"
 	"egressd/sandbox/hermetic"
 	"egressd/sandbox/process"
+	"egressd/sandbox/vercel/api"
 )
 
 // session is one run and what belongs to it.
@@ -35,6 +36,9 @@ type session struct {
 	secrets secrets.Set
 	trail   *trail.Trail
 	remote  remote
+
+	recording *recording  // of a run with a name
+	client    *api.Client // of a hosted run
 }
 
 // dropStandardLog silences package log, which nothing of ours uses.

@@ -30,8 +30,15 @@ const sandboxHelp = `launch sandbox looks after sandboxes that have a name.
   launch sandbox stop NAME end all that runs in it
   launch sandbox rm [-f] NAME
                            forget it; -f: stop it first
-  launch sandbox cp, snapshot, restore, port
-                           where the tier has them: see launch sandbox COMMAND -h
+Where the tier has it (vercel)
+  launch sandbox cp NAME:PATH LOCAL, or LOCAL NAME:PATH
+                           copy files and directories; a slash at the end: into it
+  launch sandbox snapshot NAME
+                           keep the disk; stops the sandbox. --list lists what is kept
+  launch sandbox restore NAME SNAPSHOT
+                           begin with it next time
+  launch sandbox port NAME PORT
+                           where a published port is reached
 
 --json with ls, ps and logs prints JSON Lines.
 `
@@ -47,7 +54,7 @@ type boxCommand struct {
 
 // boxOptions are the flags of all of them.
 type boxOptions struct {
-	json, follow, detach, force bool
+	json, follow, detach, force, list bool
 
 	stream, workdir, timeout string
 	env                      []string
@@ -82,6 +89,12 @@ func boxCommands() []boxCommand {
 			fs.StringVar(&o.timeout, "timeout", "", "end the run after this `TIME`")
 		}, 2, 1 << 20},
 		{"kill", "NAME PROCESS", (*boxCall).kill, nil, 2, 2},
+		{"cp", "NAME:PATH LOCAL, or LOCAL NAME:PATH", (*boxCall).copy, nil, 2, 2},
+		{"snapshot", "[--list] NAME", (*boxCall).snapshot, func(o *boxOptions, fs *flag.FlagSet) {
+			fs.BoolVar(&o.list, "list", false, "list the snapshots, the newest first")
+		}, 1, 1},
+		{"restore", "NAME SNAPSHOT", (*boxCall).restore, nil, 2, 2},
+		{"port", "NAME PORT", (*boxCall).port, nil, 2, 2},
 		{"stop", "NAME", (*boxCall).stop, nil, 1, 1},
 		{"rm", "[-f] NAME", (*boxCall).remove, func(o *boxOptions, fs *flag.FlagSet) {
 			fs.BoolVar(&o.force, "f", false, "stop it first")

@@ -165,13 +165,20 @@ func (c *boxCall) kill() error {
 	if err != nil || p.Over() {
 		return err
 	}
+	if _, remote := p.Metadata["remote"]; remote {
+		return c.killRemote(p)
+	}
 	return c.end([]kept.Process{p})
 }
 
 // stop ends all that runs in a sandbox.
 func (c *boxCall) stop() error {
-	if _, err := c.box(); err != nil {
+	b, err := c.box()
+	if err != nil {
 		return err
+	}
+	if b.Tier == tierVercel {
+		return c.stopHosted(b)
 	}
 	all, err := c.store.Processes(c.operands[0])
 	if err != nil {
@@ -196,8 +203,14 @@ func (c *boxCall) remove() error {
 			return err
 		}
 	}
-	if _, err := c.box(); err != nil {
+	b, err := c.box()
+	if err != nil {
 		return err
+	}
+	if b.Tier == tierVercel {
+		if err := c.deleteHosted(b); err != nil {
+			return err
+		}
 	}
 	return c.store.Remove(c.operands[0])
 }

@@ -117,7 +117,8 @@ func (c *boxCall) logs() error {
 	}
 	ctx, stop := interrupted()
 	defer stop()
-	err = c.store.Follow(ctx, p.Sandbox, p.ID, 0, c.chunk)
+	reattached := c.attach(ctx, p)
+	err = errors.Join(c.store.Follow(ctx, p.Sandbox, p.ID, 0, c.chunk), reattached())
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		c.code = 130
 		return nil
@@ -156,13 +157,16 @@ func (c *boxCall) wait() error {
 			return fmt.Errorf("--timeout: %w", err)
 		}
 	}
-	if _, err := c.process(); err != nil {
+	p, err := c.process()
+	if err != nil {
 		return err
 	}
 	ctx, stop := interrupted()
 	defer stop()
-	p, err := c.store.Wait(ctx, c.operands[0], c.operands[1], limit)
-	if err != nil {
+	reattached := c.attach(ctx, p)
+	p, err = c.store.Wait(ctx, c.operands[0], c.operands[1], limit)
+	stop()
+	if err = errors.Join(err, reattached()); err != nil {
 		c.code = 124
 		return err
 	}

@@ -202,8 +202,9 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 	}
 	b := &vercel.Backend{
 		Client: client, Network: n, Events: s.trail.Sink(), Log: log, Session: s.trail.Session, Options: s.opts.hosted.Options,
-		Say: func(text string) { s.note(text) }, Changed: s.cameBack,
+		Say: s.note, Changed: s.cameBack, Located: s.located,
 	}
+	s.client = client
 	if !s.opts.quiet && term.IsTerminal(int(s.stderr.Fd())) {
 		b.Progress = s.progress()
 	}

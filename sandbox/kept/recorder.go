@@ -141,6 +141,18 @@ func (r *Recorder) chunk(kind string, data any, offset int64) {
 	}
 }
 
+// Leave gives up the recording of a process that goes on elsewhere: another
+// launch may attach.
+func (r *Recorder) Leave() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return nil
+	}
+	r.over = true
+	return errors.Join(r.err, r.file.Close(), r.alive.Close())
+}
+
 // Finish ends the record. status "" is Exited or Failed by code; code nil is
 // not known; message says why the process could not run or was given up. The
 // error is the first of the whole recording. Only the first call counts.

@@ -141,7 +141,7 @@ func (s *Store) Follow(ctx context.Context, sandbox, id string, from int64, visi
 			ended = ended || c.Type == ChunkExit
 			return visit(c)
 		})
-		if err != nil || ended || p.Over() && !s.recorded(sandbox, id) {
+		if err != nil || ended || p.Over() && !s.Recorded(sandbox, id) {
 			return err
 		}
 		select {
@@ -152,8 +152,9 @@ func (s *Store) Follow(ctx context.Context, sandbox, id string, from int64, visi
 	}
 }
 
-// recorded reports whether somebody holds the process's recording.
-func (s *Store) recorded(sandbox, id string) bool {
+// Recorded reports whether somebody holds the process's recording: its launcher,
+// or one that attached.
+func (s *Store) Recorded(sandbox, id string) bool {
 	f, err := s.lock(processFile(sandbox, id, processAlive), false)
 	if err == nil {
 		f.Close()

@@ -62,7 +62,7 @@ func (r *run) record(e event.Event) error {
 func (r *run) fetch(ctx context.Context) (*os.File, error) {
 	name := r.temporary("back.tgz")
 	args := []string{"-C", r.workdir, "-czf", name}
-	for _, skip := range stage.DefaultSkip() {
+	for _, skip := range r.tree.Skips() {
 		args = append(args, "--exclude="+skip)
 	}
 	if err := r.must(ctx, "tar", append(args, ".")...); err != nil {
@@ -73,6 +73,9 @@ func (r *run) fetch(ctx context.Context) (*os.File, error) {
 		return nil, err
 	}
 	err = errors.Join(os.Remove(f.Name()), r.download(ctx, name, f))
+	if err == nil && r.Name != "" {
+		err = r.must(ctx, "rm", "-f", name) // of a sandbox that stays
+	}
 	if err != nil {
 		f.Close()
 		return nil, err

@@ -149,10 +149,10 @@ func (r *run) must(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// find lists all files there but those that do not travel.
-func findScript() string {
+// findScript lists all files there but those that do not travel.
+func findScript(skips []string) string {
 	var names []string
-	for _, name := range stage.DefaultSkip() {
+	for _, name := range skips {
 		names = append(names, "-name "+name)
 	}
 	return `cd "$1" && find . -mindepth 1 \( ` + strings.Join(names, " -o ") + ` \) -prune -o \( -type f -o -type l \) -print0 >"$0"`
@@ -165,7 +165,7 @@ const maxList = 256 << 20
 // what came back after the last run is here, so what is not was deleted.
 func (r *run) sweep(ctx context.Context) error {
 	list := r.temporary("found")
-	if err := r.must(ctx, "sh", "-c", findScript(), list, r.workdir); err != nil {
+	if err := r.must(ctx, "sh", "-c", findScript(r.tree.Skips()), list, r.workdir); err != nil {
 		return err
 	}
 	f, err := r.Client.ReadFile(ctx, r.session, list, "")

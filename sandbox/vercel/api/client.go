@@ -29,9 +29,9 @@ const DefaultBaseURL = "https://vercel.com/api"
 type Client struct {
 	BaseURL   string // "": DefaultBaseURL; http:// only for this machine itself
 	Token     string
-	TeamID    string    // "": the token's own
+	TeamID    string    // a token that names its team belongs to that one whatever this says
 	ProjectID string    // "": the token's own
-	Expires   time.Time // when the token ends, from account.Credentials; zero: not known
+	Expires   time.Time // when the token ends, from account.Credentials; zero: when it says itself
 
 	HTTP      *http.Client // nil: one of the client's own. Timeouts and redirects of it are not used
 	Proxy     *url.URL     // an HTTP proxy for the client's own; nil: none
@@ -48,6 +48,8 @@ type Client struct {
 	http   *http.Client
 	base   *url.URL
 	bad    error // why the client cannot be used
+	team   string
+	ends   time.Time
 	random func() float64
 
 	mu   sync.Mutex
@@ -72,13 +74,20 @@ func (c *Client) init() error {
 		if c.bad == nil && c.Token == "" {
 			c.bad = &account.MissingError{Missing: []string{"VERCEL_TOKEN"}}
 		}
+		c.team, c.ends = c.TeamID, c.Expires
+		if claims, ok := account.ReadClaims(c.Token); ok {
+			c.team = claims.TeamID
+			if c.ends.IsZero() {
+				c.ends = claims.Expires
+			}
+		}
 		c.http = c.client()
 	})
 	if c.bad != nil {
 		return c.bad
 	}
-	if !c.Expires.IsZero() && !c.now().Before(c.Expires) {
-		return &account.ExpiredError{At: c.Expires}
+	if !c.ends.IsZero() && !c.now().Before(c.ends) {
+		return &account.ExpiredError{At: c.ends}
 	}
 	return nil
 }
@@ -143,6 +152,15 @@ func (c *Client) String() string { return "vercel api client of team " + c.TeamI
 
 // GoString keeps the token out of %#v.
 func (c *Client) GoString() string { return c.String() }
+
+// project is the one that requests are about; "" where the token knows it.
+func (c *Client) project() string {
+	if c.ProjectID != "" {
+		return c.ProjectID
+	}
+	claims, _ := account.ReadClaims(c.Token)
+	return claims.ProjectID
+}
 
 func (c *Client) now() time.Time {
 	if c.Now != nil {

@@ -140,10 +140,9 @@ func (c *Client) Wait(ctx context.Context, session, id string) (*Command, error)
 		if err == nil && k.Exited() {
 			return k, nil
 		}
-		var unknown *UnknownOutcomeError
 		switch {
 		case err == nil: // the service gave up waiting
-		case errors.As(err, &unknown) && ctx.Err() == nil && tries < recoveries: // the answer broke off
+		case isBroken(err) && ctx.Err() == nil && tries < recoveries:
 		default:
 			return nil, err
 		}

@@ -68,7 +68,7 @@ func list[T any](ctx context.Context, r call, cursor string, read func(ctx conte
 // List reports the sandboxes of the project. The error is the last of what it
 // yields.
 func (c *Client) List(ctx context.Context, o ListOptions) iter.Seq2[Sandbox, error] {
-	q := o.query(c.ProjectID)
+	q := o.query(c.project())
 	q.Del("name")
 	r := call{op: "list sandboxes", method: http.MethodGet, path: "/v2/sandboxes", query: q, repeat: always}
 	return list(ctx, r, "cursor", func(ctx context.Context, r call) ([]Sandbox, string, error) {

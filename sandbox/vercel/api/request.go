@@ -58,14 +58,9 @@ func (c *Client) do(ctx context.Context, r call, out any) error {
 		ctx, cancel = context.WithTimeout(ctx, r.timeout)
 		defer cancel()
 	}
-	resp, err := c.send(ctx, r)
+	resp, text, err := c.answer(ctx, r)
 	if err != nil {
 		return err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, answerMax+1))
-	if err != nil {
-		return &UnknownOutcomeError{Op: r.op, Err: c.network(err)}
 	}
 	if len(text) > answerMax {
 		return c.nonsense(r, resp, "the answer is larger than 64 MiB", nil)
@@ -77,6 +72,29 @@ func (c *Client) do(ctx context.Context, r call, out any) error {
 		return c.nonsense(r, resp, "the answer is not the JSON that was expected", text)
 	}
 	return nil
+}
+
+// answer reads the whole body of an answer. One that breaks off is as any other
+// failure of the network.
+func (c *Client) answer(ctx context.Context, r call) (*http.Response, []byte, error) {
+	for attempt := 0; ; attempt++ {
+		resp, err := c.send(ctx, r)
+		if err != nil {
+			return nil, nil, err
+		}
+		text, err := io.ReadAll(io.LimitReader(resp.Body, answerMax+1))
+		_ = resp.Body.Close() // it was read, or is of no use
+		if err == nil {
+			return resp, text, nil
+		}
+		if r.repeat != always {
+			return nil, nil, &UnknownOutcomeError{Op: r.op, Err: c.network(err)}
+		}
+		wait, again := c.backoff(nil, attempt)
+		if !again || pause(ctx, wait) != nil {
+			return nil, nil, fmt.Errorf("%s: the answer broke off: %w", r.op, c.network(err))
+		}
+	}
 }
 
 func isEmpty(out any) bool {
@@ -205,8 +223,8 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 		body = bytes.NewReader(b)
 	}
 	q := url.Values{}
-	if c.TeamID != "" {
-		q.Set("teamId", c.TeamID)
+	if c.team != "" {
+		q.Set("teamId", c.team)
 	}
 	for k, vs := range r.query {
 		for _, v := range vs {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -112,6 +113,8 @@ func TestRetry(t *testing.T) {
 		{"an extension that was sent", extend, []step{{err: errReset}}, "[0s]", "it is not known whether it was carried out"},
 		{"an extension and 500", extend, []step{{status: 500}}, "[0s]", "it is not known whether it was carried out"},
 		{"an answer that breaks", extend, []step{{body: `{"ses<reset>`}}, "[0s]", "it is not known whether it was carried out"},
+		{"a list that breaks", list, []step{{body: `{"com<reset>`}, {body: `{}`}}, "[0s 600ms]", ""},
+		{"a list that breaks for ever", list, []step{{body: `{"com<reset>`}, {body: `{"com<reset>`}, {body: `{"com<reset>`}}, "[0s 600ms 1.8s]", "broke off"},
 		{"not JSON", list, []step{{body: `<html>`}}, "[0s]", "not the JSON that was expected"},
 		{"a redirect", list, []step{{status: 307, header: map[string]string{"Location": "https://evil.example/"}}}, "[0s]", "is not followed"},
 	} {
@@ -154,6 +157,12 @@ func TestCreateTwice(t *testing.T) {
 			"made late", func(now time.Time) []step {
 				return []step{{err: errReset}, {status: 404}, {status: 409}, {body: made(now)}}
 			}, "[POST /v3/sandboxes GET /n POST /v3/sandboxes GET /n]", "",
+		},
+		{
+			"the image is being prepared", func(now time.Time) []step {
+				not := step{status: 400, body: `{"error":{"code":"image_not_ready","message":"wait"}}`}
+				return []step{not, not, not, not, {body: made(now)}}
+			}, "[POST /v3/sandboxes POST /v3/sandboxes POST /v3/sandboxes POST /v3/sandboxes POST /v3/sandboxes]", "",
 		},
 		{
 			"a name in use", func(time.Time) []step { return []step{{status: 409}} }, "[POST /v3/sandboxes]", "status 409",
@@ -277,6 +286,21 @@ func TestBase(t *testing.T) {
 		if _, err := parseBase(base); (err == nil) != ok {
 			t.Errorf("%q: %v", base, err)
 		}
+	}
+}
+
+// A token that names its team belongs to it, and tells its end.
+func TestClaims(t *testing.T) {
+	d, c := newDouble(t, says(200, `{}`))
+	c.Token = "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"owner_id":"team_o","project_id":"prj_o","exp":1790000000}`)) + ".x"
+	c.ProjectID, c.Now = "", func() time.Time { return time.Unix(1_789_999_999, 0) }
+	if err := c.Delete(context.Background(), "a", false); err != nil || d.asked[0].query != "projectId=prj_o&teamId=team_o" {
+		t.Errorf("%v %+v", err, d.asked)
+	}
+	c.Now = func() time.Time { return time.Unix(1_790_000_000, 0) }
+	var expired *account.ExpiredError
+	if err := c.Delete(context.Background(), "a", false); !errors.As(err, &expired) {
+		t.Error(err)
 	}
 }
 

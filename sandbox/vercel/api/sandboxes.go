@@ -27,7 +27,7 @@ func (c *Client) Create(ctx context.Context, r CreateRequest) (*Instance, error)
 		r.Ports = []int{}
 	}
 	if r.ProjectID == "" {
-		r.ProjectID = c.ProjectID
+		r.ProjectID = c.project()
 	}
 	if r.NetworkPolicy == nil {
 		r.NetworkPolicy = &firewall.Policy{}
@@ -63,11 +63,17 @@ func (c *Client) Fork(ctx context.Context, from string, r ForkRequest) (*Instanc
 	return c.make(ctx, call{op: "fork sandbox", method: http.MethodPost, path: at, query: c.byName(), in: &r, timeout: slowTimeout}, r.Name)
 }
 
+// How long an image that is being prepared is waited for.
+const (
+	imageEvery = 2 * time.Second
+	imageLooks = 60
+)
+
 // make asks for a sandbox called name until it is clear whether there is one.
 func (c *Client) make(ctx context.Context, r call, name string) (*Instance, error) {
 	began := c.now()
 	doubt := false // an earlier attempt may have made it
-	for attempt := 0; ; attempt++ {
+	for attempt, looks := 0, 0; ; attempt++ {
 		var made Instance
 		err := c.do(ctx, r, &made)
 		if err == nil {
@@ -76,6 +82,13 @@ func (c *Client) make(ctx context.Context, r call, name string) (*Instance, erro
 		var unknown *UnknownOutcomeError
 		var e *Error
 		switch {
+		case errors.As(err, &e) && e.Code == "image_not_ready" && looks < imageLooks:
+			if pause(ctx, imageEvery) != nil {
+				return nil, err
+			}
+			looks++
+			attempt--
+			continue
 		case errors.As(err, &unknown):
 			doubt = true
 		case errors.As(err, &e) && e.Status == http.StatusConflict && doubt:
@@ -116,7 +129,7 @@ func (c *Client) made(ctx context.Context, name string, began time.Time) (*Insta
 	return found, nil
 }
 
-func (c *Client) byName() url.Values { return url.Values{"projectId": {c.ProjectID}} }
+func (c *Client) byName() url.Values { return url.Values{"projectId": {c.project()}} }
 
 // Get reports a sandbox. resume boots one that is stopped from its last snapshot;
 // Instance.Resumed says that this was done.

@@ -36,7 +36,7 @@ func (c *Client) Session(ctx context.Context, id string) (*Session, []Route, err
 
 // Sessions lists sessions; with ListOptions.Name those of one sandbox.
 func (c *Client) Sessions(ctx context.Context, o ListOptions) iter.Seq2[Session, error] {
-	q := o.plain(c.ProjectID)
+	q := o.plain(c.project())
 	r := call{op: "list sessions", method: http.MethodGet, path: "/v2/sandboxes/sessions", query: q, repeat: always}
 	return list(ctx, r, "cursor", func(ctx context.Context, r call) ([]Session, string, error) {
 		var p struct {
@@ -166,7 +166,7 @@ func (c *Client) snapshot(ctx context.Context, r call, id string) (*Snapshot, er
 // Snapshots lists the snapshots of the project; with ListOptions.Name those of
 // one sandbox.
 func (c *Client) Snapshots(ctx context.Context, o ListOptions) iter.Seq2[Snapshot, error] {
-	r := call{op: "list snapshots", method: http.MethodGet, path: "/v2/sandboxes/snapshots", query: o.plain(c.ProjectID), repeat: always}
+	r := call{op: "list snapshots", method: http.MethodGet, path: "/v2/sandboxes/snapshots", query: o.plain(c.project()), repeat: always}
 	return list(ctx, r, "cursor", func(ctx context.Context, r call) ([]Snapshot, string, error) {
 		var p struct {
 			page
@@ -188,7 +188,7 @@ type TreeNode struct {
 // ListOptions.SortOrder "asc" what was made from it. The snapshot itself is not
 // among them.
 func (c *Client) SnapshotTree(ctx context.Context, id string, o ListOptions) iter.Seq2[TreeNode, error] {
-	q := o.plain(c.ProjectID)
+	q := o.plain(c.project())
 	q.Del("name")
 	q.Set("snapshotId", id)
 	r := call{op: "get snapshot tree", method: http.MethodGet, path: "/v2/sandboxes/snapshots/tree", query: q, repeat: always}

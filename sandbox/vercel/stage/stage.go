@@ -55,6 +55,9 @@ type Tree struct {
 // Close gives up the workspace's directory.
 func (t *Tree) Close() error { return t.root.Close() }
 
+// Skips lists the names that never travel.
+func (t *Tree) Skips() []string { return t.config.Skip }
+
 // Left reports how many files and directories .gitignore kept from being sent.
 func (t *Tree) Left() int { return t.skipped }
 

@@ -88,17 +88,14 @@ func (s Sources) Resolve(now time.Time) (Credentials, error) {
 	if strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return Credentials{}, errors.New("the Vercel token holds a character that no token has")
 	}
-	claims, isJWT := readClaims(c.Token)
+	claims, isJWT := ReadClaims(c.Token)
 	if fromOIDC := c.Token == strings.TrimSpace(s.EnvOIDCToken) && first(s.Token, s.EnvToken) == ""; fromOIDC && !isJWT {
 		return Credentials{}, errors.New("VERCEL_OIDC_TOKEN is not a token that names its team (claim owner_id) and project (claim project_id)")
 	}
 	if isJWT {
-		c.OIDC, c.TeamID, c.ProjectID = true, claims.Owner, first(s.ProjectID, s.EnvProjectID, claims.Project)
-		if claims.Expires > 0 {
-			c.Expires = time.Unix(int64(claims.Expires), 0)
-			if !now.Before(c.Expires) {
-				return Credentials{}, &ExpiredError{At: c.Expires}
-			}
+		c.OIDC, c.TeamID, c.ProjectID, c.Expires = true, claims.TeamID, first(s.ProjectID, s.EnvProjectID, claims.ProjectID), claims.Expires
+		if !c.Expires.IsZero() && !now.Before(c.Expires) {
+			return Credentials{}, &ExpiredError{At: c.Expires}
 		}
 	}
 	if c.ProjectID == "" {
@@ -116,21 +113,35 @@ func first(all ...string) string {
 	return ""
 }
 
-type claims struct {
-	Owner   string  `json:"owner_id"`
-	Project string  `json:"project_id"`
-	Expires float64 `json:"exp"` // seconds since 1970
+// Claims are what a token says of itself.
+type Claims struct {
+	TeamID    string
+	ProjectID string    // "": none
+	Expires   time.Time // zero: it does not say
 }
 
-// readClaims reads the middle of a JWT. Its signature is the service's to check.
-func readClaims(token string) (c claims, ok bool) {
+// ReadClaims reads the middle of a JWT; ok is false for another token, and for
+// one that names no team. Its signature is the service's to check.
+func ReadClaims(token string) (c Claims, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return c, false
 	}
 	text, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
-	if err != nil || json.Unmarshal(text, &c) != nil {
+	if err != nil {
 		return c, false
 	}
-	return c, c.Owner != ""
+	var in struct {
+		Owner   string  `json:"owner_id"`
+		Project string  `json:"project_id"`
+		Expires float64 `json:"exp"` // seconds since 1970
+	}
+	if json.Unmarshal(text, &in) != nil || in.Owner == "" {
+		return c, false
+	}
+	c = Claims{TeamID: in.Owner, ProjectID: in.Project}
+	if in.Expires > 0 && in.Expires < 1e12 {
+		c.Expires = time.Unix(int64(in.Expires), 0)
+	}
+	return c, true
 }

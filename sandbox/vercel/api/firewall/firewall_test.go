@@ -55,6 +55,9 @@ func TestValidate(t *testing.T) {
 		"a rule that does two":     rule(Rule{Headers: map[string]string{}, ForwardURL: "https://x"}),
 		"forwarding over http":     rule(Rule{ForwardURL: "http://x"}),
 		"a line break":             rule(Rule{Headers: map[string]string{"a": "SECRET\r\nb: c"}}),
+		"a body for 204":           rule(Rule{Response: &Response{StatusCode: 204, Body: "x", ContentType: "text/plain"}}),
+		"a body of no type":        rule(Rule{Response: &Response{StatusCode: 200, Body: "x"}}),
+		"a length":                 rule(Rule{Response: &Response{StatusCode: 200, Headers: map[string]string{"Content-Length": "1"}}}),
 		"status 99":                rule(Rule{Response: &Response{StatusCode: 99}}),
 	} {
 		err := p.Validate()

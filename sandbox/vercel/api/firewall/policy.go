@@ -199,14 +199,31 @@ func (r Rule) validate() error {
 		return errors.New("a rule sets headers, forwards or answers, one of them")
 	case r.ForwardURL != "" && (!strings.HasPrefix(r.ForwardURL, "https://") || strings.ContainsAny(r.ForwardURL, "?#")):
 		return errors.New("a forward URL is https:// and has no query or fragment")
-	case r.Response != nil && (r.Response.StatusCode < 200 || r.Response.StatusCode > 599):
-		return fmt.Errorf("status %d of a response is not in 200 to 599", r.Response.StatusCode)
-	case r.Response != nil && r.Response.Body != "" && r.Response.ContentType == "":
-		return errors.New("a response with a body needs a content type")
+	}
+	if r.Response != nil {
+		return r.Response.validate()
 	}
 	for name, value := range r.Headers {
 		if name == "" || strings.ContainsAny(name, " \t\r\n:") || strings.ContainsAny(value, "\r\n\x00") {
 			return errors.New("a header to set has no name or holds a line break")
+		}
+	}
+	return nil
+}
+
+func (r *Response) validate() error {
+	switch bare := r.StatusCode == 204 || r.StatusCode == 205 || r.StatusCode == 304; {
+	case r.StatusCode < 200 || r.StatusCode > 599:
+		return fmt.Errorf("status %d of a response is not in 200 to 599", r.StatusCode)
+	case r.Body != "" && bare:
+		return fmt.Errorf("a response with status %d has no body", r.StatusCode)
+	case r.Body != "" && r.ContentType == "":
+		return errors.New("a response with a body needs a content type")
+	}
+	for name := range r.Headers {
+		switch strings.ToLower(name) {
+		case "connection", "content-length", "transfer-encoding":
+			return fmt.Errorf("a response sets %s, which the service does itself", name)
 		}
 	}
 	return nil

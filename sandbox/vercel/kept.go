@@ -1,0 +1,244 @@
+package vercel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"egressd/sandbox/vercel/api"
+	"egressd/sandbox/vercel/stage"
+)
+
+// Kept is a sandbox that outlives the runs in it.
+type Kept struct {
+	Client  *api.Client
+	Name    string
+	Workdir string // names that are not absolute are below it; "": the session's own directory
+}
+
+// session is the one that runs, or a new one of the last snapshot.
+func (k *Kept) session(ctx context.Context) (*api.Instance, error) {
+	found, err := k.Client.Get(ctx, k.Name, true)
+	if err != nil {
+		return nil, err
+	}
+	if found.Session.Status != api.Running {
+		if _, err := k.Client.WaitRunning(ctx, found.Session.ID); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// Stop ends the session, if there is one, and with it every program in it.
+func (k *Kept) Stop(ctx context.Context) error {
+	found, err := k.Client.Get(ctx, k.Name, false)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && found.Session.Status.Final() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err = k.Client.Stop(ctx, found.Session.ID); api.IsGone(err) {
+		err = nil
+	}
+	return err
+}
+
+// Delete removes the sandbox and the snapshots that only it needs. One that is
+// gone already is no error.
+func (k *Kept) Delete(ctx context.Context) error {
+	if err := k.Client.Delete(ctx, k.Name, true); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Snapshot keeps the disk and reports its id. The session ends by it.
+func (k *Kept) Snapshot(ctx context.Context) (string, error) {
+	found, err := k.session(ctx)
+	if err != nil {
+		return "", err
+	}
+	made, _, err := k.Client.TakeSnapshot(ctx, found.Session.ID, nil)
+	if err != nil {
+		return "", err
+	}
+	if made.ID == "" {
+		return "", errors.New("vercel_snapshot_id_missing")
+	}
+	return made.ID, nil
+}
+
+// maxSnapshots is how many the list of snapshots has, the newest first.
+const maxSnapshots = 50
+
+// Snapshots lists the sandbox's snapshots that can be restored.
+func (k *Kept) Snapshots(ctx context.Context) ([]api.Snapshot, error) {
+	var all []api.Snapshot
+	for s, err := range k.Client.Snapshots(ctx, api.ListOptions{Name: k.Name}) {
+		if err != nil {
+			return all, err
+		}
+		if s.Status == "created" {
+			all = append(all, s)
+		}
+		if len(all) == maxSnapshots {
+			break
+		}
+	}
+	return all, nil
+}
+
+// Restore lets the next session begin with a snapshot. A session that runs is
+// stopped: what it has changed stays in a snapshot of its own.
+func (k *Kept) Restore(ctx context.Context, snapshot string) error {
+	if _, err := k.Client.Snapshot(ctx, snapshot); err != nil {
+		return err
+	}
+	if err := k.Stop(ctx); err != nil {
+		return err
+	}
+	_, err := k.Client.Update(ctx, k.Name, api.UpdateRequest{CurrentSnapshotID: snapshot})
+	return err
+}
+
+// PortURL is where a published port is reached.
+func (k *Kept) PortURL(ctx context.Context, port int) (string, error) {
+	found, err := k.Client.Get(ctx, k.Name, false)
+	if err != nil {
+		return "", err
+	}
+	at, ok := api.PortURL(found.Routes, port)
+	if !ok {
+		return "", fmt.Errorf("sandbox_port_url_not_supported: port %d is not published: make the sandbox with --port %d", port, port)
+	}
+	return at, nil
+}
+
+// at makes a name of the sandbox absolute.
+func (k *Kept) at(name, cwd string) string {
+	if path.IsAbs(name) {
+		return path.Clean(name)
+	}
+	base := k.Workdir
+	if base == "" {
+		base = cwd
+	}
+	return path.Join(base, name)
+}
+
+// Push copies a file or directory of this machine to name in the sandbox.
+func (k *Kept) Push(ctx context.Context, local, name string) error {
+	found, err := k.session(ctx)
+	if err != nil {
+		return err
+	}
+	to := k.at(name, found.Session.Cwd)
+	info, err := os.Stat(local)
+	if err != nil {
+		return err
+	}
+	r := &run{Backend: &Backend{Client: k.Client, Session: "cp", Options: Options{Name: k.Name}}, session: found.Session.ID, workdir: to}
+	if !info.IsDir() {
+		if strings.HasSuffix(name, "/") {
+			to = path.Join(to, filepath.Base(local))
+		}
+		one := api.File{Path: to, Mode: info.Mode().Perm(), Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(local) }}
+		return k.Client.WriteFiles(ctx, r.session, func(yield func(api.File) bool) { yield(one) }, nil)
+	}
+	tree, err := stage.Scan(ctx, stage.Config{Dir: local, All: true, Skip: []string{}})
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	r.tree = tree
+	all := tree.Entries()
+	if err := r.must(ctx, "mkdir", "-p", to); err != nil {
+		return err
+	}
+	if err := k.Client.WriteFiles(ctx, r.session, r.files(all), nil); err != nil {
+		return err
+	}
+	return r.sendOthers(ctx, all)
+}
+
+// Pull copies a file of the sandbox to local, or a directory into local, which
+// is made. A local file that is there already is an error, as is one of the
+// directory's.
+func (k *Kept) Pull(ctx context.Context, name, local string) error {
+	found, err := k.session(ctx)
+	if err != nil {
+		return err
+	}
+	r := &run{Backend: &Backend{Client: k.Client, Session: "cp", Options: Options{Name: k.Name}}, session: found.Session.ID, workdir: k.at(name, found.Session.Cwd)}
+	isDir, err := r.isDir(ctx)
+	if err != nil {
+		return err
+	}
+	if !isDir {
+		return r.pullFile(ctx, local)
+	}
+	if err := os.MkdirAll(local, 0o755); err != nil {
+		return err
+	}
+	tree, err := stage.Scan(ctx, stage.Config{Dir: local, All: true, Skip: []string{}})
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	r.tree = tree
+	archive, err := r.fetch(ctx)
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	report, err := tree.Mirror(ctx, archive, "")
+	for _, p := range append(report.Conflicts, report.Refused...) {
+		err = errors.Join(err, fmt.Errorf("%s: %s", p.Path, p.Why))
+	}
+	return err
+}
+
+// isDir reports what the path is; one that is not there is an error.
+func (r *run) isDir(ctx context.Context) (bool, error) {
+	var words bytes.Buffer
+	_, err := r.Client.Run(ctx, r.session, api.CommandRequest{
+		Command: "sh", Args: []string{"-c", `if [ -d "$0" ]; then echo directory; elif [ -f "$0" ]; then echo file; elif [ -e "$0" ]; then echo other; fi`, r.workdir},
+	}, nil, func(_ string, data []byte) error {
+		words.Write(data[:min(len(data), maxWords-words.Len())])
+		return nil
+	})
+	switch kind := strings.TrimSpace(words.String()); {
+	case err != nil:
+		return false, err
+	case kind == "":
+		return false, fmt.Errorf("%s: %w", r.workdir, fs.ErrNotExist)
+	case kind != "directory" && kind != "file":
+		return false, fmt.Errorf("%s is neither a file nor a directory", r.workdir)
+	default:
+		return kind == "directory", nil
+	}
+}
+
+func (r *run) pullFile(ctx context.Context, local string) error {
+	if info, err := os.Stat(local); err == nil && info.IsDir() {
+		local = filepath.Join(local, path.Base(r.workdir))
+	}
+	f, err := os.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(r.download(ctx, r.workdir, f), f.Close())
+	if err != nil {
+		_ = os.Remove(local)
+	}
+	return err
+}
