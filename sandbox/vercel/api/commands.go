@@ -136,7 +136,11 @@ func (c *Client) Command(ctx context.Context, session, id string) (*Command, err
 func (c *Client) Wait(ctx context.Context, session, id string) (*Command, error) {
 	r := call{op: "wait for command", method: http.MethodGet, query: map[string][]string{"wait": {"true"}}, repeat: always, timeout: -1}
 	for tries := 0; ; tries++ {
+		began := time.Now()
 		k, err := c.command(ctx, r, session, id, "")
+		if time.Since(began) > steady {
+			tries = 0
+		}
 		if err == nil && k.Exited() {
 			return k, nil
 		}

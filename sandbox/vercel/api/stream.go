@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"time"
 )
 
 // lineMax bounds one line of a stream. It is no limit of the protocol, but of
@@ -185,8 +186,13 @@ func (c *Client) Logs(ctx context.Context, session, id string, out Output) error
 	return c.follow(ctx, session, id, newFollower(out))
 }
 
-// recoveries bounds how often in a row a stream may break without a byte.
-const recoveries = 8
+// recoveries bounds how often in a row a stream may break without a byte; one
+// that stood this long counts as one that brought something, for gateways cut
+// what is silent.
+const (
+	recoveries = 8
+	steady     = 30 * time.Second
+)
 
 // follow is Logs behind what f has delivered already.
 func (c *Client) follow(ctx context.Context, session, id string, f *follower) error {
@@ -195,12 +201,12 @@ func (c *Client) follow(ctx context.Context, session, id string, f *follower) er
 		return fmt.Errorf("read logs: %w", err)
 	}
 	for broken := 0; ; broken++ {
-		before := f.got()
+		before, began := f.got(), time.Now()
 		err := c.tell(ctx, session, at, f)
 		if err == nil || !isBroken(err) || ctx.Err() != nil {
 			return err
 		}
-		if f.got() > before {
+		if f.got() > before || time.Since(began) > steady {
 			broken = 0
 		}
 		if broken >= recoveries {
