@@ -4,16 +4,23 @@ package text
 
 import (
 	"context"
+	"maps"
 
 	"egressd/sandbox/hermetic/command"
+	"egressd/sandbox/hermetic/dump"
 	"egressd/sandbox/hermetic/gnu"
+	"egressd/sandbox/hermetic/sums"
 )
 
 // Commands is the table of the tools of this package.
 func Commands() command.Table {
 	t := command.Table{}
+	for _, more := range []command.Table{dump.Commands(), sums.Commands()} {
+		maps.Copy(t, more)
+	}
 	for name, run := range map[string]func(*gnu.Work){
-		"cat":   cat,
+		"cat": cat, "column": column, "comm": comm, "dos2unix": dosUnix(true), "echo": echo, "expand": expand, "factor": factor, "fmt": fmtText, "fold": fold, "iconv": iconv,
+		"join": join, "printf": printf, "shuf": shuf, "split": split, "tsort": tsort, "unexpand": unexpand, "unix2dos": dosUnix(false), "yes": yes,
 		"cut":   cut,
 		"head":  head,
 		"nl":    nl,
