@@ -4,6 +4,7 @@ package hermetic
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,22 @@ func TestMain(m *testing.M) {
 	if inside.IsWorker(os.Args) {
 		os.Exit(inside.Run(probes()))
 	}
-	os.Exit(m.Run())
+	os.Exit(elsewhere(m))
+}
+
+// elsewhere runs the tests in an empty directory, so that the directories that
+// they make are not below the working directory, which would be the workspace.
+func elsewhere(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "egressd-hermetic-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = os.Chdir(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
 }
 
 // outcome is how a run ended and what it said.
