@@ -17,9 +17,6 @@ func dotGit(name string) bool {
 	if len(name) < 4 {
 		return false
 	}
-	if strings.EqualFold(name, ".git") {
-		return true
-	}
 	return strings.EqualFold(strings.Map(unseen, name), ".git")
 }
 

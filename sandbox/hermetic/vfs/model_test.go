@@ -71,7 +71,7 @@ func (r real) Stat(n string) (fs.FileInfo, error)      { return os.Stat(r.dir + 
 func (r real) Lstat(n string) (fs.FileInfo, error)     { return os.Lstat(r.dir + n) }
 func (r real) ReadDir(n string) ([]fs.DirEntry, error) { return os.ReadDir(r.dir + n) }
 func (r real) Readlink(n string) (string, error)       { return os.Readlink(r.dir + n) }
-func (r real) Mkdir(n string, perm fs.FileMode) error { return syscall.Mkdir(r.dir+n, uint32(perm)) }
+func (r real) Mkdir(n string, perm fs.FileMode) error  { return syscall.Mkdir(r.dir+n, uint32(perm)) }
 
 func (r real) Rename(from, to string) error           { return syscall.Rename(r.dir+from, r.dir+to) }
 func (r real) Link(from, to string) error             { return os.Link(r.dir+from, r.dir+to) }
