@@ -12,7 +12,7 @@ import (
 // Commands is the table of the tools of this package.
 func Commands() command.Table {
 	t := command.Table{}
-	for name, run := range map[string]func(*gnu.Work){"jq": jq} {
+	for name, run := range map[string]func(*gnu.Work){"jq": jq, "yq": yq} {
 		t[name] = func(ctx context.Context, c *command.Call) int {
 			w := gnu.Begin(ctx, c)
 			w.Usage = 2
