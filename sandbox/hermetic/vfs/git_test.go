@@ -136,3 +136,33 @@ func TestOwnHardLinks(t *testing.T) {
 		t.Error(s, err)
 	}
 }
+
+// What was looked at and what is opened must be the same file, with as many
+// names.
+func TestOpenSame(t *testing.T) {
+	dir := workspace(t, "a", "b")
+	f := open(t, Config{Dir: dir})
+	d, err := f.disk.root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	a, err := d.lstat("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []int{os.O_RDONLY, os.O_WRONLY, os.O_RDWR | os.O_TRUNC} {
+		if h, err := d.(*diskDir).openSame("b", a, flag); h != nil || err != nil {
+			t.Errorf("%#x: %v %v", flag, h, err)
+		}
+	}
+	if err := os.Link(filepath.Join(dir, "a"), filepath.Join(t.TempDir(), "out")); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := d.(*diskDir).openSame("a", a, os.O_WRONLY|os.O_TRUNC); h != nil || err != nil {
+		t.Error(h, err)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "b")); string(b) != "b" || err != nil {
+		t.Error(b, err)
+	}
+}

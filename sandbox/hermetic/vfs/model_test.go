@@ -273,7 +273,7 @@ func picture(t *testing.T, f files) string {
 func TestModel(t *testing.T) {
 	for _, kind := range []string{"direct", "overlay", "tmp", "overlay on files"} {
 		t.Run(kind, func(t *testing.T) {
-			for seed := range uint64(8) {
+			for seed := range uint64(4) {
 				model(t, kind, seed)
 			}
 		})
@@ -308,7 +308,7 @@ func model(t *testing.T, kind string, seed uint64) {
 	}
 	a, b := gen{rand.New(rand.NewPCG(seed, 1))}, gen{rand.New(rand.NewPCG(seed, 1))}
 	var log []string
-	for i := range 600 {
+	for i := range 400 {
 		x, y := step(a, want), step(b, got)
 		log = append(log, y)
 		if x != y {
