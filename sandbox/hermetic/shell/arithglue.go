@@ -94,6 +94,11 @@ func (sh *shell) arithText(x syntax.ArithmExpr) string {
 }
 
 func (sh *shell) writeArith(b *strings.Builder, x syntax.ArithmExpr) {
+	if sh.tree++; sh.tree > maxTree {
+		sh.tree = 0
+		sh.tooNested()
+	}
+	defer func() { sh.tree-- }()
 	switch x := x.(type) {
 	case *syntax.Word:
 		sh.writeArithWord(b, x)

@@ -252,6 +252,10 @@ func (sh *shell) declareOne(d *declaration, a *syntax.Assign) bool {
 	if a.Value != nil {
 		val, hasVal = sh.assigned(a.Value), true
 	}
+	if g := sh.globalScope().vars[name]; d.local && g != nil && g.readonly && sh.raw(name) == g {
+		sh.errorf("%s: %s: readonly variable", d.who, name)
+		return false
+	}
 	v := sh.declareTarget(d, name)
 	if v.readonly && (hasVal || a.Array != nil || strings.ContainsAny(d.off, "r")) {
 		who := d.who + ": "
@@ -318,12 +322,12 @@ func (sh *shell) declareTarget(d *declaration, name string) *variable {
 		}
 		old := sh.raw(name)
 		v := sh.local(name)
+		if old != nil {
+			v.exported = v.exported || old.exported
+		}
 		if old != nil && (d.inherit || sh.shopts["localvar_inherit"]) {
 			*v = *old
 			v.own()
-		}
-		if old != nil && old.readonly && old != v {
-			v.readonly = old.readonly && sh.globalScope().vars[name] == old
 		}
 		return v
 	case d.global:

@@ -165,9 +165,14 @@ func (sh *shell) runSubshell(c *syntax.Subshell) {
 func (sh *shell) binary(c *syntax.BinaryCmd) {
 	switch c.Op {
 	case syntax.AndStmt, syntax.OrStmt:
+		if sh.tree++; sh.tree > maxTree {
+			sh.tree = 0
+			sh.tooNested()
+		}
 		sh.noErrExit++
 		sh.stmt(c.X)
 		sh.noErrExit--
+		sh.tree--
 		if sh.flow == goesOn && (sh.status == 0) == (c.Op == syntax.AndStmt) {
 			sh.stmt(c.Y)
 		}

@@ -46,9 +46,17 @@ func (sh *shell) parse(text string) (*scan.Script, error) {
 		sh.exceed(&limits.Exceeded{Name: "source", Limit: l.Source, What: "bytes are in one script"})
 	}
 	if !scan.Shallow(text, int(l.Nesting)) {
-		sh.exceed(&limits.Exceeded{Name: "nesting", Limit: l.Nesting, What: "pieces of syntax are inside each other"})
+		sh.tooNested()
 	}
-	return scan.Parse(text), nil
+	script := scan.Parse(text, int(l.Nesting))
+	if script.Deep {
+		sh.tooNested()
+	}
+	return script, nil
+}
+
+func (sh *shell) tooNested() {
+	sh.exceed(&limits.Exceeded{Name: "nesting", Limit: sh.ses.Budget.Limits.Nesting, What: "pieces of syntax are inside each other"})
 }
 
 // runText parses and runs a whole script: line by line as bash does, so that
@@ -97,7 +105,7 @@ func (sh *shell) line1(group []*syntax.Stmt) {
 				panic(x)
 			}
 			sh.status = d.status
-			sh.noErrExit = 0
+			sh.noErrExit, sh.tree = 0, 0
 			if sh.on(optErrExit) || len(sh.frames) > 0 {
 				panic(x)
 			}
@@ -129,7 +137,7 @@ func (sh *shell) parseWord(text string) *syntax.Word {
 	if text == "" || !scan.Shallow(text, int(sh.ses.Budget.Limits.Nesting)) {
 		return nil
 	}
-	return scan.Word(text)
+	return scan.Word(text, int(sh.ses.Budget.Limits.Nesting))
 }
 
 // parseWordQuoted reads text as the inside of double quotes is read, blanks and

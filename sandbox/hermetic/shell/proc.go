@@ -152,7 +152,7 @@ func (sh *shell) pipeline(members []*syntax.Stmt, both []bool) {
 		subs = append(subs, sub)
 		i, m := i, m
 		in = next
-		sh.ses.start(sh, sub, func() { sub.stmt(m) }, func(st int) { status[i] = st })
+		sh.ses.start(sh, sub, func() { sub.memberStmt(m) }, func(st int) { status[i] = st })
 	}
 	if sh.shopts["lastpipe"] {
 		sh.lastInShell(members[last], in)
@@ -161,7 +161,7 @@ func (sh *shell) pipeline(members []*syntax.Stmt, both []bool) {
 		sub := sh.member()
 		sub.setFD(0, in.take())
 		subs = append(subs, sub)
-		sh.ses.start(sh, sub, func() { sub.stmt(members[last]) }, func(st int) { status[last] = st })
+		sh.ses.start(sh, sub, func() { sub.memberStmt(members[last]) }, func(st int) { status[last] = st })
 	}
 	for _, sub := range subs {
 		<-sub.proc.done
@@ -186,6 +186,15 @@ func (sh *shell) member() *shell {
 	sub := sh.clone()
 	sub.deeper()
 	return sub
+}
+
+// memberStmt runs a member: a simple command's failure is the pipeline's to tell
+// the ERR trap.
+func (sh *shell) memberStmt(m *syntax.Stmt) {
+	if _, ok := m.Cmd.(*syntax.CallExpr); ok {
+		sh.noErrExit++
+	}
+	sh.stmt(m)
 }
 
 func (sh *shell) lastInShell(m *syntax.Stmt, in *pipeEnd) {

@@ -128,6 +128,7 @@ type shell struct {
 	lastArg     string
 	running     string // the builtin that writes
 	traceBase   int
+	tree        int // depth in lists and expressions
 	steps       int // of patterns, not yet counted
 	lineShift   int // lines that a process substitution does not count
 	redirFailed bool
@@ -177,6 +178,12 @@ func (sh *shell) cloneUnder(ctx context.Context) *shell {
 	c.procFDs = nil
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.ctx, c.proc = ctx, sh.ses.newProc(sh.proc, cancel)
+	for _, action := range c.traps {
+		if action == "" {
+			c.tellTraps()
+			break
+		}
+	}
 	c.random.state ^= uint32(c.proc.pid) * 2654435761
 	return &c
 }

@@ -9,15 +9,23 @@ import (
 	"egressd/sandbox/hermetic/shell/pattern"
 )
 
+// maxTree bounds recursion over lists and expressions.
+const maxTree = 20_000
+
 // tester evaluates [[ ]].
 type tester struct {
 	sh     *shell
 	failed bool
+	depth  int
 	status int
 	trace  *strings.Builder
 }
 
 func (t *tester) expr(x syntax.TestExpr) bool {
+	if t.depth++; t.depth > maxTree {
+		t.sh.tooNested()
+	}
+	defer func() { t.depth-- }()
 	switch x := x.(type) {
 	case *syntax.Word:
 		s := t.sh.str(x)

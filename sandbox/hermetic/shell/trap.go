@@ -121,7 +121,9 @@ func (sh *shell) ownTraps() {
 func (sh *shell) tellTraps() {
 	t := make(map[string]string, len(sh.traps))
 	for k, v := range sh.traps {
-		t[k] = v
+		if v == "" || !sh.inherits {
+			t[k] = v
+		}
 	}
 	sh.proc.trapped.Store(&t)
 }

@@ -21,7 +21,7 @@ type parser struct {
 	skip   int // >0: evaluate nothing
 
 	tok    token
-	lastAt int // where tok begins
+	lastAt int // where tok begins; at the end, where the last one did
 	value  int64
 	id     string
 	index  string
@@ -45,7 +45,9 @@ func (p *parser) next() {
 	for p.at < len(p.text) && strings.IndexByte(" \t\n\r", p.text[p.at]) >= 0 {
 		p.at++
 	}
-	p.lastAt = p.at
+	if p.at < len(p.text) {
+		p.lastAt = p.at
+	}
 	if p.at >= len(p.text) {
 		p.tok = end
 		return

@@ -30,7 +30,7 @@ func mistake(text string, err error) *Mistake {
 	if _, quote, ok := strings.Cut(msg, "without closing quote `"); ok {
 		return &Mistake{Line: int(line), Text: "unexpected EOF while looking for matching `" + strings.TrimSuffix(quote, "`") + "'"}
 	}
-	if strings.Contains(msg, "reached `EOF`") || strings.Contains(msg, "statement must end with") && strings.TrimSpace(text[min(int(at), len(text)):]) == "" {
+	if (strings.Contains(msg, "reached `EOF`") || strings.Contains(msg, "reached EOF")) || strings.Contains(msg, "statement must end with") && strings.TrimSpace(text[min(int(at), len(text)):]) == "" {
 		for open, end := range map[string]string{"`${`": "}", "`$(`": ")", "`$((`": ")", "`((`": ")"} {
 			if strings.Contains(msg, "matching "+open) {
 				return &Mistake{Line: int(line), Text: "unexpected EOF while looking for matching `" + end + "'"}

@@ -150,7 +150,7 @@ func doubleNegation(text string, at int) (string, bool) {
 // expression, whose text is judged when it runs: it is put into quotes. What
 // does not is a command in a command: they are set apart.
 func arithmetic(text string, at int) (string, bool) {
-	for from := min(at+2, len(text)); from > 0; {
+	for from := min(at+3, len(text)); from > 0; {
 		i := strings.LastIndex(text[:from], "((")
 		if i < 0 {
 			return "", false

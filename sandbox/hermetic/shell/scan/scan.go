@@ -17,6 +17,7 @@ type Script struct {
 	Lines    [][]*syntax.Stmt // statements that bash reads together
 	Warnings []Warning
 	Mistake  *Mistake // nil: none
+	Deep     bool     // the text is deeper than was allowed, and nothing of it was kept
 }
 
 // Warning is what bash says of a text that it runs all the same.
@@ -28,9 +29,9 @@ type Warning struct {
 // maxRewrites bounds how often one text is written anew.
 const maxRewrites = 100
 
-// Parse reads a script. It does not fail: what could be read is there, and the
-// Mistake says what could not.
-func Parse(text string) *Script {
+// Parse reads a script that is at most about so many levels deep. It does not
+// fail: what could be read is there, and the Mistake says what could not.
+func Parse(text string, levels int) *Script {
 	s := &Script{}
 	bytes := !utf8.ValidString(text)
 	if bytes {
@@ -39,7 +40,11 @@ func Parse(text string) *Script {
 	original := text
 	var firstErr error
 	for range maxRewrites {
-		f, err := parser().Parse(strings.NewReader(text), "")
+		g := guarded(text, levels)
+		f, err := parser().Parse(g, "")
+		if g.deep {
+			return &Script{Deep: true}
+		}
 		if err == nil {
 			if bytes {
 				showBytes(f)
@@ -61,23 +66,23 @@ func Parse(text string) *Script {
 		text = next
 	}
 	if firstErr == nil {
-		_, firstErr = parser().Parse(strings.NewReader(original), "")
+		_, firstErr = parser().Parse(guarded(original, levels), "")
 	}
-	s.before(text, original, firstErr, bytes)
+	s.before(text, original, levels, firstErr, bytes)
 	return s
 }
 
 // before keeps the statements on the lines before a mistake.
-func (s *Script) before(text, original string, err error, bytes bool) {
+func (s *Script) before(text, original string, levels int, err error, bytes bool) {
 	var done []*syntax.Stmt
-	last := parser().Stmts(strings.NewReader(text), func(st *syntax.Stmt) bool {
+	last := parser().Stmts(guarded(text, levels), func(st *syntax.Stmt) bool {
 		done = append(done, st)
 		return true
 	})
 	if last == nil {
 		text = original
 		done = nil
-		_ = parser().Stmts(strings.NewReader(text), func(st *syntax.Stmt) bool {
+		_ = parser().Stmts(guarded(text, levels), func(st *syntax.Stmt) bool {
 			done = append(done, st)
 			return true
 		})
@@ -159,12 +164,12 @@ func (s *Script) TextOf(group []*syntax.Stmt) string {
 }
 
 // Word reads text as one word; nil when it is not one.
-func Word(text string) *syntax.Word {
+func Word(text string, levels int) *syntax.Word {
 	bytes := !utf8.ValidString(text)
 	if bytes {
 		text = hideBytes(text)
 	}
-	f, err := parser().Parse(strings.NewReader(": "+text), "")
+	f, err := parser().Parse(guarded(": "+text, levels), "")
 	if err != nil || len(f.Stmts) != 1 || len(f.Stmts[0].Redirs) > 0 {
 		return nil
 	}

@@ -2,89 +2,179 @@ package scan
 
 import "strings"
 
-// maxChain bounds how many operators join one list, one expression and the
-// like: the parser keeps them inside each other, too.
-const maxChain = 5000
+// maxChain bounds how many operators join one list or one expression: the tree
+// has them inside each other, too. Each takes about a kilobyte of stack.
+const maxChain = 15_000
 
-// Shallow reports whether nothing in text is deeper than most, so that neither
-// the parser nor who walks its tree uses up the stack.
+// Shallow reports whether no list or expression of text is longer, and no
+// command deeper, than a tree of them may be. The parser makes such trees without
+// calling itself, so its guard does not see them.
 //
-// Threat: a script of nothing but "((((" or "${a:-${a:-" -> the parser calls
-// itself for each, and Go ends the whole process when a stack is full -> the
-// text is counted here first, by a loop. What is quoted is counted as if it were
-// not, on the safe side: brackets that are balanced do no harm.
+// Threat: "a && a && ...", 60,000 times -> who walks the tree uses up the stack
+// -> the operators are counted here first, by a loop, with most of what is quoted
+// counted as if it were not -> a text whose quotes this misreads; the shell
+// bounds its own recursion over lists and expressions, too.
 func Shallow(text string, most int) bool {
-	depth, chain := 0, 0
-	words := 0
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch c {
-		case '\\':
-			i++
-			continue
-		case '(', '{', '[':
-			depth++
-		case ')', '}', ']':
-			if depth > 0 {
-				depth--
-			}
-		case '\n', ';':
-			chain = 0
-		case '|', '&', '!', '+', '-', '*', '/', '%', '<', '>', '=', '?', ':', ',', '~', '^', '`':
-			if chain++; chain > maxChain {
-				if !mostlyPlain(text) {
-					return false
-				}
-				chain = 0
-			}
-		case '#':
-			if i == 0 || strings.IndexByte(" \t\n;", text[i-1]) >= 0 {
-				if j := strings.IndexByte(text[i:], '\n'); j >= 0 {
-					i += j - 1
-					continue
-				}
-				return true
-			}
-		case '\'':
-			if j := strings.IndexByte(text[i+1:], '\''); j >= 0 && !strings.ContainsAny(text[i+1:i+1+j], "$`(") {
-				i += j + 1
-				continue
-			}
-		}
-		if isLetter(c) && (i == 0 || !isLetter(text[i-1])) {
-			j := i
-			for j < len(text) && isLetter(text[j]) {
-				j++
-			}
-			switch text[i:j] {
-			case "if", "while", "until", "for", "case", "select", "function", "time", "coproc", "elif", "do":
-				words++
-			case "fi", "done", "esac":
-				if words > 0 {
-					words--
-				}
-			}
-			i = j - 1
-		}
-		if depth > most || words > most*4 {
+	d := depths{text: text, most: most}
+	for d.at < len(text) {
+		if !d.step() {
 			return false
 		}
 	}
 	return true
 }
 
-func isLetter(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || '0' <= c && c <= '9'
+// depths is the state of the count.
+type depths struct {
+	text  string
+	most  int
+	at    int
+	open  []byte // brackets; 'A' and 'S' are those around arithmetic: ${ (( and a[
+	arith int    // how many of them are open
+	words int    // keywords that begin a command
+	chain int
+	fresh bool // a line has begun, and nothing is on it
+	after byte // the last character that is no blank
 }
 
-// mostlyPlain reports a text whose operators are data: long lines of JSON or
-// base64 have other characters between them.
-func mostlyPlain(text string) bool {
-	ops := 0
-	for i := 0; i < len(text); i++ {
-		if strings.IndexByte("|&!+-*/%<>=?~^`", text[i]) >= 0 {
-			ops++
+func (d *depths) step() bool {
+	c := d.text[d.at]
+	switch c {
+	case '\\':
+		d.at += 2
+		d.after = 0
+		return true
+	case ' ', '\t', '\r':
+		d.at++
+		return true
+	case '\n', ';':
+		d.fresh = d.after != '&' && d.after != '|' || c == ';'
+		d.at++
+		return true
+	}
+	if d.fresh && c != '&' && c != '|' && d.arith == 0 {
+		d.chain = 0
+	}
+	d.fresh = false
+	if c == '#' && d.comment() || c == '\'' && d.quoted() {
+		return true
+	}
+	ok := d.bracket(c) && d.operator(c)
+	if isLetter(c) {
+		d.word()
+	} else {
+		d.at++
+	}
+	d.after = c
+	return ok && len(d.open) < 1<<16 && d.words <= d.most*4 && d.chain <= maxChain
+}
+
+// comment skips one.
+func (d *depths) comment() bool {
+	if d.at > 0 && strings.IndexByte(" \t\n;", d.text[d.at-1]) < 0 || d.arith > 0 {
+		return false
+	}
+	if j := strings.IndexByte(d.text[d.at:], '\n'); j >= 0 {
+		d.at += j
+	} else {
+		d.at = len(d.text)
+	}
+	return true
+}
+
+// quoted skips single quotes with nothing in them that could matter if they are
+// not quotes at all.
+func (d *depths) quoted() bool {
+	j := strings.IndexByte(d.text[d.at+1:], '\'')
+	if j < 0 || strings.ContainsAny(d.text[d.at+1:d.at+1+j], "$`({[&|") {
+		return false
+	}
+	d.at += j + 2
+	d.after = '\''
+	return true
+}
+
+func (d *depths) bracket(c byte) bool {
+	prev := byte(0)
+	if d.at > 0 {
+		prev = d.text[d.at-1]
+	}
+	switch c {
+	case '(', '{', '[':
+		kind := c
+		if c == '(' && prev == '(' || c == '{' && prev == '$' || c == '[' && (prev == '$' || d.isName()) {
+			kind = map[byte]byte{'(': 'A', '{': 'P', '[': 'S'}[c]
+			d.arith++
+		}
+		d.open = append(d.open, kind)
+	case ')':
+		d.close('(', 'A')
+	case '}':
+		d.close('{', 'P')
+	case ']':
+		d.close('[', 'S')
+	}
+	return true
+}
+
+// isName reports whether a name ends here: then a bracket is a subscript.
+func (d *depths) isName() bool {
+	i := d.at
+	for i > 0 && isLetter(d.text[i-1]) {
+		i--
+	}
+	return i < d.at && (d.text[i] < '0' || d.text[i] > '9') && (i == 0 || d.text[i-1] != '\\')
+}
+
+// close takes the last bracket of either kind off, and what is open inside it.
+func (d *depths) close(a, b byte) {
+	for i := len(d.open) - 1; i >= 0; i-- {
+		if d.open[i] == a || d.open[i] == b {
+			for _, o := range d.open[i:] {
+				if o == 'A' || o == 'P' || o == 'S' {
+					d.arith--
+				}
+			}
+			d.open = d.open[:i]
+			return
 		}
 	}
-	return ops*8 < len(text)
+}
+
+// operator counts what joins: everywhere what joins commands, and in arithmetic
+// what joins numbers.
+func (d *depths) operator(c byte) bool {
+	switch c {
+	case '|', '&', '!', '`':
+		d.chain++
+	case '+', '-', '*', '/', '%', '<', '>', '=', '?', ':', ',', '~', '^':
+		if d.arith > 0 {
+			d.chain++
+		}
+	}
+	if c == '`' && d.chain > d.most*10 && d.after == '`' {
+		return false
+	}
+	return true
+}
+
+// word passes a word, and counts it when it is one of those that nest.
+func (d *depths) word() {
+	start := d.at
+	for d.at < len(d.text) && isLetter(d.text[d.at]) {
+		d.at++
+	}
+	if d.at-start > 8 {
+		return
+	}
+	switch d.text[start:d.at] {
+	case "if", "while", "until", "for", "case", "select", "function", "time", "coproc", "elif", "do":
+		d.words++
+	case "fi", "done", "esac":
+		d.words = max(d.words-2, 0)
+	}
+}
+
+func isLetter(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || '0' <= c && c <= '9'
 }
