@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"egressd/internal/vercelapi/machine"
-	"egressd/sandbox/process"
 )
 
 // startSession boots ses; when the double delays boots, in the background. It
@@ -40,6 +39,7 @@ func (s *Server) boot(ses *session, from *snapshot, src *sourceBody) {
 	if err != nil {
 		s.cfg.Log.Error("a sandbox did not start", "sandbox", ses.box.name, "error", err)
 		ses.status = statusFailed
+		ses.closeRoutes()
 		close(ses.ended)
 		return
 	}
@@ -94,11 +94,7 @@ func (s *Server) bootMachine(ses *session, from *snapshot, src *sourceBody) (err
 	if err := ses.net.set(ses.policy); err != nil {
 		return err
 	}
-	var ports []process.Publish
-	for _, r := range ses.routes {
-		ports = append(ports, process.Publish{Inside: uint16(r.port)}) // #nosec: validated
-	}
-	m, err := machine.Start(s.ctx, machine.Config{Disk: ses.disk, Hide: s.cfg.Hide, Ports: ports, Keeper: ses.net.keeper, Log: s.cfg.Log})
+	m, err := machine.Start(s.ctx, machine.Config{Disk: ses.disk, Hide: s.cfg.Hide, Keeper: ses.net.keeper, Log: s.cfg.Log})
 	if err != nil {
 		return err
 	}
@@ -107,13 +103,6 @@ func (s *Server) bootMachine(ses *session, from *snapshot, src *sourceBody) (err
 		m.Stop()
 		return err
 	}
-	s.mu.Lock()
-	for i, addr := range ses.net.published() {
-		if i < len(ses.routes) {
-			ses.routes[i].addr = addr
-		}
-	}
-	s.mu.Unlock()
 	return nil
 }
 

@@ -1,10 +1,14 @@
 package vercelapi
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path"
+	"sync"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -14,11 +18,10 @@ import (
 
 // Bounds of commands.
 const (
-	maxCommands    = 2048 // kept in one session; the oldest that ended goes first
-	maxRunning     = 256  // at once in one session
-	minCmdTimeout  = 100  // ms
-	readBytes      = 32 << 10
-	lingerDuration = 100 * time.Millisecond // for output that is on its way when the command has ended
+	maxCommands   = 2048 // kept in one session; the oldest that ended goes first
+	maxRunning    = 256  // at once in one session
+	minCmdTimeout = 100  // ms
+	readBytes     = 32 << 10
 )
 
 // command is a command of a session.
@@ -120,8 +123,7 @@ func (s *Server) startCommand(ses *session, b *commandBody) (*command, error) {
 	entered := s.enterLocked()
 	s.mu.Unlock()
 	if !entered {
-		_ = p.Stdout.Close()
-		_ = p.Stderr.Close()
+		closeFiles([]*os.File{p.Stdout, p.Stderr})
 		return nil, errSandboxStopped
 	}
 	go func() {
@@ -180,15 +182,12 @@ func (ses *session) environment(own map[string]string, sudo bool, cwd string) []
 
 // run reads what the command writes until it has ended.
 func (c *command) run(ctx context.Context, timeoutMs *int64) {
-	read := make(chan struct{}, 2)
-	for _, f := range []struct {
-		stream byte
-		f      *os.File
-	}{{streamStdout, c.proc.Stdout}, {streamStderr, c.proc.Stderr}} {
-		go func() {
-			c.pump(f.stream, f.f)
-			read <- struct{}{}
-		}()
+	files := []*os.File{c.proc.Stdout, c.proc.Stderr}
+	var whole, pumps sync.WaitGroup // what the command wrote was read; nobody holds the pipes any more
+	for i, f := range files {
+		whole.Add(1)
+		p := pump{f: f, stream: []byte{streamStdout, streamStderr}[i], out: c.out, whole: sync.OnceFunc(whole.Done)}
+		pumps.Go(p.run)
 	}
 	if timeoutMs != nil {
 		t := time.AfterFunc(time.Duration(*timeoutMs)*time.Millisecond, func() {
@@ -199,58 +198,101 @@ func (c *command) run(ctx context.Context, timeoutMs *int64) {
 	begun := time.Now()
 	c.exit = <-c.proc.Exited
 	c.duration = time.Since(begun).Milliseconds()
-	// What it left behind may hold the pipes for as long as it likes: its own
-	// output is complete a moment after its end. The rest is read, so that
-	// nothing waits for a reader, and not kept.
-	linger := time.NewTimer(lingerDuration)
-	defer linger.Stop()
-	left := 2
-	for left > 0 {
-		select {
-		case <-read:
-			left--
-			continue
-		case <-linger.C:
-		}
-		break
+	for _, f := range files {
+		_ = f.SetReadDeadline(time.Unix(1, 0)) // tells the pump, see there
 	}
+	whole.Wait()
 	c.out.end()
 	close(c.done)
-	for ; left > 0; left-- {
-		select {
-		case <-read:
-			continue
-		case <-c.ses.ended:
-		case <-ctx.Done():
-		}
-		_ = c.proc.Stdout.Close()
-		_ = c.proc.Stderr.Close()
-		<-read
+	// What the command left behind may hold the pipes for as long as it likes: it
+	// is read, so that nothing waits for a reader, and not kept.
+	free := make(chan struct{})
+	go func() {
+		defer close(free)
+		pumps.Wait()
+	}()
+	select {
+	case <-free:
+	case <-c.ses.ended:
+	case <-ctx.Done():
 	}
-	_ = c.proc.Stdout.Close()
-	_ = c.proc.Stderr.Close()
+	closeFiles(files)
+	<-free
 }
 
-// pump reads one stream to its end. A character that a read cuts in two is kept
-// for the next.
-func (c *command) pump(stream byte, f *os.File) {
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+// pump reads one stream of a command.
+type pump struct {
+	f      *os.File
+	stream byte
+	out    *output
+	whole  func() // called when all that the command itself wrote is in out
+}
+
+// maxPipeBytes is what a pipe can hold: fs/pipe-max-size, as Linux has it.
+const maxPipeBytes = 1 << 20
+
+// run reads to the end of the stream. When the command has ended, a deadline
+// that is over makes it look at what is in the pipe then: that, and no more, is
+// the command's own. A character that a read cuts in two waits for the next.
+func (p *pump) run() {
+	defer p.whole()
 	buf := make([]byte, readBytes)
 	held := 0
 	for {
-		n, err := f.Read(buf[held:])
+		n, err := p.f.Read(buf[held:])
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			p.rest(buf, held)
+			return
+		}
 		n += held
 		held = 0
 		if err == nil {
 			held = cutCharacter(buf[:n])
 		}
-		if n-held > 0 && c.running() {
-			c.out.add(stream, buf[:n-held])
+		if n > held {
+			p.out.add(p.stream, buf[:n-held])
 		}
 		copy(buf, buf[n-held:n])
 		if err != nil {
 			return
 		}
 	}
+}
+
+// rest keeps what is in the pipe and throws away what comes later.
+func (p *pump) rest(buf []byte, held int) {
+	_ = p.f.SetReadDeadline(time.Time{})
+	raw, err := p.f.SyscallConn()
+	if err != nil {
+		return
+	}
+	last := bytes.Clone(buf[:held])
+	for n := 1; n > 0 && len(last) < maxPipeBytes; {
+		err := raw.Read(func(fd uintptr) bool {
+			n, _ = syscall.Read(int(fd), buf) // #nosec: a descriptor; EAGAIN when it is empty
+			return true
+		})
+		if err != nil {
+			break
+		}
+		last = append(last, buf[:max(n, 0)]...)
+	}
+	for len(last) > 0 {
+		n := len(last)
+		if n > readBytes {
+			n = readBytes - cutCharacter(last[:readBytes])
+		}
+		p.out.add(p.stream, last[:n])
+		last = last[n:]
+	}
+	p.whole()
+	_, _ = io.Copy(io.Discard, p.f)
 }
 
 // cutCharacter reports how many bytes at the end of b begin a UTF-8 character

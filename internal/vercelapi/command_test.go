@@ -31,6 +31,7 @@ func TestCommands(t *testing.T) {
 		{"no text", `"command":"printf","args":["\\377x"]`, "\ufffdx", 0},
 		{"markup", `"command":"echo","args":["<&>"]`, "<&>\n", 0},
 		{"many lines", `"command":"seq","args":["200000"]`, "", 0},
+		{"what is in the pipe at its end", `"command":"sh","args":["-c","sleep 60 & head -c 60001 /dev/zero | tr '\\0' x"]`, strings.Repeat("x", 60001), 0},
 		{"what it leaves behind", `"command":"sh","args":["-c","sleep 60 & echo left"]`, "left\n", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -213,6 +213,9 @@ func TestPatch(t *testing.T) {
 	if s.at("session", "networkPolicy") != nil || s.at("session", "timeout") != 300000.0 || s.at("session", "vcpus") != 2.0 {
 		t.Errorf("the session that runs changed: %s", s.body)
 	}
+	if g.at("routes", 0, "port") != 4000.0 || len(g.at("routes").([]any)) != 1 || s.text("routes", 0, "url") != g.text("routes", 0, "url") {
+		t.Errorf("routes: %v, then %v", g.at("routes"), s.at("routes"))
+	}
 	d.send("PATCH", "/v2/sandboxes/a?projectId=p", `{"keepLastSnapshots":null}`).want(200)
 	d.send("PATCH", "/v2/sandboxes/a?projectId=p", `{"timeout":1}`).want(400, "bad_request")
 	d.send("PATCH", "/v2/sandboxes/a?projectId=p", `{"name":"b"}`).want(400, "bad_request")

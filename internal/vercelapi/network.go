@@ -103,7 +103,7 @@ func (n *network) gate(p *netPolicy) (*gate.Gate, error) {
 	cur.Store(compiled)
 	c := gate.Config{
 		Policy: cur, Resolver: n.s.cfg.Resolver, Events: n.s.events(), Log: n.s.cfg.Log, Isolation: "vercel-api",
-		CA: n.authority, RootCAs: n.s.cfg.RootCAs, Own: n.own, Rewrite: p.rewrite,
+		CA: n.authority, RootCAs: n.s.cfg.RootCAs, Rewrite: p.rewrite,
 	}
 	if p.asks() {
 		c.Ask = func(ctx context.Context, r policy.Request, _ policy.Decision) bool { return n.s.admits(ctx, p, r) }
@@ -129,12 +129,9 @@ func (n *network) trust(hosts []string) error {
 	return errors.Join(os.Chmod(temp, 0o644), os.Rename(temp, path)) // #nosec: as above
 }
 
-// keeper is what the process tier asks for; own are the routes' listeners.
-func (n *network) keeper(_ context.Context, own []netip.AddrPort) (process.Keeper, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.own = own
-	front, err := gate.New(gate.Config{Log: n.s.cfg.Log, Events: n.s.events(), Own: own, CA: n.authority, Route: n.route})
+// keeper is what the process tier asks for.
+func (n *network) keeper(context.Context, []netip.AddrPort) (process.Keeper, error) {
+	front, err := gate.New(gate.Config{Log: n.s.cfg.Log, Events: n.s.events(), CA: n.authority, Route: n.route})
 	n.front = front
 	return n, err
 }
@@ -164,13 +161,6 @@ func (n *network) Open(ctx context.Context, wg *sync.WaitGroup, sockets handover
 		n.wg.Wait()
 	})
 	return nil
-}
-
-// published lists the addresses of the routes, in the order of the ports.
-func (n *network) published() []netip.AddrPort {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.own)
 }
 
 // bytes reports what the machine got and sent.

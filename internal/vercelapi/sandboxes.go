@@ -224,6 +224,11 @@ func (s *Server) update(b *box, body *createBody) (answer, error) {
 		}
 		b.currentSnapshot = *id
 	}
+	if body.Ports != nil && (b.current.status == statusRunning || b.current.status == statusPending) {
+		if err := s.setPorts(b.current, changed.ports); err != nil {
+			return answer{}, err
+		}
+	}
 	b.settings, b.updated = changed, nowMs()
 	return answer{Sandbox: b.json(), Routes: b.current.routesJSON()}, nil
 }

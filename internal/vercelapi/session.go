@@ -2,7 +2,6 @@ package vercelapi
 
 import (
 	"net/http"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -51,7 +50,7 @@ type session struct {
 	status    string
 	timeout   int64
 	policy    *netPolicy
-	routes    []route
+	routes    []*route
 	requested int64
 	started   int64
 	stopAsked int64
@@ -72,13 +71,6 @@ type session struct {
 
 	commands map[string]*command
 	history  []*command // in the order they were started
-}
-
-// route is a port of a session that can be reached from outside.
-type route struct {
-	port      int
-	subdomain string
-	addr      netip.AddrPort // of this machine's loopback
 }
 
 // newBox makes a sandbox. s.mu is held.
@@ -117,8 +109,9 @@ func (s *Server) newSession(b *box, from *snapshot) (*session, error) {
 		ses.source = from.id
 		from.used = now
 	}
-	for _, p := range b.ports {
-		ses.routes = append(ses.routes, route{port: p, subdomain: subdomain()})
+	if err := s.setPorts(ses, b.ports); err != nil {
+		ses.closeRoutes()
+		return nil, err
 	}
 	b.current, b.statusAt = ses, now
 	s.sessions[ses.id] = ses
@@ -178,6 +171,7 @@ func (s *Server) stop(ses *session) {
 func (s *Server) leave(ses *session, status string) {
 	now := nowMs()
 	ses.status, ses.stopAsked, ses.updated = status, now, now
+	ses.closeRoutes()
 	ses.box.statusAt, ses.box.updated = now, now
 	if ses.timer != nil {
 		ses.timer.Stop()

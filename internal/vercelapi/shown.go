@@ -40,11 +40,7 @@ const interactivePort = 26661
 func (ses *session) routesJSON() *[]routeJSON {
 	out := []routeJSON{}
 	for _, r := range ses.routes {
-		j := routeJSON{URL: "https://" + r.subdomain + routeDomain, Subdomain: r.subdomain, Port: r.port}
-		if r.addr.IsValid() {
-			j.URL = "http://" + r.addr.String()
-		}
-		out = append(out, j)
+		out = append(out, routeJSON{URL: "http://" + r.ln.Addr().String(), Subdomain: r.subdomain, Port: r.port})
 	}
 	return &out
 }

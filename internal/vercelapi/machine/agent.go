@@ -69,6 +69,8 @@ func (a *agent) serve() {
 			a.open(r)
 		case opMkdir:
 			a.answer(r, mkdir(resolve(r.Dir, r.Path), r.Recursive))
+		case opDial:
+			go a.dial(r)
 		case opExtract:
 			if len(files) == 1 {
 				go a.extract(r, files[0])

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/netip"
 	"os"
 	"sync"
@@ -18,9 +19,8 @@ import (
 
 // Config is what a machine is made of.
 type Config struct {
-	Disk  *Disk             // stays the caller's; no two machines may run on one
-	Hide  []string          // directories of the host that are empty inside
-	Ports []process.Publish // servers inside that this machine's loopback may reach
+	Disk *Disk    // stays the caller's; no two machines may run on one
+	Hide []string // directories of the host that are empty inside
 
 	// Keeper serves the doors; see process.Backend. Nil: nothing can be reached.
 	Keeper func(ctx context.Context, own []netip.AddrPort) (process.Keeper, error)
@@ -39,6 +39,7 @@ const (
 	NotExecutable Kind = "not_executable" // it is there, and cannot be executed
 	BadDirectory  Kind = "bad_directory"  // the working directory cannot be entered
 	BadFile       Kind = "bad_file"       // any other trouble with a file
+	NoServer      Kind = "no_server"      // nobody listens at that port
 	Stopped       Kind = "stopped"        // the machine is not running
 )
 
@@ -120,7 +121,7 @@ func (m *Machine) run(ctx context.Context, cfg Config, agent *os.File, failed ch
 	defer agent.Close()
 	b := &process.Backend{
 		Binds: cfg.Disk.binds(cfg.Hide), ReadOnly: true, Nested: true, RunAs: cfg.Disk.user(),
-		Publish: cfg.Ports, Keeper: cfg.Keeper, Log: cfg.Log,
+		Keeper: cfg.Keeper, Log: cfg.Log,
 	}
 	spec := sandbox.Spec{
 		Argv: append([]string{"/proc/self/exe"}, agentArgs...), Dir: "/", Env: []string{"PATH=" + defaultPath, "HOME=/", "GOMAXPROCS=2"},
@@ -240,6 +241,19 @@ func (m *Machine) Open(ctx context.Context, dir, path string) (*os.File, error) 
 		return nil, &Error{Kind: BadFile, Text: "no file came"}
 	}
 	return files[0], nil
+}
+
+// Dial connects to a server inside that listens on its loopback.
+func (m *Machine) Dial(ctx context.Context, port uint16) (net.Conn, error) {
+	_, files, err := m.ask(ctx, request{Op: opDial, Port: port}, new(waiter))
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(files)
+	if len(files) != 1 {
+		return nil, &Error{Kind: NoServer, Text: "no connection came"}
+	}
+	return net.FileConn(files[0])
 }
 
 // Mkdir makes a directory; with recursive those above it, too, and one that is

@@ -257,6 +257,32 @@ func TestHide(t *testing.T) {
 	}
 }
 
+func TestDial(t *testing.T) {
+	m := boot(t, newDisk(t))
+	if _, err := m.Dial(t.Context(), 4321); kindOf(err) != NoServer {
+		t.Errorf("nobody listens: %v", err)
+	}
+	if _, _, e := sh(t, m, "command -v python3"); e.Code != 0 {
+		t.Skip("no python3 to serve with")
+	}
+	p := start1(t, m, Command{Argv: []string{"python3", "-c", `
+import socket
+s = socket.socket(); s.bind(("127.0.0.1", 4321)); s.listen(); print("ready", flush=True)
+c = s.accept()[0]; c.sendall(b"got " + c.recv(100)); c.close()`}, Dir: "/", Env: env()})
+	if _, err := io.ReadFull(p.Stdout, make([]byte, 6)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := m.Dial(t.Context(), 4321)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _ = c.Write([]byte("this"))
+	if got, err := io.ReadAll(c); string(got) != "got this" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
 // Stop ends what runs inside, and says so to who waits.
 func TestStop(t *testing.T) {
 	m := boot(t, newDisk(t))

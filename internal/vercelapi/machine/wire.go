@@ -25,6 +25,7 @@ const (
 	opOpen    = "open"    // a regular file to read; the answer brings it
 	opMkdir   = "mkdir"   //
 	opExtract = "extract" // a gzip tar archive; files: where it comes from
+	opDial    = "dial"    // a server inside; the answer brings the connection
 )
 
 // request is one order to the agent.
@@ -36,6 +37,7 @@ type request struct {
 	Dir       string         `json:"dir,omitempty"` // of the program; what paths are relative to
 	Path      string         `json:"path,omitempty"`
 	Recursive bool           `json:"recursive,omitempty"`
+	Port      uint16         `json:"port,omitempty"`
 	Root      bool           `json:"root,omitempty"`
 	Target    uint64         `json:"target,omitempty"`
 	Signal    syscall.Signal `json:"signal,omitempty"`
