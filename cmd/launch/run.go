@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"egressd/cmd/launch/ahead"
 	"egressd/dnsfilter"
@@ -39,6 +40,7 @@ type session struct {
 
 	recording *recording  // of a run with a name
 	client    *api.Client // of a hosted run
+	showing   atomic.Bool // progress stands on the terminal
 }
 
 // dropStandardLog silences package log, which nothing of ours uses.
@@ -136,6 +138,7 @@ func (s *session) execute() (int, error) {
 			arm()
 		}
 		res, err = backend.Run(ctx, spec)
+		s.clearLine()
 	}
 	if err != nil && res.ExitCode == exitOK {
 		res.ExitCode = exitLauncher

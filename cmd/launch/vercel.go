@@ -223,8 +223,16 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 
 // note tells a person something about the run.
 func (s *session) note(text string) {
+	s.clearLine()
 	if !s.opts.quiet {
 		s.say("launch: %s\n", text)
+	}
+}
+
+// clearLine takes the progress off the terminal.
+func (s *session) clearLine() {
+	if s.showing.Swap(false) {
+		s.say("\r\x1b[K")
 	}
 }
 
@@ -250,6 +258,7 @@ const shownBack = 10
 
 // cameBack tells what a run changed in the workspace, and what it could not.
 func (s *session) cameBack(c vercel.Changes) {
+	s.clearLine()
 	var all []string
 	for _, part := range []struct {
 		mark  string
@@ -301,18 +310,21 @@ func (s *session) progress() func(stage string, files int, bytes int64, of int) 
 	var last time.Time
 	var stage string
 	return func(now string, files int, bytes int64, of int) {
-		done := of > 0 && files == of
-		if now == stage && !done && time.Since(last) < progressInterval {
+		if now == "" {
+			s.clearLine()
+			return
+		}
+		if now == stage && time.Since(last) < progressInterval {
 			return
 		}
 		stage, last = now, time.Now()
-		total, end := "", ""
+		count := ""
 		if of > 0 {
-			total = fmt.Sprintf(" of %d", of)
+			count = fmt.Sprintf("%d of %d files, ", files, of)
+		} else if files > 0 {
+			count = fmt.Sprintf("%d files, ", files)
 		}
-		if done {
-			end = "\r\x1b[K"
-		}
-		s.say("\r\x1b[Klaunch: %s: %d%s files, %.1f MB%s", now, files, total, float64(bytes)/1e6, end)
+		s.say("\r\x1b[Klaunch: %s: %s%.1f MB", now, count, float64(bytes)/1e6)
+		s.showing.Store(true)
 	}
 }

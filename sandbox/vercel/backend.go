@@ -47,7 +47,8 @@ type Backend struct {
 	// Say is told what a person should know now. Nil: nobody.
 	Say func(text string)
 	// Progress is told how far a stage ("sending", "bringing back") is: files and
-	// bytes, and of how many; of is 0 where that is not known. Nil: nobody.
+	// bytes, and of how many; of is 0 where that is not known. The stage "" is the
+	// program itself, which owns the terminal then. Nil: nobody.
 	Progress func(stage string, files int, bytes int64, of int)
 }
 
@@ -160,6 +161,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		return fmt.Errorf("send the workspace: %w", err)
 	}
 	early()
+	r.progress("", 0, 0, 0)
 	if err := r.command(ctx); err != nil {
 		return err
 	}

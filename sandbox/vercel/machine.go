@@ -34,6 +34,7 @@ type run struct {
 	reused  bool      // it was there before, with what it holds
 	gone    bool      // the session has ended
 	tree    *stage.Tree
+	sending *meter
 }
 
 // Times of a session. The service ends one whose launcher died; while a program

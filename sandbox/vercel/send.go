@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"egressd/sandbox/vercel/api"
 	"egressd/sandbox/vercel/stage"
@@ -36,20 +37,54 @@ func (r *run) send(ctx context.Context) error {
 		}
 	}
 	all := tree.Entries()
-	total, files, sent := 0, 0, int64(0)
+	r.sending = &meter{run: r}
 	for _, e := range all {
 		if e.Mode.IsRegular() {
-			total++
+			r.sending.total++
 		}
 	}
-	err = r.Client.WriteFiles(ctx, r.session, r.files(all), func(n int, size int64) {
-		files, sent = files+n, sent+size
-		r.progress("sending", files, sent, total)
-	})
-	if err != nil {
+	if err := r.Client.WriteFiles(ctx, r.session, r.files(all), nil); err != nil {
 		return err
 	}
 	return r.sendOthers(ctx, all)
+}
+
+// meter tells how much was read for sending. What is sent once more counts again,
+// up to the whole.
+type meter struct {
+	run   *run
+	total int
+
+	mu    sync.Mutex
+	files int
+	bytes int64
+}
+
+func (m *meter) add(files int, bytes int64) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.files, m.bytes = min(m.files+files, m.total), m.bytes+bytes
+	m.run.progress("sending", m.files, m.bytes, m.total)
+}
+
+// metered is a file on its way.
+type metered struct {
+	io.ReadCloser
+	meter *meter
+}
+
+func (m metered) Read(p []byte) (int, error) {
+	n, err := m.ReadCloser.Read(p)
+	m.meter.add(0, int64(n))
+	return n, err
+}
+
+func (m metered) Close() error {
+	m.meter.add(1, 0)
+	return m.ReadCloser.Close()
 }
 
 func (r *run) progress(stage string, files int, bytes int64, of int) {
@@ -75,7 +110,10 @@ func (r *run) files(all []stage.Entry) iter.Seq[api.File] {
 			if !e.Mode.IsRegular() {
 				continue
 			}
-			f := api.File{Path: path.Join(r.workdir, e.Path), Mode: e.Mode.Perm(), Size: e.Size, Open: func() (io.ReadCloser, error) { return r.tree.Open(e.Path) }}
+			f := api.File{Path: path.Join(r.workdir, e.Path), Mode: e.Mode.Perm(), Size: e.Size, Open: func() (io.ReadCloser, error) {
+				f, err := r.tree.Open(e.Path)
+				return metered{f, r.sending}, err
+			}}
 			if !yield(f) {
 				return
 			}

@@ -143,9 +143,16 @@ func TestUploadAgain(t *testing.T) {
 		"a NUL":            fileOf("/a\x00b", "", 0),
 		"the root":         fileOf("/", "", 0),
 	} {
+		opened := 0
+		if open := f.Open; open != nil {
+			f.Open = func() (io.ReadCloser, error) { opened++; return open() }
+		}
 		_, c := newDouble(t) // it is asked nothing that it answers
 		if err := c.WriteFiles(context.Background(), "s", slices.Values([]File{f}), nil); err == nil || strings.Contains(err.Error(), "nothing more was to be asked") {
 			t.Errorf("%s: %v", name, err)
+		}
+		if opened > 1 {
+			t.Errorf("%s: it was opened %d times", name, opened)
 		}
 	}
 }

@@ -81,6 +81,9 @@ func TestRun(t *testing.T) {
 		{"and the logs end early", func() []step {
 			return []step{{body: begun}, {body: outLine("out1\n")}, running, running, exited, {body: all}}
 		}},
+		{"and the logs end within a line", func() []step {
+			return []step{{body: begun}, {body: outLine("out1\n") + `{"data":"err1`}, {body: all}, exited}
+		}},
 		{"and the wait breaks", func() []step {
 			return []step{{body: begun}, {body: all}, running, {body: "<reset>"}, exited, {body: all}}
 		}},

@@ -245,8 +245,8 @@ func TestPages(t *testing.T) {
 	}
 	again := says(200, `{"sandboxes":[],"pagination":{"count":0,"next":"same"}}`)
 	_, c = newDouble(t, again, again)
-	if _, err := last(c.List(context.Background(), ListOptions{})); err == nil {
-		t.Error("a cursor that goes in a circle was no error")
+	if _, err := last(c.List(context.Background(), ListOptions{})); err == nil || !strings.Contains(err.Error(), "comes again") {
+		t.Errorf("a cursor that goes in a circle: %v", err)
 	}
 }
 
