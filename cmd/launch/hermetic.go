@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,7 +114,39 @@ func (s *session) scriptArgv() ([]string, error) {
 	if int64(len(text)) > limit {
 		return nil, fmt.Errorf("--script %s is longer than %d bytes; if it is right, raise the limit: --limit source=N", name, limit)
 	}
-	return append([]string{"bash", "-c", string(text), name}, s.opts.argv...), nil
+	shell, err := interpreter(string(text))
+	if err != nil {
+		return nil, err
+	}
+	return append(append(shell, "-c", string(text), name), s.opts.argv...), nil
+}
+
+// interpreter reads which shell a script's first line asks for, with its
+// options, as the kernel does; bash where it asks for none.
+func interpreter(script string) ([]string, error) {
+	line, ok := strings.CutPrefix(script, "#!")
+	line, _, _ = strings.Cut(line, "\n")
+	words := strings.Fields(line)
+	if !ok || len(words) == 0 {
+		return []string{"bash"}, nil
+	}
+	for len(words) > 1 && filepath.Base(words[0]) == "env" {
+		words = words[1:]
+	}
+	switch name := filepath.Base(words[0]); name {
+	case "sh", "bash":
+		words[0] = name
+		return words, nil
+	case "dash", "ash":
+		words[0] = "sh"
+		return words, nil
+	default:
+		return nil, &sandbox.CapabilityError{
+			Isolation: tierHermetic,
+			What:      "the script asks for " + summary.Safe(name) + ", and this tier interprets sh and bash alone",
+			Fix:       "leave --tier hermetic out: the process tier runs any program behind the same rules",
+		}
+	}
 }
 
 // hermetic builds the backend of the hermetic tier with what b, the process

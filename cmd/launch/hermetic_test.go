@@ -107,6 +107,18 @@ func TestSize(t *testing.T) {
 	}
 }
 
+func TestInterpreter(t *testing.T) {
+	for script, want := range map[string]string{
+		"": "bash", "echo a": "bash", "#!/bin/sh\necho a": "sh", "#! /bin/bash -eu\n": "bash -eu", "#!/usr/bin/env bash": "bash",
+		"#!/bin/dash": "sh", "#!": "bash", "#!/usr/bin/python3\n": "", "#!/usr/bin/env node": "", "#!/usr/bin/awk -f": "",
+	} {
+		got, err := interpreter(script)
+		if strings.Join(got, " ") != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v; want %q", script, got, err, want)
+		}
+	}
+}
+
 func TestLimitFlag(t *testing.T) {
 	var c scripts
 	for _, s := range []string{"commands=5", "memory=64M", "commands=7"} {
