@@ -78,7 +78,7 @@ func (o *devOptions) config(l *launcher) (vercelapi.Config, error) {
 	log := slog.New(slog.NewTextHandler(l.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	cfg := vercelapi.Config{
 		Dir: o.state, Token: o.token, TeamID: o.team, ProjectID: o.project, Log: log, Hosts: map[string][]netip.Addr{},
-		Hide: []string{l.getenv("HOME")},
+		Hide:      []string{l.getenv("HOME")},
 		BootDelay: o.delays.boot, StopDelay: o.delays.stop, SnapshotDelay: o.delays.snapshot,
 	}
 	for _, text := range o.hosts {
