@@ -45,7 +45,7 @@ func (c *Client) stream(ctx context.Context, r call, session, after string) (*li
 		return nil, err
 	}
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if err != nil || kind == "x" {
+	if err != nil || kind != "application/x-ndjson" {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, errorMax)) // a part of the words is better than none
 		_ = resp.Body.Close()
 		return nil, c.nonsense(r, resp, "the answer is not the stream that was expected, but "+clip(resp.Header.Get("Content-Type"), 100), text)
