@@ -42,8 +42,7 @@ type network struct {
 	mu     sync.Mutex
 	retire context.CancelFunc // ends current's connections, and waits for them
 	old    []*gate.Gate       // for what they carried
-	own    []netip.AddrPort
-	ctx    context.Context // of the doors; nil: not open yet, or closed again
+	ctx    context.Context    // of the doors; nil: not open yet, or closed again
 	wg     sync.WaitGroup
 }
 
