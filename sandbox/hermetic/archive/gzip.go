@@ -27,7 +27,7 @@ type packer struct {
 	level                                   int
 	suffix                                  string
 	listed                                  int
-	sumIn, sumOut                 int64
+	sumIn, sumOut                           int64
 }
 
 func gzipCommand(w *gnu.Work) {

@@ -87,7 +87,7 @@ func (s *search) middle(b box) point {
 	for cost := 1; ; cost++ {
 		if cost%64 == 0 {
 			s.err = s.ctx.Err()
-			if err := s.budget.Steps(int64(f.fmax-f.fmin+f.bmax-f.bmin) * 64 / 2); err != nil {
+			if err := s.budget.Steps(int64(f.fmax-f.fmin+f.bmax-f.bmin)*64/2/16 + 1); err != nil {
 				s.err = err
 			}
 			if s.err != nil {

@@ -83,7 +83,7 @@ func (p *patcher) set(o command.Set) bool {
 	case "strip", "fuzz":
 		n, err := strconv.Atoi(o.Value)
 		if err != nil || n < 0 {
-			p.Die(2, "**** %s %s is not a number\n", map[string]string{"strip": "strip count", "fuzz": "fuzz factor"}[o.Name], o.Value)
+			p.Die(2, "**** %s %s is not a number", map[string]string{"strip": "strip count", "fuzz": "fuzz factor"}[o.Name], o.Value)
 			return false
 		}
 		if o.Name == "strip" {
@@ -106,18 +106,18 @@ func (p *patcher) run() error {
 	}
 	r, err := p.Open(in)
 	if err != nil {
-		return trouble("Can't open patch file " + in + " : " + reason(err) + "\n")
+		return trouble("Can't open patch file " + in + " : " + reason(err))
 	}
 	b, err := p.All(r)
 	_ = r.Close()
 	if err != nil {
-		return trouble("read error : " + reason(err) + "\n")
+		return trouble("read error : " + reason(err))
 	}
 	if p.dir != "" {
 		c := *p.Call
 		c.Dir = strings.TrimSuffix(p.Path(p.dir), "/")
 		if i, err := p.FS.Stat(c.Dir + "/"); err != nil || !i.IsDir() {
-			return trouble("Can't change to directory " + p.dir + " : " + reason(firstOf(err, syscall.ENOTDIR)) + "\n")
+			return trouble("Can't change to directory " + p.dir + " : " + reason(firstOf(err, syscall.ENOTDIR)))
 		}
 		p.Call = &c
 	}
@@ -132,7 +132,7 @@ func (p *patcher) files(r *patchReader) error {
 		f, err := r.next()
 		if f == nil && err == nil {
 			if n == 0 && len(r.lines) > 0 {
-				return trouble("Only garbage was found in the patch input.\n")
+				return trouble("Only garbage was found in the patch input.")
 			}
 			break
 		}
@@ -292,7 +292,7 @@ func (p *patcher) read(name string) (data []byte, mode fs.FileMode, err error) {
 		return nil, 0, err
 	}
 	if !i.Mode().IsRegular() {
-		return nil, 0, trouble("File " + name + " is not a regular file -- refusing to patch\n")
+		return nil, 0, trouble("File " + name + " is not a regular file -- refusing to patch")
 	}
 	r, err := p.OpenFile(name)
 	if err != nil {

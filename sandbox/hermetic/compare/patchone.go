@@ -58,13 +58,13 @@ func (p *patcher) file(f *filePatch) error {
 // refused tells of a file that cannot be patched; the next one may.
 func (j *job) refused(err error) error {
 	if t, ok := err.(trouble); ok {
-		j.say("%s", string(t))
+		j.say("%s\n", string(t))
 		n := len(j.f.hunks)
 		j.say("%d out of %d %s ignored\n", n, n, plural("hunk", n))
 		j.failed = true
 		return nil
 	}
-	return trouble("Can't open file " + j.name + " : " + reason(err) + "\n")
+	return trouble("Can't open file " + j.name + " : " + reason(err))
 }
 
 func (j *job) announce() {
@@ -191,7 +191,7 @@ func (j *job) finish(was []byte) error {
 	j.failed = j.failed || n > 0
 	if !j.ignored {
 		if err := j.write(was); err != nil {
-			return trouble("Can't create file " + j.out + " : " + reason(err) + "\n")
+			return trouble("Can't create file " + j.out + " : " + reason(err))
 		}
 	}
 	if n == 0 {
@@ -309,7 +309,7 @@ func (j *job) reject(name string) error {
 		}
 	}
 	if err := j.put(name, []byte(b.String()), 0o666&^j.Umask); err != nil {
-		return trouble("Can't create file " + name + " : " + reason(err) + "\n")
+		return trouble("Can't create file " + name + " : " + reason(err))
 	}
 	return nil
 }
