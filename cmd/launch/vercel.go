@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -208,12 +209,25 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 	if !s.opts.quiet && term.IsTerminal(int(s.stderr.Fd())) {
 		b.Progress = s.progress()
 	}
-	if b.Task != "" {
-		store, err := s.store()
-		if err != nil {
-			return nil, err
-		}
+	store, err := s.store()
+	switch {
+	case err == nil:
 		b.Tasks = tasks{store}
+		b.Known = func(workspace string) map[string][sha256.Size]byte {
+			known, err := store.CameBack(workspace)
+			if err != nil {
+				s.note("what earlier runs left here is not known: " + err.Error())
+			}
+			return known
+		}
+		b.Changed = func(c vercel.Changes) {
+			s.cameBack(c)
+			if err := store.AddCameBack(c.Workspace, c.Sums); err != nil {
+				s.note("what came back is not remembered: " + err.Error())
+			}
+		}
+	case b.Task != "":
+		return nil, err
 	}
 	for _, note := range n.Notes {
 		s.note(note)

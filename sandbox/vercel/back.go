@@ -14,7 +14,8 @@ import (
 // Changes is what came back.
 type Changes struct {
 	stage.Report
-	Aside string // where what came back for conflicts was put; "" nowhere
+	Workspace string
+	Aside     string // where what came back for conflicts was put; "" nowhere
 }
 
 // bringBack brings what the program changed into the workspace.
@@ -44,7 +45,7 @@ func (r *run) bringBack(ctx context.Context) error {
 		}
 	}
 	if r.Changed != nil {
-		r.Changed(Changes{Report: report, Aside: aside})
+		r.Changed(Changes{Report: report, Workspace: r.place.root, Aside: aside})
 	}
 	return err
 }

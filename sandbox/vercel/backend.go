@@ -8,6 +8,7 @@ package vercel
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,6 +39,9 @@ type Backend struct {
 
 	Options
 
+	// Known reports what earlier runs left in a workspace, see stage.Config. Nil:
+	// nothing.
+	Known func(workspace string) map[string][sha256.Size]byte
 	// Tasks remembers the snapshot of Options.Task between runs.
 	Tasks Tasks
 	// Located is told where the program runs as soon as that is known. Nil: nobody.

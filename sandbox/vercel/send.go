@@ -26,7 +26,11 @@ func (r *run) send(ctx context.Context) error {
 	if r.ownSource() {
 		return nil
 	}
-	tree, err := stage.Scan(ctx, stage.Config{Dir: r.place.root, All: r.All, Progress: r.back()})
+	c := stage.Config{Dir: r.place.root, All: r.All, Progress: r.back()}
+	if r.Known != nil {
+		c.Known = r.Known(r.place.root)
+	}
+	tree, err := stage.Scan(ctx, c)
 	if err != nil {
 		return err
 	}

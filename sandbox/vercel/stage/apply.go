@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -115,11 +116,25 @@ func (m *mirror) done(name string, do action, err error) {
 	case err != nil:
 		m.conflict(name, reason(err))
 	case do == create:
+		m.sum(name)
 		m.report.Added = append(m.report.Added, name)
 	default:
+		m.sum(name)
 		m.report.Changed = append(m.report.Changed, name)
 	}
 	m.count(0)
+}
+
+// sum notes what was written.
+func (m *mirror) sum(name string) {
+	r := m.remote[name]
+	if !r.Mode.IsRegular() {
+		return
+	}
+	if m.report.Sums == nil {
+		m.report.Sums = map[string][sha256.Size]byte{}
+	}
+	m.report.Sums[name] = r.sum
 }
 
 // put makes something beside name and lets it take the name.

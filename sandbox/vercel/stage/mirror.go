@@ -21,6 +21,9 @@ type Report struct {
 	// Conflicts are changes that were not made, because the workspace has changed
 	// there since it was sent, or holds a file that was not sent.
 	Conflicts []Problem
+	// Sums are those of the regular files that were written.
+	Sums map[string][sha256.Size]byte
+
 	// Refused are entries that do not belong into a workspace.
 	Refused []Problem
 }

@@ -84,6 +84,34 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// What a build leaves is not sent, comes back, and is replaced by the next
+// build; but not once somebody has changed it here.
+func TestBuiltAgain(t *testing.T) {
+	dir := t.TempDir()
+	files{".gitignore": "644 dist/\n*.out\n", "a": "644 a"}.make(t, dir)
+	known := map[string][32]byte{}
+	build := func(text string) Report {
+		tree, there := send(t, Config{Dir: dir, Known: known})
+		files{"dist/x": text, "b.out": text}.make(t, there)
+		report, err := tree.Mirror(context.Background(), pack(t, there), "")
+		must(t, err)
+		for name, sum := range report.Sums {
+			known[name] = sum
+		}
+		return report
+	}
+	if r := build("644 one"); len(r.Added) != 2 || len(r.Sums) != 2 {
+		t.Errorf("%+v", r)
+	}
+	if r := build("644 two"); len(r.Changed) != 2 || len(r.Conflicts) != 0 {
+		t.Errorf("%+v", r)
+	}
+	files{"b.out": "644 mine"}.make(t, dir)
+	if r := build("644 three"); len(r.Changed) != 1 || len(r.Conflicts) != 1 || look(t, dir)["b.out"] != "644 mine" {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestAttacks: nothing outside the workspace is written, nothing inside it
 // through a link, and no hook.
 func TestAttacks(t *testing.T) {

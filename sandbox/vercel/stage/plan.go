@@ -62,6 +62,8 @@ func (m *mirror) planWrite(name string, r *remote) {
 		// here already
 	case info.IsDir():
 		m.planReplaceDir(name)
+	case (was == nil || was.shared) && m.cameFromThere(name, info):
+		m.write[name] = replace
 	case was == nil:
 		m.conflict(name, "made there and here")
 	case was.shared:
@@ -154,6 +156,12 @@ func (m *mirror) untouched(name string, info fs.FileInfo, was *Entry) bool {
 		return false
 	}
 	return m.holds(name, info, was)
+}
+
+// cameFromThere reports whether the file here is what an earlier run left.
+func (m *mirror) cameFromThere(name string, info fs.FileInfo) bool {
+	sum, known := m.tree.config.Known[name]
+	return known && m.holds(name, info, &Entry{Mode: info.Mode().Perm(), Size: info.Size(), sum: sum})
 }
 
 // holds reports whether the path here is what e says.

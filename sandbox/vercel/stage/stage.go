@@ -31,6 +31,11 @@ type Config struct {
 	// All sends also what .gitignore leaves out.
 	All bool
 
+	// Known holds what came back of earlier runs, see Report.Sums: a file here that
+	// still is that was not touched by anybody, and may be replaced although it was
+	// not sent. Nil: nothing is known.
+	Known map[string][sha256.Size]byte
+
 	MaxFiles int   // entries, either way; 0: 500,000
 	MaxBytes int64 // bytes of content, either way; 0: 8 GiB
 
