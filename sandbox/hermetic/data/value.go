@@ -116,7 +116,7 @@ type free struct{}
 func appended(a []any, more ...any) []any {
 	n := len(a)
 	if cap(a)-n >= len(more) && len(more) > 0 {
-		if whole := a[:n+len(more)]; whole[n] == (any)(free{}) {
+		if whole := a[:n+len(more)]; whole[n] == any(free{}) {
 			copy(whole[n:], more)
 			return whole
 		}

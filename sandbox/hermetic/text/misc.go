@@ -275,13 +275,18 @@ func (g *graph) breakLoop(w *gnu.Work) {
 			break
 		}
 	}
-	for _, n := range loop {
+	for _, n := range append(loop[:1:1], reversed(loop[1:])...) {
 		fmt.Fprintf(w.Stderr, "%s: %s\n", w.Args[0], n.name)
 	}
 	last := before[at]
 	i := slices.Index(last.after, at)
 	last.after = slices.Delete(last.after, i, i+1)
 	at.count--
+}
+
+func reversed(nodes []*node) []*node {
+	slices.Reverse(nodes)
+	return nodes
 }
 
 // dosUnix is dos2unix (dos is true) and unix2dos, in place or as a filter.
