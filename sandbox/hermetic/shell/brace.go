@@ -53,7 +53,7 @@ func (sh *shell) sequence(b *syntax.BraceExp) []*syntax.Word {
 	from, to := b.Elems[0].Lit(), b.Elems[1].Lit()
 	step := int64(1)
 	if len(b.Elems) > 2 {
-		step, _ = strconv.ParseInt(b.Elems[2].Lit(), 10, 64)
+		step = signed(b.Elems[2].Lit())
 		if step < 0 {
 			step = -step
 		}
@@ -111,4 +111,13 @@ func zeros(s string, width int) string {
 		return strings.Repeat("0", n) + s
 	}
 	return s
+}
+
+// signed is a decimal number; 0 when it is none.
+func signed(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }

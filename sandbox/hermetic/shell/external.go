@@ -3,6 +3,7 @@ package shell
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"syscall"
 
@@ -55,10 +56,7 @@ func (sh *shell) runPath(path string, args, env []string) int {
 	what, err := sh.ses.at(sh.dir, path)
 	if err != "" {
 		sh.errorf("%s: %s", path, err)
-		if err == "No such file or directory" || err == "Not a directory" {
-			if err == "Not a directory" {
-				return 126
-			}
+		if err == "No such file or directory" {
 			return 127
 		}
 		return 126
@@ -89,7 +87,6 @@ func (sh *shell) runPath(path string, args, env []string) int {
 type thing struct {
 	name   string // of the table, or "sh" or "bash"
 	script string // path of a script
-	interp []string
 }
 
 // perform runs a thing as c, whatever shell or command asks.
@@ -127,7 +124,7 @@ func (s *session) perform(ctx context.Context, c *command.Call, what thing) (sta
 	return status
 }
 
-func rebind(ctx context.Context, r interface{ Read([]byte) (int, error) }) interface{ Read([]byte) (int, error) } {
+func rebind(ctx context.Context, r io.Reader) io.Reader {
 	if b, ok := r.(stream.Bound); ok {
 		return stream.Bound{Ctx: ctx, File: b.File}
 	}

@@ -33,9 +33,6 @@ func (sh *shell) glob(f *field) []string {
 	text := f.pattern()
 	ext := sh.shopts["extglob"]
 	if !pattern.Special(text, ext || hasExt(text)) {
-		if strings.IndexByte(text, '\\') >= 0 && f.quoted == nil {
-			return []string{f.text.String()}
-		}
 		return []string{f.text.String()}
 	}
 	out := sh.match(text)

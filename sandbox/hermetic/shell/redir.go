@@ -45,7 +45,7 @@ func (sh *shell) redirect(list []*syntax.Redirect) (undo func(), ok bool) {
 	return undo, true
 }
 
-// keep makes redirections last: it gives up what was saved.
+// redirectForGood makes redirections last: it gives up what was saved.
 func (sh *shell) redirectForGood(list []*syntax.Redirect) bool {
 	var was []saved
 	ok := true
@@ -97,9 +97,6 @@ func (sh *shell) redirectOne(r *syntax.Redirect, was *[]saved) bool {
 		return sh.putAt(n, name, stream.Text(s), was)
 	case syntax.DplIn, syntax.DplOut:
 		return sh.duplicate(r, n, name, was)
-	}
-	if name != "" && r.Word == nil {
-		return false
 	}
 	path, ok := sh.redirWord(r.Word)
 	if !ok {
@@ -315,12 +312,11 @@ func withoutTabs(w *syntax.Word) *syntax.Word {
 // openFor opens path as the operator wants it, and says what is wrong.
 func (sh *shell) openFor(path string, op syntax.RedirOperator) (*stream.File, bool) {
 	flag := 0
-	canRead, canWrite := false, true
 	switch op {
 	case syntax.RdrIn:
-		flag, canRead, canWrite = syscall.O_RDONLY, true, false
+		flag = syscall.O_RDONLY
 	case syntax.RdrInOut:
-		flag, canRead = syscall.O_RDWR|syscall.O_CREAT, true
+		flag = syscall.O_RDWR | syscall.O_CREAT
 	case syntax.AppOut, syntax.AppAll:
 		flag = syscall.O_WRONLY | syscall.O_CREAT | syscall.O_APPEND
 	default:
@@ -336,10 +332,6 @@ func (sh *shell) openFor(path string, op syntax.RedirOperator) (*stream.File, bo
 	if err != nil {
 		sh.errorf("%s: %s", path, command.Reason(err))
 		return nil, false
-	}
-	if f.Kind == stream.IsFile {
-		_ = canRead
-		_ = canWrite
 	}
 	return f, true
 }
@@ -369,12 +361,6 @@ func (sh *shell) open(path string, flag int) (*stream.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if flag&3 == syscall.O_RDONLY {
-		if info, err := under.Stat(); err == nil && info.IsDir() && false {
-			under.Close()
-			return nil, syscall.EISDIR
-		}
-	}
 	acc := flag & 3
 	return stream.Of(under, acc != syscall.O_WRONLY, acc != syscall.O_RDONLY), nil
 }
@@ -397,7 +383,7 @@ func devFD(path string) int {
 	return -1
 }
 
-// view is the session's files as this shell sees them: /dev/fd is its own.
+// viewOf is the session's files as one command sees them: /dev/fd is its own.
 func viewOf(fs *vfs.FS, fds map[int]*stream.File, bound func(*stream.File) stream.Bound) *vfs.FS {
 	return fs.WithDescriptors(func(n, _ int) (vfs.File, error) {
 		f := fds[n]

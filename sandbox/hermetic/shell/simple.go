@@ -44,7 +44,7 @@ func (sh *shell) simple(st *syntax.Stmt, c *syntax.CallExpr) {
 		sh.status = 1
 		return
 	}
-	pop, ok := sh.tempAssign(c.Assigns, args[0])
+	pop, ok := sh.tempAssign(c.Assigns)
 	defer pop()
 	if !ok {
 		sh.status = 1
@@ -203,7 +203,6 @@ func (sh *shell) assignArray(v *variable, name string, a *syntax.Assign) bool {
 	if sh.on(optXTrace) {
 		sh.traceText(name + equals(a) + sh.source(a.Array))
 	}
-	old := *v
 	if !a.Append {
 		sh.grow(-v.size(), 0)
 		v.str, v.list, v.pairs, v.shared = "", nil, nil, false
@@ -215,9 +214,6 @@ func (sh *shell) assignArray(v *variable, name string, a *syntax.Assign) bool {
 	}
 	v.isSet = true
 	if isAssoc {
-		if !a.Append {
-			_ = old
-		}
 		for i := 0; i < len(pairs); i++ {
 			p := pairs[i]
 			if !p.hasKey { // A=(k v k v)
@@ -271,12 +267,11 @@ func (sh *shell) keyedWord(w *syntax.Word) (val *syntax.Word, key string, append
 
 // tempAssign makes the assignments before a command, for it alone; pop takes
 // them off.
-func (sh *shell) tempAssign(assigns []*syntax.Assign, cmd string) (pop func(), ok bool) {
+func (sh *shell) tempAssign(assigns []*syntax.Assign) (pop func(), ok bool) {
 	if len(assigns) == 0 {
 		return func() {}, true
 	}
 	s := &scope{vars: map[string]*variable{}, prev: sh.scope, temp: true}
-	_ = cmd
 	var fresh []*variable
 	var names []string
 	for _, a := range assigns {
@@ -305,8 +300,8 @@ func (sh *shell) tempAssign(assigns []*syntax.Assign, cmd string) (pop func(), o
 			sh.scope = s // the next one sees it
 		}
 	}
-	for i, n := range names {
-		sh.wasSet(n, fresh[i].str)
+	for _, n := range names {
+		sh.wasSet(n)
 	}
 	return func() {
 		for t := &sh.scope; *t != nil; t = &(*t).prev {

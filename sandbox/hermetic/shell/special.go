@@ -157,14 +157,13 @@ func (sh *shell) assignedSpecial(name, val string) bool {
 }
 
 // wasSet follows a variable that the shell looks at.
-func (sh *shell) wasSet(name, val string) {
+func (sh *shell) wasSet(name string) {
 	if name == "OPTIND" {
 		sh.optChar = 0
 	}
 	if name == "PATH" {
 		clear(sh.hashed)
 	}
-	_ = val
 }
 
 func (sh *shell) wasUnset(name string) {

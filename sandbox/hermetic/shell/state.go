@@ -127,12 +127,10 @@ type shell struct {
 	started     time.Time
 	lastArg     string
 	running     string // the builtin that writes
-	traceBase   int
-	tree        int // depth in lists and expressions
-	steps       int // of patterns, not yet counted
-	lineShift   int // lines that a process substitution does not count
+	tree        int    // depth in lists and expressions
+	steps       int    // of patterns, not yet counted
+	lineShift   int    // lines that a process substitution does not count
 	redirFailed bool
-	history     []string
 	disabled    map[string]bool // builtins
 
 	secondsBase int64

@@ -150,15 +150,12 @@ func (t *tester) regex(left string, w *syntax.Word) bool {
 	}
 	m := re.FindStringSubmatch(left)
 	if m == nil {
-		delete(sh.funcScopeOf("BASH_REMATCH"), "BASH_REMATCH")
 		sh.setList("BASH_REMATCH", nil)
 		return false
 	}
 	sh.setList("BASH_REMATCH", m)
 	return true
 }
-
-func (sh *shell) funcScopeOf(string) map[string]*variable { return map[string]*variable{} }
 
 // compileERE reads an extended regular expression in Go's syntax: the longest
 // of the leftmost matches.

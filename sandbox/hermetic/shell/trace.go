@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// tracePrefix is PS4, its first character once for every level.
+// tracePrefix is PS4, expanded.
 func (sh *shell) tracePrefix() string {
 	ps4 := sh.get("PS4")
 	if ps4 == "" {
@@ -19,11 +19,8 @@ func (sh *shell) tracePrefix() string {
 		ps4 = sh.prompt(sh.expandQuoted(ps4))
 		sh.opts, sh.status = opts, status
 	}
-	first := firstChar(ps4)
-	return strings.Repeat(first, sh.traceLevel()) + ps4
+	return ps4
 }
-
-func (sh *shell) traceLevel() int { return min(sh.subshells-sh.traceBase, 20) * 0 }
 
 func (sh *shell) traceText(text string) {
 	n := 2

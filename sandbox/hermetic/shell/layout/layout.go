@@ -17,7 +17,7 @@ func Function(name string, body *syntax.Stmt, text string) string {
 		p.b.WriteString("{ \n")
 		p.indent++
 		p.pad()
-		p.stmt(body, false)
+		p.stmt(body)
 		p.indent--
 		p.b.WriteString("\n}")
 	}
@@ -57,7 +57,7 @@ func (p *printer) function(body *syntax.Stmt) {
 func (p *printer) list(stmts []*syntax.Stmt) {
 	for i, st := range stmts {
 		p.pad()
-		p.stmt(st, false)
+		p.stmt(st)
 		last := i == len(stmts)-1
 		hadDocs := len(p.docs) > 0
 		switch {
@@ -107,7 +107,7 @@ func (p *printer) redirs(list []*syntax.Redirect) {
 	}
 }
 
-func (p *printer) stmt(st *syntax.Stmt, nested bool) {
+func (p *printer) stmt(st *syntax.Stmt) {
 	if st.Negated {
 		p.b.WriteString("! ")
 	}
@@ -115,7 +115,6 @@ func (p *printer) stmt(st *syntax.Stmt, nested bool) {
 		p.command(st.Cmd)
 	}
 	p.redirs(st.Redirs)
-	_ = nested
 }
 
 func (p *printer) block(word string, stmts []*syntax.Stmt) {
@@ -133,7 +132,7 @@ func (p *printer) inline(stmts []*syntax.Stmt) {
 		if i > 0 {
 			p.b.WriteString("; ")
 		}
-		p.stmt(st, true)
+		p.stmt(st)
 	}
 }
 
@@ -166,9 +165,9 @@ func (p *printer) command(cmd syntax.Command) {
 		p.inline(c.Stmts)
 		p.b.WriteString(" )")
 	case *syntax.BinaryCmd:
-		p.stmt(c.X, true)
+		p.stmt(c.X)
 		p.b.WriteString(" " + c.Op.String() + " ")
-		p.stmt(c.Y, true)
+		p.stmt(c.Y)
 	case *syntax.IfClause:
 		p.ifClause(c, "if")
 		p.b.WriteString("fi")
@@ -191,12 +190,12 @@ func (p *printer) command(cmd syntax.Command) {
 		if c.Name != nil {
 			p.b.WriteString("function " + c.Name.Value + " () \n")
 			p.pad()
-			p.stmt(c.Body, false)
+			p.stmt(c.Body)
 		}
 	case *syntax.TimeClause:
 		p.b.WriteString("time ")
 		if c.Stmt != nil {
-			p.stmt(c.Stmt, true)
+			p.stmt(c.Stmt)
 		}
 	default:
 		p.b.WriteString(p.raw(cmd))

@@ -49,7 +49,7 @@ func Parse(text string, levels int) *Script {
 			if bytes {
 				showBytes(f)
 			}
-			s.Text, s.Lines = text, group(text, f.Stmts)
+			s.Text, s.Lines = text, group(f.Stmts)
 			return s
 		}
 		if firstErr == nil {
@@ -74,21 +74,13 @@ func Parse(text string, levels int) *Script {
 
 // before keeps the statements on the lines before a mistake.
 func (s *Script) before(text, original string, levels int, err error, bytes bool) {
-	var done []*syntax.Stmt
-	last := parser().Stmts(guarded(text, levels), func(st *syntax.Stmt) bool {
-		done = append(done, st)
-		return true
-	})
+	done, last := statements(text, levels)
 	if last == nil {
 		text = original
-		done = nil
-		_ = parser().Stmts(guarded(text, levels), func(st *syntax.Stmt) bool {
-			done = append(done, st)
-			return true
-		})
+		done, _ = statements(text, levels)
 	}
 	s.Text = text
-	lines := group(text, done)
+	lines := group(done)
 	at, _ := where(err)
 	if n := len(lines); n > 0 {
 		end := lines[n-1][len(lines[n-1])-1].End().Offset()
@@ -107,6 +99,17 @@ func (s *Script) before(text, original string, levels int, err error, bytes bool
 	s.Mistake = mistake(original, err)
 }
 
+// statements are those before a mistake, and the mistake.
+func statements(text string, levels int) (done []*syntax.Stmt, err error) {
+	for st, err := range parser().StmtsSeq(guarded(text, levels)) {
+		if err != nil {
+			return done, err
+		}
+		done = append(done, st)
+	}
+	return done, nil
+}
+
 func between(text string, from, to uint) string {
 	if to > uint(len(text)) {
 		to = uint(len(text))
@@ -114,18 +117,14 @@ func between(text string, from, to uint) string {
 	if from >= to {
 		return ""
 	}
-	s := text[from:to]
-	if i := strings.LastIndexByte(s, '\n'); i >= 0 && strings.TrimSpace(s[i:]) == "" && to == uint(len(text)) {
-		return s
-	}
-	return s
+	return text[from:to]
 }
 
 func parser() *syntax.Parser { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }
 
 // group puts the statements together that bash reads at once: those with no
 // newline between them.
-func group(text string, stmts []*syntax.Stmt) [][]*syntax.Stmt {
+func group(stmts []*syntax.Stmt) [][]*syntax.Stmt {
 	var lines [][]*syntax.Stmt
 	for i, st := range stmts {
 		if i > 0 {
@@ -138,7 +137,6 @@ func group(text string, stmts []*syntax.Stmt) [][]*syntax.Stmt {
 		}
 		lines = append(lines, []*syntax.Stmt{st})
 	}
-	_ = text
 	return lines
 }
 
