@@ -45,9 +45,8 @@ func (s *Server) boot(ses *session, from *snapshot, src *sourceBody) {
 	}
 	ses.status, ses.started = statusRunning, now
 	ses.timer = time.AfterFunc(time.Duration(ses.timeout)*time.Millisecond, func() { s.stopInBackground(ses) })
-	if s.enterLocked() {
-		go s.watch(ses)
-	}
+	s.wg.Add(1) // also when Close has begun: it waits for this goroutine, which is counted
+	go s.watch(ses)
 }
 
 // enterLocked is enter for who holds s.mu.

@@ -310,12 +310,14 @@ func cutCharacter(b []byte) int {
 	return 0
 }
 
-// drainCommands waits until every command of a session whose machine has ended
-// has ended, too, and reports the processor time they took.
-func (ses *session) drainCommands() (cpuMs int64) {
-	for _, c := range ses.history {
+// drain waits until every command of a session whose machine has ended has
+// ended, too, and reports the processor time they took. Nobody can ask for their
+// output any more: it is let go.
+func drain(history []*command) (cpuMs int64) {
+	for _, c := range history {
 		<-c.done
 		cpuMs += c.exit.CPUms
+		c.out.release()
 	}
 	return cpuMs
 }

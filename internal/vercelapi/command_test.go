@@ -201,7 +201,12 @@ func TestOutputSpills(t *testing.T) {
 	if n != 10 || o.file == nil || len(o.head) > headBytes {
 		t.Errorf("%d records, file %v, %d in memory", n, o.file, len(o.head))
 	}
+	o.enter()
 	o.release()
+	if _, _, _, more, _, err := o.read(t.Context(), 0); err != nil || !more {
+		t.Errorf("released under a reader: %v", err)
+	}
+	o.leave()
 	if _, _, _, _, _, err := o.read(t.Context(), 0); err == nil {
 		t.Error("released, and read all the same")
 	}

@@ -96,6 +96,8 @@ func (st *stream) line(v any) {
 // logs sends what c writes until it has ended. It reports whether the stream
 // goes on.
 func (st *stream) logs(ctx context.Context, c *command) bool {
+	c.out.enter()
+	defer c.out.leave()
 	for at := int64(0); ; {
 		kind, text, next, more, cut, err := c.out.read(ctx, at)
 		switch {

@@ -31,6 +31,8 @@ type output struct {
 	cut      bool          // output was thrown away
 	ended    bool          // no more comes
 	grown    chan struct{} // closed and replaced when something changes
+	readers  int           // that are at it
+	doomed   bool          // to be given back when the last of them has gone
 	released bool
 }
 
@@ -91,10 +93,33 @@ func (o *output) end() {
 	}
 }
 
-// release gives the memory and the file back. Readers get an error.
+// enter counts a reader, for whom the output is kept until it calls leave.
+func (o *output) enter() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.readers++
+}
+
+func (o *output) leave() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.readers--; o.readers == 0 && o.doomed {
+		o.free()
+	}
+}
+
+// release gives the memory and the file back, once nobody reads it any more.
+// Who comes later gets an error.
 func (o *output) release() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.doomed = true; o.readers == 0 {
+		o.free()
+	}
+}
+
+// free is release at once. o.mu is held.
+func (o *output) free() {
 	o.released, o.head = true, nil
 	if o.file != nil {
 		_ = o.file.Close()

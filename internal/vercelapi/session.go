@@ -198,8 +198,9 @@ func (s *Server) finish(ses *session, made *snapshot) {
 		return // somebody else is at it
 	}
 	automatic := made == nil && ses.box.persistent && !ses.box.gone && !s.closed
+	history := slices.Clone(ses.history)
 	s.mu.Unlock()
-	running := ses.drainCommands()
+	used := drain(history)
 	if automatic {
 		made = s.newSnapshot(ses, "automatic", nil)
 	}
@@ -216,7 +217,7 @@ func (s *Server) finish(ses *session, made *snapshot) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle(ses, running)
+	s.settle(ses, used)
 	if made != nil && made.status == "created" {
 		s.keepSnapshot(ses.box, made)
 	}
