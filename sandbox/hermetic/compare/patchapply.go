@@ -95,7 +95,8 @@ func (t *target) find(h *patchHunk, fuzz int) int {
 		}
 		return 0
 	}
-	for off := 0; off <= max(up, down); off++ {
+	// A line that is far beyond the file is looked for from its end.
+	for off := max(0, first-len(t.in)-1); off <= max(up, down); off++ {
 		switch {
 		case off <= up && at(off, lead, tail):
 			return found(off)
