@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"egressd/sandbox/hermetic/gnu"
-	"egressd/sandbox/hermetic/inode"
 )
 
 // dumper is one call of dd.
@@ -99,7 +98,11 @@ func (d *dumper) operand(o string) bool {
 // number reads "2", "4k", "3x1024".
 func (d *dumper) number(s string) (int64, bool) {
 	n := int64(1)
-	for part := range strings.SplitSeq(s, "x") {
+	parts := strings.Split(s, "x")
+	if len(parts) > 2 {
+		parts = []string{"x"}
+	}
+	for _, part := range parts {
 		if strings.HasSuffix(part, "B") && len(part) > 1 && isDigit(part[len(part)-2]) {
 			part = part[:len(part)-1]
 		}
@@ -355,15 +358,22 @@ func (d *dumper) report(took time.Duration) {
 	fmt.Fprintf(d.Stderr, "%s copied, %.6g s, %s/s\n", size, s, ddSize(int64(float64(d.wrote)/s), 1000))
 }
 
+// ddSize rounds to the nearest, as dd does.
 func ddSize(n, base int64) string {
-	u := inode.Units{Human: true, SI: base == 1000}
-	s := u.Format(n)
-	if n < base {
-		return s + " B"
+	letters, i := "KMGTPE", "i"
+	if base == 1000 {
+		letters, i = "kMGTPE", ""
 	}
-	unit := s[len(s)-1:]
-	if base == 1024 {
-		unit += "i"
+	f, power := float64(n), -1
+	for f >= float64(base) && power+1 < len(letters) {
+		f /= float64(base)
+		power++
 	}
-	return s[:len(s)-1] + " " + unit + "B"
+	switch {
+	case power < 0:
+		return fmt.Sprintf("%d B", n)
+	case f < 9.95:
+		return fmt.Sprintf("%.1f %c%sB", f, letters[power], i)
+	}
+	return fmt.Sprintf("%.0f %c%sB", f, letters[power], i)
 }

@@ -81,7 +81,7 @@ func (u *usage) option(s command.Set) bool {
 	case "block-size":
 		b, ok := inode.ParseUnits(s.Value)
 		if !ok {
-			u.Die(1, "invalid --block-size argument %s", gnu.Quote(s.Value))
+			u.Die(1, "invalid --block-size argument %s", q(s.Value))
 			return false
 		}
 		u.units = b

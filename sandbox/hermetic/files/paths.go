@@ -201,13 +201,12 @@ func (r *pathCall) resolve(name string) (string, error) {
 		if r.how == missingAny {
 			return p, nil
 		}
-		fi, err := r.FS.Stat(parent(p))
-		if err == nil && !fi.IsDir() {
-			err = syscall.ENOTDIR
+		if fi, err := r.FS.Stat(parent(p)); r.how == missingLast && (err != nil || fi.IsDir()) {
+			return p, nil
+		} else if err == nil && !fi.IsDir() {
+			return p, syscall.ENOTDIR
 		}
-		if err == nil && r.how == missingNone {
-			_, err = r.FS.Lstat(p)
-		}
+		_, err := r.FS.Stat(p)
 		return p, err
 	}
 	return canonical(r.Work, p, r.how)

@@ -98,7 +98,7 @@ func (t *treeCall) option(s command.Set) bool {
 		t.timeFormat, t.date = s.Value, true
 	case "charset":
 		t.ascii = !strings.HasPrefix(strings.ToLower(s.Value), "utf")
-	case "n", "N", "q", "x", "A", "S":
+	case "n", "N", "q", "x", "A", "S", "C":
 	default:
 		t.Refuse(s.Name)
 		return false
@@ -111,6 +111,7 @@ type treeNode struct {
 	name, path, target string
 	fi                 fs.FileInfo
 	dir                bool
+	again              bool // a link to what was listed before
 	err                error
 	kids               []*treeNode
 }
@@ -122,9 +123,13 @@ func (t *treeCall) root(name string) {
 	if err == nil && !n.dir {
 		n.err = fs.ErrInvalid
 	}
-	if n.dir {
-		t.dirs++
-		t.fill(n, 1, map[key]bool{keyOf(fi): true})
+	switch {
+	case n.dir:
+		if t.fill(n, 1, map[key]bool{keyOf(fi): true}); len(n.kids) > 0 {
+			t.dirs++
+		}
+	case err == nil:
+		t.files++
 	}
 	if t.json {
 		t.printJSON(n, 1)
@@ -132,7 +137,9 @@ func (t *treeCall) root(name string) {
 	}
 	if n.err != nil {
 		fmt.Fprintf(t.Out, "%s  [error opening dir]\n", name)
-		t.Status = 2
+		if err != nil {
+			t.Status = 2
+		}
 		return
 	}
 	fmt.Fprintf(t.Out, "%s%s\n", t.details(n), t.show(n))
@@ -153,9 +160,13 @@ func (t *treeCall) fill(n *treeNode, depth int, seen map[key]bool) {
 			continue
 		}
 		walk := k.fi.IsDir()
+		if walk {
+			seen[keyOf(k.fi)] = true
+		}
 		if k.fi.Mode()&fs.ModeSymlink != 0 && t.follow && k.dir {
-			if to, err := t.FS.Stat(t.Path(k.path)); err == nil && !seen[keyOf(to)] {
-				seen[keyOf(to)], walk = true, true
+			if to, err := t.FS.Stat(t.Path(k.path)); err == nil {
+				walk, k.again = !seen[keyOf(to)], seen[keyOf(to)]
+				seen[keyOf(to)] = true
 			}
 		}
 		if walk {
@@ -281,16 +292,25 @@ func treeSize(n int64) string {
 	return fmt.Sprintf("%.0f%c", f, "KMGTPEZ"[unit])
 }
 
-func (t *treeCall) show(k *treeNode) string {
-	s := k.name
+func (t *treeCall) show(k *treeNode) (s string) {
+	s = k.name
 	if t.full {
 		s = k.path
 	}
 	if t.quote {
 		s = `"` + s + `"`
 	}
+	if k.again {
+		defer func() { s += "  [recursive, not followed]" }()
+	}
 	if k.target != "" {
-		s += " -> " + k.target
+		target := k.target
+		if t.quote {
+			target = `"` + target + `"`
+		}
+		if s += " -> " + target; t.classify && k.dir {
+			s += "/"
+		}
 	} else if t.classify && k.fi != nil {
 		switch {
 		case k.fi.IsDir():
@@ -380,20 +400,19 @@ func (t *treeCall) printJSON(k *treeNode, depth int) {
 		fmt.Fprint(t.Out, "}")
 		return
 	}
-	fmt.Fprint(t.Out, `,"contents":[`)
-	for i, c := range k.kids {
-		if i > 0 {
-			fmt.Fprint(t.Out, ",")
+	if len(k.kids) == 0 {
+		fmt.Fprint(t.Out, "}")
+	} else {
+		fmt.Fprint(t.Out, `,"contents":[`)
+		for i, c := range k.kids {
+			if i > 0 {
+				fmt.Fprint(t.Out, ",")
+			}
+			fmt.Fprintln(t.Out)
+			t.printJSON(c, depth+1)
 		}
-		fmt.Fprintln(t.Out)
-		t.printJSON(c, depth+1)
+		fmt.Fprint(t.Out, "\n"+indent+"]}")
 	}
-	if len(k.kids) > 0 {
-		fmt.Fprint(t.Out, "\n"+indent)
-	} else if depth == 1 || t.level < 0 {
-		fmt.Fprint(t.Out, "\n"+indent)
-	}
-	fmt.Fprint(t.Out, "]}")
 	if depth == 1 {
 		fmt.Fprintln(t.Out)
 	}

@@ -141,7 +141,7 @@ func (g segment) pad(s string) string {
 		return s
 	case strings.Contains(g.flags, "-"):
 		return s + strings.Repeat(" ", gap)
-	case strings.Contains(g.flags, "0") && strings.IndexByte("dDGiknsSUmb", g.verb) >= 0:
+	case strings.Contains(g.flags, "0") && (g.verb == 'd' || g.verb == 'm'):
 		return strings.Repeat("0", gap) + s
 	}
 	return strings.Repeat(" ", gap) + s
@@ -154,6 +154,9 @@ func (p *parser) field(g segment, v *visit) string {
 	case 'p':
 		return v.path
 	case 'f':
+		if strings.HasSuffix(v.path, "/") {
+			return strings.TrimSuffix(v.base(), "/") + "/"
+		}
 		return v.base()
 	case 'h':
 		return dirPart(v.path)
@@ -162,7 +165,13 @@ func (p *parser) field(g segment, v *visit) string {
 	case 'P':
 		return strings.TrimPrefix(strings.TrimPrefix(v.path, v.start), "/")
 	case 'd':
-		return dec(int64(v.depth))
+		sign := ""
+		if strings.Contains(g.flags, "+") {
+			sign = "+"
+		} else if strings.Contains(g.flags, " ") {
+			sign = " "
+		}
+		return sign + dec(int64(v.depth))
 	case 's':
 		return dec(n.Size)
 	case 'k':
@@ -238,17 +247,13 @@ func (p *parser) otherField(g segment, v *visit) string {
 	return ""
 }
 
-// dirPart is %h: all but the last part of a path.
+// dirPart is %h: what is before the last slash of a path.
 func dirPart(path string) string {
-	t := strings.TrimRight(path, "/")
-	at := strings.LastIndexByte(t, '/')
-	switch {
-	case at < 0:
+	at := strings.LastIndexByte(path, '/')
+	if at < 0 {
 		return "."
-	case at == 0:
-		return ""
 	}
-	return t[:at]
+	return path[:at]
 }
 
 // fraction is how find writes what is below a second.

@@ -205,10 +205,12 @@ func (x *xargsCall) run(r io.Reader) {
 			break
 		}
 		if err != nil {
-			if len(x.batch) > 0 {
+			if len(x.batch) > 0 && !x.exit && x.lines == 0 {
 				x.start(nil)
 			}
-			x.Fault("%s", err)
+			if !x.crew.stopped() {
+				x.Fault("%s", err)
+			}
 			return
 		}
 		if !x.add(item, endOfLine, base) {
@@ -235,7 +237,11 @@ func (x *xargsCall) add(item string, endOfLine bool, base int) bool {
 		return x.startReplaced(item)
 	}
 	if x.size+len(item)+1 > x.chars {
-		if len(x.batch) == 0 || x.exit {
+		if x.exit && (x.args > 0 || x.lines > 0) && len(x.batch) > 0 {
+			x.Fault("argument list too long")
+			return false
+		}
+		if len(x.batch) == 0 {
 			x.Fault("argument line too long")
 			return false
 		}
