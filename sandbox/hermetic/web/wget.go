@@ -90,6 +90,10 @@ func wget(ctx context.Context, c *command.Call) int {
 		fmt.Fprintf(c.Stderr, "wget: missing URL\n%s\nTry `wget --help' for more options.\n", wgetUsage)
 		return wgetGeneric
 	}
+	if s.post && s.method == "" {
+		fmt.Fprintln(c.Stderr, "You must specify a method through --method=HTTPMethod to use with --body-data or --body-file.")
+		return wgetGeneric
+	}
 	if c.Proxy == nil {
 		fmt.Fprintln(c.Stderr, "wget: Network access denied: this run has no network")
 		return wgetNetwork
@@ -121,7 +125,8 @@ func (g *getter) run(ctx context.Context, urls []string) int {
 	}
 	if len(all) > 1 && g.fetched > 0 && !g.s.quiet && !g.s.spider {
 		spent := g.c.Now().Sub(began).Seconds()
-		g.say("FINISHED --%s--\nTotal wall clock time: %.1fs\nDownloaded: %d files, %s in %.1fs\n", g.stamp(), spent, g.fetched, human(g.total), spent)
+		g.say("FINISHED --%s--\nTotal wall clock time: %ss\nDownloaded: %d files, %s in %ss (%s)\n",
+			g.stamp(), decimal(spent), g.fetched, human(g.total), decimal(spent), rate(g.total, g.c.Now().Sub(began)))
 	}
 	return g.worst
 }
@@ -264,6 +269,14 @@ func (g *getter) chat(format string, args ...any) {
 }
 
 func (g *getter) stamp() string { return g.c.Now().UTC().Format("2006-01-02 15:04:05") }
+
+// decimal is a number of seconds as wget prints it.
+func decimal(f float64) string {
+	if f < 10 {
+		return fmt.Sprintf("%.2g", f)
+	}
+	return fmt.Sprintf("%.0f", f)
+}
 
 // human is a size as wget prints it.
 func human(n int64) string {

@@ -49,7 +49,7 @@ func (g *getter) one(ctx context.Context, asked string) int {
 	if g.s.output == "" && !g.s.spider {
 		x.name = x.local(t)
 		if _, err := g.c.FS.Stat(g.c.Path(x.name)); err == nil && g.s.keepOld {
-			g.say("File ‘%s’ already there; not retrieving.\n\n", x.name)
+			g.chat("File ‘%s’ already there; not retrieving.\n\n", x.name)
 			return 0
 		}
 	}
@@ -62,10 +62,10 @@ func (g *getter) one(ctx context.Context, asked string) int {
 			return status
 		}
 		if x.try >= g.s.tries {
-			g.say("Giving up.\n\n")
+			g.chat("Giving up.\n\n")
 			return status
 		}
-		g.say("Retrying.\n\n")
+		g.chat("Retrying.\n\n")
 		if !pause(ctx, min(time.Duration(x.try)*time.Second, g.s.retryWait)) {
 			return status
 		}
@@ -193,7 +193,7 @@ func (x *fetch) resume() {
 }
 
 func (x *fetch) fields() []field {
-	all := []field{{"Host", x.to.authorityText()}, {"User-Agent", x.s.agent}, {"Accept", "*/*"}, {"Accept-Encoding", "identity"}}
+	all := []field{{"Host", x.to.authorityText()}}
 	set := func(name, value string) {
 		for i := range all {
 			if strings.EqualFold(all[i].name, name) {
@@ -216,6 +216,7 @@ func (x *fetch) fields() []field {
 	if x.s.referer != "" {
 		set("Referer", x.s.referer)
 	}
+	all = append(all, field{"User-Agent", x.s.agent}, field{"Accept", "*/*"}, field{"Accept-Encoding", "identity"})
 	user, pass := x.s.user, x.s.password
 	if x.first.hasUser {
 		user, pass = x.first.user, x.first.pass
@@ -229,6 +230,8 @@ func (x *fetch) fields() []field {
 	if x.body != nil {
 		set("Content-Type", x.body.kind)
 		set("Content-Length", itoa(x.body.size))
+	} else if x.method == http.MethodPost {
+		set("Content-Length", "0")
 	}
 	for _, h := range x.s.headers {
 		name, value, ok := strings.Cut(h, ":")
@@ -267,7 +270,7 @@ func (x *fetch) failed(f *failure) (status int, again bool) {
 		x.chat("failed: Connection timed out.\n")
 		return wgetNetwork, true
 	case f.code == exitEmpty:
-		x.chat("No data received.\n")
+		x.chat("connected.\nHTTP request sent, awaiting response... No data received.\n")
 		return wgetNetwork, true
 	case f.code == exitProtocol || f.code == exitWeird:
 		x.chat("connected.\nHTTP request sent, awaiting response... \n%s\n", f.text)
@@ -282,9 +285,9 @@ func (x *fetch) answered(ctx context.Context, a *answer, redirects int) (status 
 	code := a.resp.StatusCode
 	text := strings.TrimSpace(strings.TrimPrefix(a.resp.Status, itoa(int64(code))))
 	if x.s.showHead {
-		x.say("\n")
+		x.chat("\n")
 		for line := range strings.SplitSeq(strings.TrimRight(strings.ReplaceAll(string(a.last), "\r", ""), "\n"), "\n") {
-			x.say("  %s\n", line)
+			fmt.Fprintf(x.log, "  %s\n", line) // with -q, too
 		}
 	} else {
 		x.chat("%d %s\n", code, text)
@@ -341,6 +344,9 @@ func (x *fetch) redirected(a *answer, location string, redirects int) (status in
 func (x *fetch) looked(a *answer, text string) int {
 	code := a.resp.StatusCode
 	if code/100 != 2 {
+		if x.s.brief {
+			x.say("%s:\n", x.to)
+		}
 		x.say("Remote file does not exist -- broken link!!!\n\n")
 		return wgetServer
 	}

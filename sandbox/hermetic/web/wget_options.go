@@ -32,7 +32,7 @@ func wgetKnown() []string {
 		"  load-cookies=", "  save-cookies=", "  keep-session-cookies", "  no-cookies", "  user=", "  password=", "  http-user=",
 		"  http-password=", "  auth-no-challenge", "  ca-certificate=", "o output-file=", "a append-output=", "  content-on-error",
 		"  show-progress", "  progress=", "  no-proxy", "4 inet4-only", "6 inet6-only", "  no-cache", "  no-http-keep-alive",
-		"  no-dns-cache", "  no-netrc", "  no-config", "  no-hsts", "  retry-connrefused", "  https-only", "  no-directories",
+		"  no-dns-cache", "  no-netrc", "  no-config", "  no-hsts", "  retry-connrefused", "  https-only", "  no-directories", "  no-host-directories",
 		"  trust-server-names", "  no-use-server-timestamps", "b background", "r recursive", "k convert-links", "p page-requisites",
 		"m mirror", "l level=", "A accept=", "R reject=", "x force-directories", "E adjust-extension", "e execute=", "  limit-rate=",
 		"  no-parent", "H span-hosts", "  warc-file=", "  bind-address=", "  proxy-user=", "  proxy-password=", "V version", "h help",
@@ -59,7 +59,7 @@ func wgetOptions() []command.Option {
 // wgetWords spells what getopt does not know: -nv, -nc, -nd, -nH and the like
 // are one option each.
 func wgetWords(args []string) []string {
-	long := map[string]string{"-nv": "--no-verbose", "-nc": "--no-clobber", "-nd": "--no-directories", "-np": "--no-parent"}
+	long := map[string]string{"-nv": "--no-verbose", "-nc": "--no-clobber", "-nd": "--no-directories", "-np": "--no-parent", "-nH": "--no-host-directories"}
 	out := make([]string, 0, len(args))
 	for i, a := range args {
 		if a == "--" {
@@ -112,8 +112,12 @@ func (s *wgetSettings) set(name, v string) error {
 			return fmt.Errorf("--compression=%s is not supported here", v)
 		}
 	case "verbose", "show-progress", "progress", "no-proxy", "inet4-only", "inet6-only", "no-http-keep-alive", "no-dns-cache", "no-netrc", "no-config",
-		"no-hsts", "no-directories", "trust-server-names", "no-parent", "retry-connrefused", "no-use-server-timestamps":
+		"no-hsts", "no-directories", "no-host-directories", "trust-server-names", "no-parent", "retry-connrefused", "no-use-server-timestamps":
 		return s.quietOrNot(name)
+	case "execute":
+		if key, _, _ := strings.Cut(v, "="); strings.TrimSpace(key) != "robots" { // it is for -r
+			return fmt.Errorf("--execute=%s is not supported here", v)
+		}
 	default:
 		return fmt.Errorf("option '--%s' is not supported here", name)
 	}

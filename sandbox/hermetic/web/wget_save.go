@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -77,13 +78,15 @@ func (x *fetch) save(ctx context.Context, a *answer) (status int, again bool) {
 	}
 	speed := rate(got, x.c.Now().Sub(began))
 	switch {
+	case werr != nil && errors.Is(x.stdout.err, errPipe):
+		return wgetFile, false // silently: a real one is killed by SIGPIPE
 	case werr != nil:
 		fmt.Fprintf(x.log, "%s (%s) - Cannot write to ‘%s’ (%s).\n", x.stamp(), speed, shown, command.Reason(werr))
 		return wgetFile, false
 	case rerr != nil && ctx.Err() != nil:
 		return wgetNetwork, false
 	case rerr != nil:
-		x.say("%s (%s) - Connection closed at byte %d. ", x.stamp(), speed, x.had+got)
+		x.chat("%s (%s) - Connection closed at byte %d. ", x.stamp(), speed, x.had+got)
 		return wgetNetwork, true
 	}
 	x.stampFile(a)

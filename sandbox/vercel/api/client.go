@@ -61,6 +61,7 @@ type Client struct {
 const (
 	dialTimeout = 15 * time.Second
 	idleTimeout = 90 * time.Second
+	pingAfter   = 30 * time.Second
 )
 
 // init makes what the methods use.
@@ -101,6 +102,8 @@ func (c *Client) client() *http.Client {
 			IdleConnTimeout:     idleTimeout,
 			MaxIdleConnsPerHost: 8,
 			ForceAttemptHTTP2:   true,
+			// A stream may be silent for hours; a connection that is dead is not.
+			HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: dialTimeout},
 		}
 		if c.Proxy != nil {
 			t.Proxy = http.ProxyURL(c.Proxy)

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -301,6 +302,20 @@ func TestClaims(t *testing.T) {
 	var expired *account.ExpiredError
 	if err := c.Delete(context.Background(), "a", false); !errors.As(err, &expired) {
 		t.Error(err)
+	}
+}
+
+// The client's own transport goes through the proxy that it is given, and takes
+// none from elsewhere.
+func TestProxy(t *testing.T) {
+	d, c := newDouble(t, says(200, `{}`))
+	c.BaseURL = "http://localhost:9/api" // nobody is there
+	var err error
+	if c.Proxy, err = url.Parse(d.URL); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(context.Background(), "a", false); err != nil || d.asked[0].path != "/api/v2/sandboxes/a" {
+		t.Errorf("%v %+v", err, d.asked)
 	}
 }
 
