@@ -9,6 +9,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"egressd/event"
 )
 
 // origin is a server on this machine that sandboxes may reach by names.
@@ -26,6 +29,11 @@ func newOrigin(t *testing.T) *origin {
 		o.mu.Lock()
 		o.seen = append(o.seen, r.Header.Clone())
 		o.mu.Unlock()
+		if r.URL.Path == "/hold" {
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			return
+		}
 		fmt.Fprintf(w, "key=%s host=%s", r.Header.Get("X-Key"), r.Host)
 	}))
 	t.Cleanup(o.Close)
@@ -158,6 +166,57 @@ func TestNetworkPolicy(t *testing.T) {
 	g := d.send("POST", sessions+sid+"/stop", nil).want(200)
 	if in, _ := g.at("session", "networkTransfer", "ingress").(float64); in == 0 {
 		t.Errorf("nothing was counted: %s", g.body)
+	}
+}
+
+// A new policy ends the connections that the old one let through.
+func TestNetworkPolicyEndsConnections(t *testing.T) {
+	o := newOrigin(t)
+	d := newDouble(t, o.config("a.test"))
+	sid := d.create(`{"projectId":"p","persistent":false,"networkPolicy":{"allow":["a.test"]}}`)
+	cid := d.send("POST", sessions+sid+"/cmd", `{"command":"curl","args":["-sk","--max-time","20","https://a.test:`+o.port+`/hold"]}`).want(200).text("command", "id")
+	for n := 0; n == 0; {
+		o.mu.Lock()
+		n = len(o.seen)
+		o.mu.Unlock()
+	}
+	begun := time.Now()
+	d.send("POST", sessions+sid+"/network-policy", `{"mode":"deny-all"}`).want(200)
+	g := d.send("GET", sessions+sid+"/cmd/"+cid+"?wait=true", nil).want(200)
+	if code := g.at("command", "exitCode"); code == 0.0 || code == 28.0 || time.Since(begun) > 10*time.Second {
+		t.Errorf("the connection ended with %v after %v", code, time.Since(begun))
+	}
+}
+
+// reasons keeps why flows were denied.
+type reasons struct {
+	mu  sync.Mutex
+	why map[string]string
+}
+
+func (r *reasons) Emit(e event.Event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.Decision == event.Blocked {
+		r.why[e.Host] = e.Reason
+	}
+	return nil
+}
+
+// All is allowed of what is on the Internet: not this machine, nor its networks.
+func TestAllowAllIsNotPrivate(t *testing.T) {
+	seen := &reasons{why: map[string]string{}}
+	d := newDouble(t, Config{Events: seen})
+	sid := d.create(`{"projectId":"p","persistent":false}`)
+	for _, addr := range []string{"10.1.2.3", "169.254.169.254", "192.168.0.1"} {
+		if out, ok := d.curl(sid, "-k", "https://"+addr+"/"); ok {
+			t.Errorf("%s was reached: %s", addr, out)
+		}
+		seen.mu.Lock()
+		if got := seen.why[addr]; got != "destination_ip_prohibited" {
+			t.Errorf("%s: denied for %q", addr, got)
+		}
+		seen.mu.Unlock()
 	}
 }
 
