@@ -72,6 +72,9 @@ func (d *devDir) lstat(name string) (*Attr, error) {
 		a.Rdev = devices[name]
 	}
 	a.Ino += a.Rdev
+	if d.fd { // two descriptors are not one file
+		a.Ino += uint64(d.number(name)) << 16
+	}
 	return a, nil
 }
 
