@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -68,11 +69,11 @@ func builtinUnalias(sh *shell, args []string) int {
 // expandAlias runs a command whose first word is an alias: the text of the
 // alias and of the rest is read anew. False: it is none.
 func (sh *shell) expandAlias(st *syntax.Stmt, c *syntax.CallExpr) bool {
-	if !sh.shopts["expand_aliases"] && !sh.run.posix || len(sh.aliases) == 0 {
+	if len(sh.aliasView) == 0 {
 		return false
 	}
 	name := c.Args[0].Lit()
-	val, ok := sh.aliases[name]
+	val, ok := sh.aliasView[name]
 	if !ok || sh.aliasing[name] {
 		return false
 	}
@@ -125,4 +126,13 @@ func (sh *shell) aliasNext(rest string) string {
 		return " " + val + trimmed[end:]
 	}
 	return rest
+}
+
+// seeAliases takes the aliases that the next line is read with: what a line
+// itself defines is for later ones.
+func (sh *shell) seeAliases() {
+	sh.aliasView = nil
+	if len(sh.aliases) > 0 && (sh.shopts["expand_aliases"] || sh.run.posix) {
+		sh.aliasView = maps.Clone(sh.aliases)
+	}
 }

@@ -267,7 +267,7 @@ func builtinUnset(sh *shell, args []string) int {
 			continue
 		}
 		if !validName(name) {
-			if sh.funcs[name] != nil && !vars {
+			if !vars {
 				delete(sh.funcs, name)
 				continue
 			}

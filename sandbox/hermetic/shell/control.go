@@ -46,7 +46,12 @@ func builtinEval(sh *shell, args []string) int {
 		return 0
 	}
 	sh.status = 0
+	line := sh.line
+	if sh.current != nil { // lines count from the last of the command
+		sh.line = max(line, int(sh.current.End().Line())+sh.unitBase()+sh.lineShift)
+	}
 	sh.evalText(text)
+	sh.line = line
 	return sh.status
 }
 

@@ -78,6 +78,7 @@ func (sh *shell) runScript(script *scan.Script, isCommand bool) {
 		if sh.on(optVerbose) {
 			sh.errText(script.TextOf(group) + "\n")
 		}
+		sh.seeAliases()
 		sh.line1(group)
 		if sh.flow != goesOn {
 			if sh.flow == breaks || sh.flow == continues {

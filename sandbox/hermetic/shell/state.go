@@ -135,6 +135,7 @@ type shell struct {
 
 	secondsBase int64
 	plainNames  map[string]bool
+	aliasView   map[string]string // the aliases that this line was read with
 	aliasing    map[string]bool
 }
 

@@ -269,6 +269,7 @@ func (sh *shell) evalText(text string) {
 	sh.unit = &unit{name: name, text: script.Text, base: line - 1}
 	defer func() { sh.unit, sh.line = old, line }()
 	for _, group := range script.Lines {
+		sh.seeAliases()
 		sh.stmts(group)
 		if sh.flow != goesOn {
 			return
