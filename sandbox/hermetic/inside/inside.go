@@ -10,13 +10,11 @@ import (
 	"egressd/sandbox/hermetic/compare"
 	"egressd/sandbox/hermetic/control"
 	"egressd/sandbox/hermetic/data"
-	"egressd/sandbox/hermetic/dump"
 	"egressd/sandbox/hermetic/files"
 	"egressd/sandbox/hermetic/find"
 	"egressd/sandbox/hermetic/grep"
 	"egressd/sandbox/hermetic/run"
 	"egressd/sandbox/hermetic/sed"
-	"egressd/sandbox/hermetic/sums"
 	"egressd/sandbox/hermetic/text"
 	"egressd/sandbox/hermetic/web"
 )
@@ -29,7 +27,7 @@ func IsWorker(args []string) bool { return len(args) == 1 && args[0] == control.
 // commands joins what a script can call. Curl and wget exist only with a network.
 func commands(network bool, more command.Table) (command.Table, error) {
 	tables := []command.Table{
-		text.Commands(), dump.Commands(), sums.Commands(), grep.Commands(), sed.Commands(), awk.Commands(), data.Commands(), compare.Commands(),
+		text.Commands(), grep.Commands(), sed.Commands(), awk.Commands(), data.Commands(), compare.Commands(),
 		files.Commands(), find.Commands(), run.Commands(), archive.Commands(), more,
 	}
 	if network {
