@@ -7,7 +7,21 @@
 // other. What a program sent it keeps ([Server.Requests]); what goes wrong on
 // purpose says [Server.Inject]. Both can be had over HTTP, below /_double/.
 //
-// A program that uses it calls machine.Agent first thing in main.
+// A program that uses it calls machine.Agent first thing in main, and so does
+// TestMain of a test:
+//
+//	if machine.Agent(os.Args) {
+//		return
+//	}
+//
+// Then:
+//
+//	api, err := vercelapi.New(vercelapi.Config{})
+//	...
+//	defer api.Close()
+//	ts := httptest.NewServer(api)
+//	defer ts.Close()
+//	client.BaseURL = ts.URL + "/api"
 package vercelapi
 
 import (
