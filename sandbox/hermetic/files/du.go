@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"egressd/sandbox/hermetic/command"
 	"egressd/sandbox/hermetic/gnu"
@@ -27,7 +26,6 @@ type usage struct {
 	stamp     string
 	seen      map[key]bool
 	device    uint64
-	newest    time.Time
 }
 
 func du(w *gnu.Work) {

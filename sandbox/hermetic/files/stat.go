@@ -24,7 +24,6 @@ const (
 type stater struct {
 	*gnu.Work
 	format string
-	fixed  bool // the format is the default one
 	escape bool // of --printf
 	zone   *time.Location
 }
@@ -67,9 +66,6 @@ func stat(w *gnu.Work) {
 
 func (s *stater) one(name string, follow bool) {
 	fi, err := lstat(s.Work, name)
-	if name == "-" {
-		_, _ = s.Out.WriteString("")
-	}
 	if err == nil && follow {
 		fi, err = statOf(s.Work, name)
 	}

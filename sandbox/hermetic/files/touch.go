@@ -24,7 +24,6 @@ type toucher struct {
 	dateSet        bool
 	stamp          string
 	reference      string
-	sources        int
 }
 
 func touch(w *gnu.Work) {

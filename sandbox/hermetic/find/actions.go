@@ -194,7 +194,7 @@ func (p *parser) exec(name string) (node, error) {
 	braces := 0
 	for ; ; p.at++ {
 		if p.at >= len(p.args) {
-			return nil, fmt.Errorf("missing argument to `%s'", name)
+			return nil, complain("missing argument to `%s'", name)
 		}
 		a := p.args[p.at]
 		if a == ";" {
@@ -203,7 +203,7 @@ func (p *parser) exec(name string) (node, error) {
 		if a == "+" && !ask && len(words) > 0 && words[len(words)-1] == "{}" {
 			p.at++
 			if braces > 1 {
-				return nil, fmt.Errorf("Only one instance of {} is supported with %s ... +", name)
+				return nil, complain("Only one instance of {} is supported with %s ... +", name)
 			}
 			return p.execMany(words[:len(words)-1], inDir), nil
 		}
@@ -214,7 +214,7 @@ func (p *parser) exec(name string) (node, error) {
 	}
 	p.at++
 	if len(words) == 0 {
-		return nil, fmt.Errorf("invalid argument `;' to `%s'", name)
+		return nil, complain("invalid argument `;' to `%s'", name)
 	}
 	return p.execOne(words, inDir, ask), nil
 }

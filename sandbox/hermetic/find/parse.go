@@ -18,6 +18,13 @@ var (
 	errVersion = errors.New("version")
 )
 
+// complaint is a mistake in find's own words, capitals and periods included.
+type complaint string
+
+func (c complaint) Error() string { return string(c) }
+
+func complain(format string, args ...any) error { return complaint(fmt.Sprintf(format, args...)) }
+
 // parser reads the expression.
 type parser struct {
 	*search
@@ -40,7 +47,7 @@ func (p *parser) parse() (node, error) {
 	}
 	if p.at < len(p.args) {
 		if p.args[p.at] == ")" {
-			return nil, errors.New("invalid expression; you have too many ')'")
+			return nil, complain("invalid expression; you have too many ')'")
 		}
 		return nil, p.stray()
 	}
@@ -55,9 +62,9 @@ func (p *parser) stray() error {
 	a := p.args[p.at]
 	if _, err := p.FS.Lstat(p.Path(a)); err == nil && p.last != "" {
 		p.Complain("paths must precede expression: `%s'", a)
-		return fmt.Errorf("possible unquoted pattern after predicate `%s'?", p.last)
+		return complain("possible unquoted pattern after predicate `%s'?", p.last)
 	}
-	return fmt.Errorf("paths must precede expression: `%s'", a)
+	return complain("paths must precede expression: `%s'", a)
 }
 
 func (p *parser) peek() string {
@@ -84,7 +91,7 @@ func (p *parser) list() (node, error) {
 // operand reads what stands after an operator.
 func (p *parser) operand(op string, f func() (node, error)) (node, error) {
 	if p.at == len(p.args) {
-		return nil, fmt.Errorf("expected an expression after '%s'", op)
+		return nil, complain("expected an expression after '%s'", op)
 	}
 	return f()
 }
@@ -110,7 +117,7 @@ func (p *parser) and() (node, error) {
 		case a == "-a" || a == "-and":
 			p.at++
 			if p.at == len(p.args) {
-				return nil, fmt.Errorf("expected an expression after '%s'", a)
+				return nil, complain("expected an expression after '%s'", a)
 			}
 		case a == "-o" || a == "-or" || a == "," || a == ")":
 			return n, nil
@@ -128,7 +135,7 @@ func (p *parser) and() (node, error) {
 
 func (p *parser) term() (node, error) {
 	if p.deep++; p.deep > maxNesting {
-		return nil, errors.New("invalid expression; too deep")
+		return nil, complain("invalid expression; too deep")
 	}
 	defer func() { p.deep-- }()
 	a := p.peek()
@@ -143,9 +150,9 @@ func (p *parser) term() (node, error) {
 	case "(":
 		return p.group()
 	case ")":
-		return nil, errors.New("invalid expression; you have too many ')'")
+		return nil, complain("invalid expression; you have too many ')'")
 	case "-a", "-and", "-o", "-or", ",":
-		return nil, fmt.Errorf("invalid expression; you have used a binary operator '%s' with nothing before it.", a)
+		return nil, complain("invalid expression; you have used a binary operator '%s' with nothing before it.", a)
 	}
 	if !expression(a, false) {
 		return nil, p.stray()
@@ -160,17 +167,17 @@ func (p *parser) group() (node, error) {
 	const open = "invalid expression; expected to find a ')' but didn't see one. Perhaps you need an extra predicate after '('"
 	p.at++
 	if p.at == len(p.args) {
-		return nil, errors.New(open)
+		return nil, complain(open)
 	}
 	if p.peek() == ")" {
-		return nil, errors.New("invalid expression; empty parentheses are not allowed.")
+		return nil, complain("invalid expression; empty parentheses are not allowed.")
 	}
 	n, err := p.list()
 	if err != nil {
 		return nil, err
 	}
 	if p.peek() != ")" {
-		return nil, errors.New("invalid expression; I was expecting to find a ')' somewhere but did not see one.")
+		return nil, complain("invalid expression; I was expecting to find a ')' somewhere but did not see one.")
 	}
 	p.at++
 	return n, nil
@@ -179,7 +186,7 @@ func (p *parser) group() (node, error) {
 // value takes the argument of a predicate.
 func (p *parser) value(name string) (string, error) {
 	if p.at == len(p.args) {
-		return "", fmt.Errorf("missing argument to `%s'", name)
+		return "", complain("missing argument to `%s'", name)
 	}
 	p.at++
 	return p.args[p.at-1], nil
@@ -203,7 +210,7 @@ func (p *parser) predicate(name string) (node, error) {
 			return n, err
 		}
 	}
-	return nil, fmt.Errorf("unknown predicate `%s'", name)
+	return nil, complain("unknown predicate `%s'", name)
 }
 
 // option is one that changes the walk and is always true.
@@ -233,7 +240,7 @@ func (p *parser) numberOption(name string) (node, bool, error) {
 		}
 		n, err := strconv.ParseUint(v, 10, 31)
 		if err != nil {
-			return nil, true, fmt.Errorf("Expected a positive decimal integer argument to %s, but got %s", name, gnu.Quote(v))
+			return nil, true, complain("Expected a positive decimal integer argument to %s, but got %s", name, gnu.Quote(v))
 		}
 		if name == "-maxdepth" {
 			p.max = int(n)
@@ -255,9 +262,19 @@ var syntaxes = []struct {
 	name   string
 	syntax regex.Syntax
 }{
-	{"findutils-default", regex.Emacs}, {"ed", regex.Basic}, {"emacs", regex.Emacs}, {"gnu-awk", regex.Awk}, {"grep", regex.GrepBasic},
-	{"posix-awk", regex.Awk}, {"awk", regex.Awk}, {"posix-basic", regex.Basic}, {"posix-egrep", regex.GrepExtended}, {"egrep", regex.GrepExtended},
-	{"posix-extended", regex.Extended}, {"posix-minimal-basic", regex.Basic}, {"sed", regex.Basic},
+	{"findutils-default", regex.Emacs},
+	{"ed", regex.Basic},
+	{"emacs", regex.Emacs},
+	{"gnu-awk", regex.Awk},
+	{"grep", regex.GrepBasic},
+	{"posix-awk", regex.Awk},
+	{"awk", regex.Awk},
+	{"posix-basic", regex.Basic},
+	{"posix-egrep", regex.GrepExtended},
+	{"egrep", regex.GrepExtended},
+	{"posix-extended", regex.Extended},
+	{"posix-minimal-basic", regex.Basic},
+	{"sed", regex.Basic},
 }
 
 func (p *parser) setSyntax(name string) error {
@@ -269,5 +286,5 @@ func (p *parser) setSyntax(name string) error {
 		}
 		names = append(names, gnu.Quote(s.name))
 	}
-	return fmt.Errorf("Unknown regular expression type %s; valid types are %s.", gnu.Quote(name), strings.Join(names, ", "))
+	return complain("Unknown regular expression type %s; valid types are %s.", gnu.Quote(name), strings.Join(names, ", "))
 }

@@ -1,7 +1,6 @@
 package find
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -23,7 +22,6 @@ type segment struct {
 	flags string
 	width int
 	prec  int
-	flush bool
 }
 
 const maxWidth = 4096
@@ -63,7 +61,7 @@ func (p *parser) segments(format string) (list []segment, err error) {
 			list = append(list, s)
 			i += n
 		case c == '%':
-			return nil, errors.New("error: % at end of format string")
+			return nil, complain("error: %% at end of format string")
 		default:
 			text(string(c))
 		}

@@ -158,7 +158,7 @@ func (p *parser) numberTest(name string) (node, bool, error) {
 	}
 	c, ok := parseComparison(text, false)
 	if !ok {
-		return nil, true, fmt.Errorf("invalid argument `%s' to `%s'", text, name)
+		return nil, true, complain("invalid argument `%s' to `%s'", text, name)
 	}
 	return func(v *visit) bool { return c.holds(of(v)) }, true, nil
 }
@@ -181,7 +181,7 @@ func (p *parser) age(name string, unit time.Duration) (node, bool, error) {
 	}
 	c, ok := parseComparison(text, true)
 	if !ok {
-		return nil, true, fmt.Errorf("invalid argument `%s' to `%s'", text, name)
+		return nil, true, complain("invalid argument `%s' to `%s'", text, name)
 	}
 	from := p.now
 	if p.daystart {
@@ -216,12 +216,12 @@ func (p *parser) size(name string) (node, error) {
 		if u, ok := units[text[n-1]]; ok {
 			unit, number = u, text[:n-1]
 		} else if !strings.ContainsRune("0123456789", rune(text[n-1])) {
-			return nil, fmt.Errorf("invalid -size type `%c'", text[n-1])
+			return nil, complain("invalid -size type `%c'", text[n-1])
 		}
 	}
 	c, ok := parseComparison(number, false)
 	if !ok {
-		return nil, fmt.Errorf("Invalid argument `%s' to -size", text)
+		return nil, complain("Invalid argument `%s' to -size", text)
 	}
 	return func(v *visit) bool { return c.holds(math.Ceil(float64(v.fi.Size()) / unit)) }, nil
 }
@@ -236,7 +236,7 @@ func (p *parser) fileTest(name string) (node, bool, error) {
 	f := known[name]
 	if xy, ok := strings.CutPrefix(name, "-newer"); ok && f == nil {
 		if len(xy) != 2 || !strings.Contains("aBcm", xy[:1]) || !strings.Contains("aBcmt", xy[1:]) {
-			return nil, true, fmt.Errorf("invalid predicate `%s'", name)
+			return nil, true, complain("invalid predicate `%s'", name)
 		}
 		f = func(v string) (node, error) { return p.newer(xy, v) }
 	}
@@ -266,13 +266,13 @@ func kinds(option, text string) (string, error) {
 		case len(part) == 1 && strings.Contains("bcdpflsD", part):
 			letters += part
 		case part == "" && i == 0:
-			return "", fmt.Errorf("Arguments to %s should contain at least one letter", option)
+			return "", complain("Arguments to %s should contain at least one letter", option)
 		case part == "":
-			return "", fmt.Errorf("Last file type in list argument to %s is missing, i.e., list is ending on: ','", option)
+			return "", complain("Last file type in list argument to %s is missing, i.e., list is ending on: ','", option)
 		case len(part) > 1 && strings.Contains("bcdpflsD", part[:1]):
-			return "", fmt.Errorf("Must separate multiple arguments to %s using: ','", option)
+			return "", complain("Must separate multiple arguments to %s using: ','", option)
 		default:
-			return "", fmt.Errorf("Unknown argument to %s: %s", option, part[:1])
+			return "", complain("Unknown argument to %s: %s", option, part[:1])
 		}
 	}
 	return letters, nil
@@ -302,7 +302,7 @@ func (p *parser) perm(text string) (node, error) {
 	}
 	c, err := modes.Parse(mode)
 	if err != nil {
-		return nil, fmt.Errorf("invalid mode %s", gnu.Quote(text))
+		return nil, complain("invalid mode %s", gnu.Quote(text))
 	}
 	file, dir := c.Apply(0, false, 0), c.Apply(0, true, 0)
 	if how == '/' && file == 0 {
@@ -329,7 +329,7 @@ func (p *parser) owner(text, kind string, of func(*visit) uint32) (node, error) 
 		n, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
 			if text == "" {
-				return nil, fmt.Errorf("The argument to -%s should not be empty", kind)
+				return nil, complain("The argument to -%s should not be empty", kind)
 			}
 			if text == "root" {
 				n, err = 0, nil
@@ -337,7 +337,7 @@ func (p *parser) owner(text, kind string, of func(*visit) uint32) (node, error) 
 		}
 		if err != nil {
 			return nil, map[string]error{
-				"user": fmt.Errorf("%s is not the name of a known user", gnu.Quote(text)), "group": fmt.Errorf("%s is not the name of an existing group", gnu.Quote(text)),
+				"user": complain("%s is not the name of a known user", gnu.Quote(text)), "group": complain("%s is not the name of an existing group", gnu.Quote(text)),
 			}[kind]
 		}
 		id = n
@@ -362,7 +362,7 @@ func (p *parser) reference(name string) (fs.FileInfo, error) {
 		}
 	}
 	if err != nil || name == "" {
-		return nil, fmt.Errorf("%s: %s", gnu.Quote(name), command.Reason(err))
+		return nil, complain("%s: %s", gnu.Quote(name), command.Reason(err))
 	}
 	return fi, nil
 }
@@ -374,13 +374,13 @@ func (p *parser) same(name string) (node, error) {
 
 func (p *parser) newer(xy, text string) (node, error) {
 	if strings.Contains(xy, "B") {
-		return nil, fmt.Errorf("This system does not provide a way to find the birth time of a file.")
+		return nil, complain("This system does not provide a way to find the birth time of a file.")
 	}
 	var than time.Time
 	if xy[1] == 't' {
 		t, err := when.Parse(text, p.now.In(p.zone))
 		if err != nil {
-			return nil, fmt.Errorf("I cannot figure out how to interpret %s as a date or time", gnu.Quote(text))
+			return nil, complain("I cannot figure out how to interpret %s as a date or time", gnu.Quote(text))
 		}
 		than = t
 	} else {

@@ -9,8 +9,18 @@ func TestUnits(t *testing.T) {
 		n    int64
 		want string
 	}{
-		{Units{}, 5, "5"}, {Units{Block: 1024}, 1025, "2"}, {Units{Block: 1 << 20, Suffix: "M"}, 1, "1M"}, {human, 1023, "1023"}, {human, 1024, "1.0K"},
-		{human, 1025, "1.1K"}, {human, 10239, "10K"}, {human, 10241, "11K"}, {human, 1<<20 - 1, "1.0M"}, {human, 1<<63 - 1, "8.0E"}, {si, 1500, "1.5k"}, {si, 999999, "1.0M"},
+		{Units{}, 5, "5"},
+		{Units{Block: 1024}, 1025, "2"},
+		{Units{Block: 1 << 20, Suffix: "M"}, 1, "1M"},
+		{human, 1023, "1023"},
+		{human, 1024, "1.0K"},
+		{human, 1025, "1.1K"},
+		{human, 10239, "10K"},
+		{human, 10241, "11K"},
+		{human, 1<<20 - 1, "1.0M"},
+		{human, 1<<63 - 1, "8.0E"},
+		{si, 1500, "1.5k"},
+		{si, 999999, "1.0M"},
 	} {
 		if got := c.u.Format(c.n); got != c.want {
 			t.Errorf("%d in %+v is %s, want %s", c.n, c.u, got, c.want)

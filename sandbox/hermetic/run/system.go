@@ -99,8 +99,14 @@ func uname(w *gnu.Work) {
 		return
 	}
 	fields := []struct{ name, value string }{
-		{"kernel-name", "Linux"}, {"nodename", host}, {"kernel-release", "6.1.0"}, {"kernel-version", "#1 SMP hermetic"},
-		{"machine", "x86_64"}, {"processor", "unknown"}, {"hardware-platform", "unknown"}, {"operating-system", "GNU/Linux"},
+		{"kernel-name", "Linux"},
+		{"nodename", host},
+		{"kernel-release", "6.1.0"},
+		{"kernel-version", "#1 SMP hermetic"},
+		{"machine", "x86_64"},
+		{"processor", "unknown"},
+		{"hardware-platform", "unknown"},
+		{"operating-system", "GNU/Linux"},
 	}
 	want := map[string]bool{}
 	for _, s := range sets {
