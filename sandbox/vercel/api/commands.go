@@ -46,26 +46,33 @@ type commandAnswer struct {
 }
 
 // Start starts a command and does not wait for it. It is started once at most:
-// when the answer is lost, the command is looked for among those of the session,
-// and not finding it is an UnknownOutcomeError.
+// when the answer is lost, the command is looked for among those of the session.
+// Not finding it is an UnknownOutcomeError, but where the service answered that
+// it had failed: then the command is asked for again.
 func (c *Client) Start(ctx context.Context, session string, r CommandRequest) (*Command, error) {
 	const op = "start command"
 	in, err := r.body(false)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	began := c.now()
-	var a commandAnswer
-	err = c.session(ctx, call{op: op, method: http.MethodPost, in: in, repeat: whenRefused}, session, "/cmd", &a)
-	var unknown *UnknownOutcomeError
-	if errors.As(err, &unknown) {
-		return c.adopt(ctx, session, r, began, unknown)
+	for attempt := 0; ; attempt++ {
+		began := c.now()
+		var a commandAnswer
+		err = c.session(ctx, call{op: op, method: http.MethodPost, in: in, repeat: whenRefused}, session, "/cmd", &a)
+		var unknown *UnknownOutcomeError
+		if errors.As(err, &unknown) {
+			k, err := c.adopt(ctx, session, r, began, unknown)
+			if errors.Is(err, errNotThere) && attempt < retries {
+				continue
+			}
+			return k, err
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.know(a.Command.ID)
+		return &a.Command, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	c.know(a.Command.ID)
-	return &a.Command, nil
 }
 
 // knownMax bounds the commands that a client remembers.
@@ -82,10 +89,14 @@ func (c *Client) know(id string) {
 
 // adopt looks for the command that a lost answer was about: one that was started
 // since, with the same words, and that this client did not know. Only when there
-// is exactly one it is taken.
+// is exactly one it is taken. errNotThere is in the error where the service said
+// that it had failed, and the command is not there indeed: then another attempt
+// is not a blind one. A connection that broke, and a gateway that gave up
+// waiting, leave open what is still on its way.
 func (c *Client) adopt(ctx context.Context, session string, r CommandRequest, began time.Time, lost *UnknownOutcomeError) (*Command, error) {
 	const looks = 3
 	const slack = 5 * time.Second // clocks are told in whole seconds
+	absent := false
 	for look := range looks {
 		all, err := c.Commands(ctx, session)
 		if err != nil {
@@ -102,15 +113,21 @@ func (c *Client) adopt(ctx context.Context, session string, r CommandRequest, be
 			c.know(like[0].ID)
 			return &like[0], nil
 		}
-		if len(like) > 1 {
+		if absent = len(like) == 0; !absent {
 			break
 		}
 		if wait, _ := c.backoff(nil, min(look, retries-1)); pause(ctx, wait) != nil {
 			break
 		}
 	}
+	var e *Error
+	if absent && ctx.Err() == nil && errors.As(lost, &e) && e.Status >= 500 && e.Status != http.StatusGatewayTimeout {
+		return nil, fmt.Errorf("%w: %w", errNotThere, lost)
+	}
 	return nil, lost
 }
+
+var errNotThere = errors.New("the command was not started")
 
 func (c *Client) knows(id string) bool {
 	c.mu.Lock()

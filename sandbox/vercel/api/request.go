@@ -84,8 +84,11 @@ func (c *Client) answer(ctx context.Context, r call) (*http.Response, []byte, er
 		}
 		text, err := io.ReadAll(io.LimitReader(resp.Body, answerMax+1))
 		_ = resp.Body.Close() // it was read, or is of no use
-		if err == nil {
+		if err == nil && (r.repeat != always || len(text) > answerMax || len(bytes.TrimSpace(text)) == 0 || json.Valid(text) || !begins(text)) {
 			return resp, text, nil
+		}
+		if err == nil { // it looks whole, and is not
+			err = io.ErrUnexpectedEOF
 		}
 		if r.repeat != always {
 			return nil, nil, &UnknownOutcomeError{Op: r.op, Err: c.network(err)}
@@ -96,6 +99,9 @@ func (c *Client) answer(ctx context.Context, r call) (*http.Response, []byte, er
 		}
 	}
 }
+
+// begins says that text begins as the answers of the service do.
+func begins(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
 
 func isEmpty(out any) bool {
 	_, ok := out.(*struct{})

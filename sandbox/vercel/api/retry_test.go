@@ -116,6 +116,7 @@ func TestRetry(t *testing.T) {
 		{"an answer that breaks", extend, []step{{body: `{"ses<reset>`}}, "[0s]", "it is not known whether it was carried out"},
 		{"a list that breaks", list, []step{{body: `{"com<reset>`}, {body: `{}`}}, "[0s 600ms]", ""},
 		{"a list that breaks for ever", list, []step{{body: `{"com<reset>`}, {body: `{"com<reset>`}, {body: `{"com<reset>`}}, "[0s 600ms 1.8s]", "broke off"},
+		{"a list that is cut short", list, []step{{body: `{"com`}, {body: `{}`}}, "[0s 600ms]", ""},
 		{"not JSON", list, []step{{body: `<html>`}}, "[0s]", "not the JSON that was expected"},
 		{"a redirect", list, []step{{status: 307, header: map[string]string{"Location": "https://evil.example/"}}}, "[0s]", "is not followed"},
 	} {
@@ -212,6 +213,12 @@ func TestStartOnce(t *testing.T) {
 		{"found at the second look", func(now time.Time) []step {
 			return []step{{status: 502}, {body: commands(now)}, {body: commands(now, "new")}}
 		}, "new"},
+		{"failed, and not there", func(now time.Time) []step {
+			return []step{{status: 503}, {body: `{}`}, {body: `{}`}, {body: `{}`}, {body: `{"command":{"id":"second"}}`}}
+		}, "second"},
+		{"a gateway gave up, and not there", func(now time.Time) []step {
+			return []step{{status: 504}, {body: `{}`}, {body: `{}`}, {body: `{}`}}
+		}, ""},
 		{"only an old one", func(now time.Time) []step {
 			return []step{{err: errReset}, {body: commands(now.Add(-time.Minute), "old")}, {body: `{}`}, {body: `{}`}}
 		}, ""},
@@ -225,7 +232,11 @@ func TestStartOnce(t *testing.T) {
 				if tt.id == "" && !errors.As(err, &unknown) || tt.id != "" && (err != nil || k.ID != tt.id) {
 					t.Errorf("%+v %v", k, err)
 				}
-				if n := strings.Count(fmt.Sprint(s.asked), "POST"); n != 1 || len(s.steps) != 0 {
+				posts := 1
+				if tt.id == "second" {
+					posts = 2
+				}
+				if n := strings.Count(fmt.Sprint(s.asked), "POST"); n != posts || len(s.steps) != 0 {
 					t.Errorf("asked %v, %d steps left", s.asked, len(s.steps))
 				}
 			})

@@ -19,35 +19,49 @@ func (c *Client) Run(ctx context.Context, session string, r CommandRequest, star
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
 	f := newFollower(out)
-	began := c.now()
-	l, err := c.stream(ctx, call{op: op, method: http.MethodPost, in: in, repeat: whenRefused}, session, "/cmd")
-	var k *Command
-	if err == nil {
-		k, err = c.first(l, started)
-		if err == nil {
-			k, err = c.rest(ctx, l, k, f)
-			l.close()
-			if err == nil || !isBroken(err) || ctx.Err() != nil {
-				return k, err
-			}
+	for attempt := 0; ; attempt++ {
+		began := c.now()
+		k, done, err := c.attached(ctx, session, in, started, f)
+		var unknown *UnknownOutcomeError
+		switch {
+		case err == nil && done:
+			return k, nil
+		case k != nil && isBroken(err) && ctx.Err() == nil:
 			return c.recover(ctx, session, k.ID, f)
+		case !errors.As(err, &unknown) || ctx.Err() != nil:
+			return k, err
 		}
-		l.close()
+		k, err = c.adopt(ctx, session, r, began, unknown)
+		if errors.Is(err, errNotThere) && attempt < retries {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if started != nil {
+			started(k)
+		}
+		return c.recover(ctx, session, k.ID, f)
+	}
+}
+
+// attached asks for a command and reads its stream. k is the command as far as
+// it was told; done says that it has ended.
+func (c *Client) attached(ctx context.Context, session string, in any, started func(*Command), f *follower) (k *Command, done bool, err error) {
+	const op = "run command"
+	l, err := c.stream(ctx, call{op: op, method: http.MethodPost, in: in, repeat: whenRefused}, session, "/cmd")
+	if err != nil {
+		return nil, false, err
+	}
+	defer l.close()
+	if k, err = c.first(l, started); err != nil {
 		if isBroken(err) {
 			err = &UnknownOutcomeError{Op: op, Err: early("before the command was reported", err, session)}
 		}
+		return nil, false, err
 	}
-	var unknown *UnknownOutcomeError
-	if !errors.As(err, &unknown) || ctx.Err() != nil {
-		return nil, err
-	}
-	if k, err = c.adopt(ctx, session, r, began, unknown); err != nil {
-		return nil, err
-	}
-	if started != nil {
-		started(k)
-	}
-	return c.recover(ctx, session, k.ID, f)
+	k, err = c.rest(ctx, l, k, f)
+	return k, err == nil, err
 }
 
 // first reads the line that reports the command.

@@ -90,6 +90,9 @@ func TestRun(t *testing.T) {
 		{"before the first line", func() []step { return []step{{body: "<reset>", header: ndjson}, list(), {body: all}, exited} }},
 		{"before the answer", func() []step { return []step{{err: errReset}, list(), {body: all}, exited} }},
 		{"instead of the answer", func() []step { return []step{{status: 504}, list(), {body: all}, exited} }},
+		{"failed, and not there", func() []step {
+			return []step{{status: 500}, {body: `{}`}, {body: `{}`}, {body: `{"commands":[]}`}, {body: begun + all + ended}}
+		}},
 		{"refused first", func() []step { return []step{{status: 429}, {body: begun + all + ended}} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -102,7 +105,7 @@ func TestRun(t *testing.T) {
 					t.Errorf("stdout %q, stderr %q", out, errs)
 				}
 				posts := strings.Count(fmt.Sprint(s.asked), "POST")
-				if want := 1 + strings.Count(tt.name, "refused"); posts != want || len(s.steps) != 0 {
+				if want := 1 + strings.Count(tt.name, "refused") + strings.Count(tt.name, "failed"); posts != want || len(s.steps) != 0 {
 					t.Errorf("asked %v; %d steps left", s.asked, len(s.steps))
 				}
 			})
