@@ -10,7 +10,7 @@ import (
 // ErrNumber and ErrOverflow are what Size finds wrong.
 var (
 	ErrNumber   = errors.New("invalid")
-	ErrOverflow = errors.New("Value too large for defined data type")
+	ErrOverflow = errors.New("value too large for defined data type")
 )
 
 // Size reads a count with an optional multiplier out of suffixes, as in "10K":

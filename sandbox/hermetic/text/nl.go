@@ -9,10 +9,12 @@ import (
 
 	"egressd/sandbox/hermetic/command"
 	"egressd/sandbox/hermetic/gnu"
+	"egressd/sandbox/hermetic/regex"
 )
 
 type numbering struct {
 	styles    [3]string // of header, body, footer
+	matches   [3]*regex.Regexp
 	delim     []byte
 	start, by int64
 	join      int64
@@ -57,9 +59,14 @@ func nl(w *gnu.Work) {
 func (n *numbering) set(w *gnu.Work, o command.Set) bool {
 	style := func(section int, what string) bool {
 		if o.Value != "a" && o.Value != "t" && o.Value != "n" {
-			if strings.HasPrefix(o.Value, "p") {
-				w.Refuse("-" + what[:1] + " p")
-				return false
+			if expr, ok := strings.CutPrefix(o.Value, "p"); ok {
+				re, err := regex.Compile(expr, regex.Options{Syntax: regex.Basic, Steps: w.Budget.Steps})
+				if err != nil {
+					w.Fault("%s", err)
+					return false
+				}
+				n.styles[section], n.matches[section] = "p", re
+				return true
 			}
 			w.TryHelp("invalid %s numbering style: %s", what, gnu.Quote(o.Value))
 			return false
@@ -128,6 +135,13 @@ func (n *numbering) line(w *gnu.Work, text []byte) {
 	}
 	style := n.styles[n.section]
 	numbered := style == "a" || style == "t" && len(text) > 0
+	if style == "p" {
+		found, err := n.matches[n.section].Match(text)
+		if err != nil {
+			w.Fault("%s", err)
+		}
+		numbered = found
+	}
 	if style == "a" && n.join > 1 {
 		if len(text) > 0 {
 			n.blanks = 0

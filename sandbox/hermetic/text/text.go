@@ -21,9 +21,9 @@ func Commands() command.Table {
 	for name, run := range map[string]func(*gnu.Work){
 		"cat": cat, "column": column, "comm": comm, "dos2unix": dosUnix(true), "echo": echo, "expand": expand, "factor": factor, "fmt": fmtText, "fold": fold, "iconv": iconv,
 		"join": join, "printf": printf, "shuf": shuf, "split": split, "tsort": tsort, "unexpand": unexpand, "unix2dos": dosUnix(false), "yes": yes,
-		"cut":   cut,
-		"head":  head,
-		"nl":    nl,
+		"csplit": csplit, "cut": cut,
+		"head": head,
+		"look": look, "nl": nl, "numfmt": numfmt,
 		"paste": paste,
 		"rev":   rev,
 		"seq":   seq,
