@@ -84,10 +84,4 @@ func run(t *testing.T, b *Backend, spec sandbox.Spec) outcome {
 	return o
 }
 
-// script runs a script with the default backend.
-func script(t *testing.T, text string) outcome {
-	t.Helper()
-	return run(t, &Backend{}, sandbox.Spec{Script: text})
-}
-
 func (o outcome) note() string { return strings.Join(o.notes, "\n") }

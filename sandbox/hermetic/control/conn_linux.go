@@ -12,9 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Name is argv[0] of the worker, by which a process knows that it is one.
-const Name = "launch-hermetic"
-
 // Descriptors of the worker. 0 and 1 are the person's; 2 is where the Go runtime
 // writes when it crashes, which is not the person's terminal.
 const (

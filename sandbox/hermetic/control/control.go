@@ -9,6 +9,9 @@ import (
 	"egressd/sandbox/hermetic/limits"
 )
 
+// Name is argv[0] of the worker, by which a process knows that it is one.
+const Name = "launch-hermetic"
+
 // Message is one step of the talk. Exactly one field is set.
 type Message struct {
 	// From the launcher.
