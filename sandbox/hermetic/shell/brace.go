@@ -20,6 +20,9 @@ func (sh *shell) braceWord(w *syntax.Word) []*syntax.Word {
 	out := []*syntax.Word{{}}
 	for _, p := range w.Parts {
 		b, ok := p.(*syntax.BraceExp)
+		if lit, isLit := p.(*syntax.Lit); isLit && lit.Value == "" && len(w.Parts) > 1 {
+			continue
+		}
 		if !ok {
 			for _, o := range out {
 				o.Parts = append(o.Parts, p)

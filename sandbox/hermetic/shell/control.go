@@ -45,7 +45,6 @@ func builtinEval(sh *shell, args []string) int {
 	if strings.TrimSpace(text) == "" {
 		return 0
 	}
-	sh.status = 0
 	line := sh.line
 	if sh.current != nil { // lines count from the last of the command
 		sh.line = max(line, int(sh.current.End().Line())+sh.unitBase()+sh.lineShift)

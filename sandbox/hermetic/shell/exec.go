@@ -122,7 +122,6 @@ func keepsPipeStatus(cmd syntax.Command) bool {
 func (sh *shell) compound(cmd syntax.Command) {
 	switch c := cmd.(type) {
 	case *syntax.Block:
-		sh.status = 0
 		sh.stmts(c.Stmts)
 	case *syntax.Subshell:
 		sh.runSubshell(c)
@@ -155,7 +154,6 @@ func (sh *shell) runSubshell(c *syntax.Subshell) {
 	sub := sh.clone()
 	sh.status = sub.subshell(func() {
 		sub.noErrExit = sh.noErrExit
-		sub.status = 0
 		sub.stmts(c.Stmts)
 	})
 	sh.checkLimit()

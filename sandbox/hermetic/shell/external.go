@@ -24,10 +24,6 @@ type inheritedKey struct{}
 
 // external runs a command of the table or a script.
 func (sh *shell) external(args []string) int {
-	return sh.runCommand(args, sh.environ())
-}
-
-func (sh *shell) runCommand(args, env []string) int {
 	name := args[0]
 	path := name
 	if strings.IndexByte(name, '/') < 0 {
@@ -47,8 +43,7 @@ func (sh *shell) runCommand(args, env []string) int {
 		}
 		path = found
 	}
-	env = append(env, "_="+path)
-	return sh.runPath(path, args, env)
+	return sh.runPath(path, args, append(sh.environ(), "_="+path))
 }
 
 // runPath runs what is at path with args.

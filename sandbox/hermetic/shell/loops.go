@@ -70,7 +70,9 @@ func (sh *shell) forClause(c *syntax.ForClause) {
 			return
 		}
 		line := sh.line
-		sh.status = 0
+		if len(items) == 0 {
+			sh.status = 0
+		}
 		for _, item := range items {
 			sh.line = line
 			if !sh.beforeCommand() {
@@ -127,11 +129,14 @@ func (sh *shell) caseClause(c *syntax.CaseClause) {
 	if sh.on(optXTrace) {
 		sh.traceText("case " + quoteIfNeeded(word) + " in")
 	}
-	sh.status = 0
-	through := false
+	through, matched := false, false
 	for _, item := range c.Items {
 		if !through && !sh.caseMatches(item, word) {
 			continue
+		}
+		matched = true
+		if len(item.Stmts) == 0 {
+			sh.status = 0
 		}
 		sh.stmts(item.Stmts)
 		if sh.flow != goesOn {
@@ -145,6 +150,9 @@ func (sh *shell) caseClause(c *syntax.CaseClause) {
 		default:
 			return
 		}
+	}
+	if !matched {
+		sh.status = 0
 	}
 }
 

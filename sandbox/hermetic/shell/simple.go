@@ -363,7 +363,6 @@ func (sh *shell) callFunction(f *function, args []string) {
 		sh.depth--
 	}
 	defer back()
-	sh.status = 0
 	sh.command(f.body)
 	if sh.status != 0 && sh.flow == goesOn && sh.failsShell(f.body.Cmd) {
 		sh.failed(f.body)

@@ -268,6 +268,9 @@ func (sh *shell) evalText(text string) {
 	}
 	sh.unit = &unit{name: name, text: script.Text, base: line - 1}
 	defer func() { sh.unit, sh.line = old, line }()
+	if len(script.Lines) == 0 {
+		sh.status = 0
+	}
 	for _, group := range script.Lines {
 		sh.seeAliases()
 		sh.stmts(group)

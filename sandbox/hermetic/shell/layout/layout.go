@@ -77,7 +77,8 @@ func (p *printer) flushDocs() {
 	for _, r := range p.docs {
 		p.b.WriteByte('\n')
 		if r.Hdoc != nil {
-			p.b.WriteString(p.raw(r.Hdoc))
+			body := p.raw(r.Hdoc)
+			p.b.WriteString(body[:strings.LastIndexByte(body, '\n')+1])
 		}
 		p.b.WriteString(delimiter(p.raw(r.Word)))
 		p.b.WriteByte('\n')
@@ -162,11 +163,21 @@ func (p *printer) command(cmd syntax.Command) {
 		p.b.WriteString("}")
 	case *syntax.Subshell:
 		p.b.WriteString("( ")
-		p.inline(c.Stmts)
+		for i, st := range c.Stmts {
+			if i > 0 {
+				p.b.WriteString(";\n")
+				p.pad()
+			}
+			p.stmt(st)
+		}
 		p.b.WriteString(" )")
 	case *syntax.BinaryCmd:
 		p.stmt(c.X)
-		p.b.WriteString(" " + c.Op.String() + " ")
+		op := c.Op.String()
+		if c.Op == syntax.PipeAll {
+			op = "2>&1 |"
+		}
+		p.b.WriteString(" " + op + " ")
 		p.stmt(c.Y)
 	case *syntax.IfClause:
 		p.ifClause(c, "if")
