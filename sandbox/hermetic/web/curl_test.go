@@ -266,3 +266,20 @@ func TestCurlRetry(t *testing.T) {
 		}
 	})
 }
+
+// A gate that takes a connection and says nothing.
+func TestCurlConnectTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for line, want := range map[string]string{
+			"curl -sS --connect-timeout 3 https://a.example/": "curl: (28) Connection timed out after 3000 milliseconds\n",
+			"curl -sS -m 2 https://a.example/":                "curl: (28) Operation timed out after 2000 milliseconds with 0 bytes received\n",
+			"wget -q -t 1 -T 1 https://a.example/":            "",
+		} {
+			b := newBubble(t)
+			b.silent = true
+			if got := b.run(strings.Fields(line)...); got.err != want || got.status == 0 {
+				t.Errorf("%s: %+v, want %q", line, got, want)
+			}
+		}
+	})
+}

@@ -219,6 +219,7 @@ func TestStartOnce(t *testing.T) {
 		{"a gateway gave up, and not there", func(now time.Time) []step {
 			return []step{{status: 504}, {body: `{}`}, {body: `{}`}, {body: `{}`}}
 		}, ""},
+		{"failed, and two are there", func(now time.Time) []step { return []step{{status: 503}, {body: commands(now, "a", "b")}} }, ""},
 		{"only an old one", func(now time.Time) []step {
 			return []step{{err: errReset}, {body: commands(now.Add(-time.Minute), "old")}, {body: `{}`}, {body: `{}`}}
 		}, ""},
