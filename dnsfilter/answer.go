@@ -152,7 +152,7 @@ func (s *Server) synthetic(q *query, v verdict, c claim) (outcome, verdict) {
 func denied(r policy.Request, d policy.Decision) outcome {
 	o := outcome{rcode: dns.RcodeNameError, ede: dns.ExtendedErrorCodeBlocked}
 	o.edeText = "blocked by egressd: " + d.Reason.String()
-	if rule := policy.Suggest(r, d); rule != "" {
+	if rule := d.Suggest(r); rule != "" {
 		o.edeText += "; to allow it: --allow " + rule
 	}
 	return o

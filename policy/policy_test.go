@@ -113,7 +113,7 @@ func TestSuggest(t *testing.T) {
 		}
 		r.Wire = map[string]Wire{"": WireUnseen, "tls": WireTLS, "http": WireHTTP, "other": WireOther, "bad": WireBad}[tt.wire]
 		r.Method, r.Path, _ = strings.Cut(tt.request, " ")
-		got := Suggest(r, p.Decide(r))
+		got := p.Decide(r).Suggest(r)
 		if got != tt.want {
 			t.Errorf("Suggest(%s %s %s %s %s) = %q, want %q", tt.to, tt.addr, tt.wire, tt.server, tt.request, got, tt.want)
 		}

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Suggest reports the rule text that would allow what d denied, as narrow as
+// Suggest reports the rule text that would allow what d denied for r, as narrow as
 // the grammar has it ("" when no rule can, as for a malformed request, or when
 // a deny rule has to go first). The text is a rule as in --allow or the allow
 // section.
-func Suggest(r Request, d Decision) string {
+func (d Decision) Suggest(r Request) string {
 	if d.Allowed() && !d.Audit || r.Host.IsZero() {
 		return ""
 	}

@@ -77,7 +77,7 @@ func checkUnder(t *testing.T, p, c *Policy, r Request) Decision {
 		fail("it denies what both allow")
 	}
 	if !got.Allowed() {
-		if own.Allowed() && over.Reason.Class() == ClassDenied && (got.Reason != ReasonCeiling || Suggest(r, got) != "") {
+		if own.Allowed() && over.Reason.Class() == ClassDenied && (got.Reason != ReasonCeiling || got.Suggest(r) != "") {
 			fail("the denial does not say that it is the ceiling's")
 		}
 		if !own.Allowed() && got != own {

@@ -86,7 +86,7 @@ func (d denial) body() string {
 	if rule := d.dec.Rule; rule != nil && d.dec.Reason == policy.ReasonDeniedByRule {
 		fmt.Fprintf(&b, "Rule: deny %s (%s).\n", printable(rule.Text, maxDetailBytes), printable(rule.Pos.String(), maxDetailBytes))
 	}
-	if s := policy.Suggest(d.req, d.dec); s != "" {
+	if s := d.dec.Suggest(d.req); s != "" {
 		b.WriteString(d.remedy(printable(s, maxDetailBytes)))
 	}
 	if hint := denialOf(d.dec.Reason).hint; hint != "" {

@@ -112,7 +112,7 @@ func (a *approvals) policy(r policy.Request) *policy.Policy {
 var errTooManyApprovals = errors.New("too many approvals on one connection")
 
 func (a *approvals) add(current *policy.Policy, r policy.Request, d policy.Decision) error {
-	rule := policy.Suggest(r, d)
+	rule := d.Suggest(r)
 	p, err := current.Only(policy.Entry{Text: rule, Pos: policy.Pos{File: "--approve", Line: 1}})
 	if err != nil {
 		return err

@@ -180,7 +180,7 @@ func Text(p *policy.Policy, t Target) (text string, allowed bool) {
 	if near := nearMiss(p, t.Host); near != "" {
 		fmt.Fprintf(&b, "  note    %s\n", near)
 	}
-	if rule := policy.Suggest(r, d); rule != "" {
+	if rule := d.Suggest(r); rule != "" {
 		fmt.Fprintf(&b, "  to allow it, add:\n    %s\n", summary.Flags([]string{rule}))
 	} else if d.Reason == policy.ReasonDeniedByRule {
 		b.WriteString("  to allow it, take the deny rule away: deny beats allow\n")

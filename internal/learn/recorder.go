@@ -118,7 +118,7 @@ func allowed(f fact, e event.Event) fact {
 // file -> such a request is a doubt. Left over: nothing.
 func requested(f fact, e event.Event) fact {
 	asked := policy.Request{Host: f.host, Port: f.port, Method: e.Method, Path: e.Path}
-	f.request = policy.Suggest(asked, policy.Decision{Reason: policy.ReasonPathNotListed})
+	f.request = policy.Decision{Reason: policy.ReasonPathNotListed}.Suggest(asked)
 	if f.request == "" {
 		f.doubt = "a request whose method or path no rule can spell"
 	}

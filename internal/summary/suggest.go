@@ -14,7 +14,7 @@ func suggest(e event.Event) string {
 	if !ok {
 		return ""
 	}
-	return policy.Suggest(r, d)
+	return d.Suggest(r)
 }
 
 // Question reports the request and the decision behind e; ok is false when e
