@@ -293,14 +293,18 @@ func (in *interp) truth(e expr) (bool, error) {
 }
 
 // step counts one step, and ends a run that is over.
-func (in *interp) step() error {
-	if in.steps++; in.steps&0x3ff != 0 {
+func (in *interp) step() error { return in.spend(1) }
+
+// spend counts n steps.
+func (in *interp) spend(n int) error {
+	if in.steps += n; in.steps < 1024 {
 		return nil
 	}
+	n, in.steps = in.steps, 0
 	if err := in.ctx.Err(); err != nil {
 		return err
 	}
-	return in.c.Budget.Steps(0x400)
+	return in.c.Budget.Steps(int64(n))
 }
 
 // fatal is how gawk tells of an error at run time.
@@ -333,17 +337,10 @@ func (in *interp) compile(src string) (*regex.Regexp, error) {
 	return re, nil
 }
 
-// failed notes that something went wrong that does not end the run.
-func (in *interp) failed(status int) {
-	if in.status == 0 {
-		in.status = status
-	}
-}
-
-// limit reports a string that is too long.
+// limit reports a string that is too long, and counts the work of making it.
 func (in *interp) limit(n int) error {
 	if int64(n) > in.c.Budget.Limits.String {
 		return errors.New("a string is longer than the limit of this run")
 	}
-	return nil
+	return in.spend(n / 64)
 }

@@ -117,15 +117,15 @@ func (p *parser) closeBlock(in *instruction) error {
 // readLabel reads up to a space, a semicolon or a brace.
 func (p *parser) readLabel() string {
 	c := p.nonblank()
+	if c == end {
+		return ""
+	}
 	start := p.pos - 1
 	for c != end && !space(c) && c != ';' && c != '}' {
 		c = p.next()
 	}
 	p.back(c)
-	if c == end && start >= p.pos {
-		return ""
-	}
-	return p.text[min(start, p.pos):p.pos]
+	return p.text[start:p.pos]
 }
 
 func (p *parser) label(in *instruction) error {
