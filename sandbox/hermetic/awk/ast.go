@@ -1,7 +1,5 @@
 package awk
 
-import "egressd/sandbox/hermetic/regex"
-
 type program struct {
 	begin, end, beginFile, endFile []*stmt
 	rules                          []*rule
@@ -75,7 +73,6 @@ type (
 	// regexExpr is /re/: alone it is a match of the record.
 	regexExpr struct {
 		src string
-		re  [2]*regex.Regexp // as it is, and for IGNORECASE
 	}
 	// nameExpr is a variable or an array: global or a parameter.
 	nameExpr struct {

@@ -122,7 +122,7 @@ func strtonum(v value) float64 {
 	switch {
 	case len(s) > 1 && s[0] == '0' && lower(s[1]) == 'x':
 		n = parseNumber(s, true)
-	case len(s) > 1 && s[0] == '0' && strings.IndexAny(s, ".eE89") < 0:
+	case len(s) > 1 && s[0] == '0' && !strings.ContainsAny(s, ".eE89"):
 		for i := 1; i < len(s) && '0' <= s[i] && s[i] <= '7'; i++ {
 			n = n*8 + float64(s[i]-'0')
 		}

@@ -29,11 +29,10 @@ type token struct {
 }
 
 type lexer struct {
-	src   string
-	pos   int
-	line  int
-	last  token // the one before, which says whether "/" begins a regex
-	paren int
+	src  string
+	pos  int
+	line int
+	last token // the one before, which says whether "/" begins a regex
 }
 
 // syntaxError is a mistake in the program.

@@ -191,7 +191,7 @@ func parseNumber(s string, source bool) float64 {
 		return 0
 	}
 	s = s[:n]
-	if n <= 9 && strings.IndexAny(s, ".eExX") < 0 && !(source && s[0] == '0') {
+	if n <= 9 && !strings.ContainsAny(s, ".eExX") && !(source && s[0] == '0') {
 		v, _ := strconv.Atoi(s)
 		return float64(v)
 	}

@@ -21,7 +21,7 @@ func (p *parser) bracket() (*node, error) {
 			p.pos++
 			break
 		}
-		more, err := p.element(first)
+		more, err := p.element()
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ func (p *parser) finish(pairs []rune, negated bool) *set {
 }
 
 // element reads one character, class or range of a bracket expression.
-func (p *parser) element(first bool) ([]rune, error) {
+func (p *parser) element() ([]rune, error) {
 	lo, pairs, err := p.member()
 	if err != nil || pairs != nil && !p.rangeNext() {
 		return pairs, err
@@ -62,21 +62,15 @@ func (p *parser) element(first bool) ([]rune, error) {
 		return nil, errRange
 	}
 	p.pos++ // the "-"
-	if p.pos < len(p.src) && p.src[p.pos] == '-' && !first && !strings.HasPrefix(p.src[p.pos+1:], "]") {
-		// "a--": the end is a "-", as any character
-	}
 	hi, pairs, err := p.member()
 	switch {
 	case err != nil:
 		return nil, err
-	case pairs != nil, order(hi) < order(lo):
+	case pairs != nil, hi < lo:
 		return nil, errRange
 	}
 	return p.span(lo, hi), nil
 }
-
-// order puts the bytes that are not UTF-8 where they are in the C locale.
-func order(r rune) rune { return r }
 
 // span is a range; from a character to a byte that is none it is both ends.
 func (p *parser) span(lo, hi rune) []rune {

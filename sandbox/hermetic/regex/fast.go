@@ -25,7 +25,7 @@ type fast struct {
 // those times bytes of text.
 const (
 	fastSize = 20_000
-	fastWork = 4 << 30
+	fastWork = 1 << 28
 )
 
 func newFast(root *node, o Options) *fast {

@@ -1,7 +1,5 @@
 package regex
 
-import "errors"
-
 // Syntax is a dialect. The zero value is none, and an error.
 type Syntax uint8
 
@@ -49,20 +47,25 @@ func dialectOf(s Syntax) (dialect, bool) {
 	return d, ok
 }
 
-// The errors of regcomp(3), in glibc's words.
-var (
-	errBracket   = errors.New("Unmatched [, [^, [:, [., or [=")
-	errParen     = errors.New(`Unmatched ( or \(`)
-	errClose     = errors.New(`Unmatched ) or \)`)
-	errBrace     = errors.New(`Unmatched \{`)
-	errBadBrace  = errors.New(`Invalid content of \{\}`)
-	errRange     = errors.New("Invalid range end")
-	errBackref   = errors.New("Invalid back reference")
-	errTrailing  = errors.New("Trailing backslash")
-	errClass     = errors.New("Invalid character class name")
-	errCollate   = errors.New("Invalid collation character")
-	errRepeat    = errors.New("Invalid preceding regular expression")
-	errTooBig    = errors.New("Regular expression too big")
-	errNoSyntax  = errors.New("no such syntax of regular expressions")
-	errClassForm = errors.New("character class syntax is [[:space:]], not [:space:]")
+// message is an error in the words of glibc.
+type message string
+
+func (m message) Error() string { return string(m) }
+
+// The errors of regcomp(3).
+const (
+	errBracket   = message("Unmatched [, [^, [:, [., or [=")
+	errParen     = message(`Unmatched ( or \(`)
+	errClose     = message(`Unmatched ) or \)`)
+	errBrace     = message(`Unmatched \{`)
+	errBadBrace  = message(`Invalid content of \{\}`)
+	errRange     = message("Invalid range end")
+	errBackref   = message("Invalid back reference")
+	errTrailing  = message("Trailing backslash")
+	errClass     = message("Invalid character class name")
+	errCollate   = message("Invalid collation character")
+	errRepeat    = message("Invalid preceding regular expression")
+	errTooBig    = message("Regular expression too big")
+	errNoSyntax  = message("no such syntax of regular expressions")
+	errClassForm = message("character class syntax is [[:space:]], not [:space:]")
 )

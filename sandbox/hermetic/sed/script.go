@@ -52,15 +52,14 @@ type instruction struct {
 
 // substitution is what s does.
 type substitution struct {
-	re        *regex.Regexp // nil: the last one that was used
-	parts     []part
-	global    bool
-	printing  int // how many p: before and after e
-	nth       int
-	eval      bool
-	out       *output
-	maxGroup  int
-	caseLines bool
+	re       *regex.Regexp // nil: the last one that was used
+	parts    []part
+	global   bool
+	printing int // how many p: before and after e
+	nth      int
+	eval     bool
+	out      *output
+	maxGroup int
 }
 
 // caseMode is how a replacement changes letters.

@@ -96,10 +96,7 @@ func TestRecorded(t *testing.T) {
 	}
 	run := session(t, all.Files, limits.Limits{})
 	for _, c := range all.Cases {
-		args := []string{"sed"}
-		for _, a := range c.Args {
-			args = append(args, a)
-		}
+		args := append([]string{"sed"}, c.Args...)
 		out, errs, status := run(latin(all.Stdin), args...)
 		if out != latin(c.Stdout) || status != c.Status {
 			t.Errorf("%q: status %d, want %d\n got %q\nwant %q\n%s", args, status, c.Status, out, latin(c.Stdout), errs)
