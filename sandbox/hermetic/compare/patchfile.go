@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -44,11 +45,11 @@ type patchReader struct {
 	crlf  bool
 }
 
-var unifiedHead = regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)$`)
+var unifiedHead = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)$`) })
 
-var contextHead = regexp.MustCompile(`^\*\*\* (\d+)(?:,(\d+))? \*\*\*\*`)
+var contextHead = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\*\*\* (\d+)(?:,(\d+))? \*\*\*\*`) })
 
-var normalHead = regexp.MustCompile(`^(\d+)(?:,(\d+))?([acd])(\d+)(?:,(\d+))?$`)
+var normalHead = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\d+)(?:,(\d+))?([acd])(\d+)(?:,(\d+))?$`) })
 
 func (r *patchReader) peek(ahead int) string {
 	if r.at+ahead >= len(r.lines) {
@@ -78,13 +79,13 @@ func (r *patchReader) next() (*filePatch, error) {
 			p.name(1, r.peek(1)[4:])
 			r.at += 2
 			continue
-		case unifiedHead.MatchString(line):
+		case unifiedHead().MatchString(line):
 			p.header, p.line = r.between(first), r.at+1
 			return p, r.unified(p)
-		case strings.HasPrefix(line, "***************") && contextHead.MatchString(r.peek(1)):
+		case strings.HasPrefix(line, "***************") && contextHead().MatchString(r.peek(1)):
 			p.header, p.line = r.between(first), r.at+1
 			return p, r.contextual(p)
-		case normalHead.MatchString(line) && !p.git:
+		case normalHead().MatchString(line) && !p.git:
 			p.header, p.line, p.plain = r.between(first), r.at+1, true
 			return p, r.normal(p)
 		}
@@ -219,7 +220,7 @@ func number(s string, none int) int {
 
 func (r *patchReader) unified(p *filePatch) error {
 	for {
-		m := unifiedHead.FindStringSubmatch(r.peek(0))
+		m := unifiedHead().FindStringSubmatch(r.peek(0))
 		if m == nil {
 			return nil
 		}

@@ -8,7 +8,7 @@ import (
 // normal reads hunks of diff's default format.
 func (r *patchReader) normal(p *filePatch) error {
 	for {
-		m := normalHead.FindStringSubmatch(r.peek(0))
+		m := normalHead().FindStringSubmatch(r.peek(0))
 		if m == nil {
 			return nil
 		}
@@ -64,7 +64,7 @@ func (r *patchReader) marked(h *patchHunk, n int, mark, op byte) bool {
 // one may be left out when it has no changes.
 func (r *patchReader) contextual(p *filePatch) error {
 	for strings.HasPrefix(r.peek(0), "***************") {
-		m := contextHead.FindStringSubmatch(r.peek(1))
+		m := contextHead().FindStringSubmatch(r.peek(1))
 		if m == nil {
 			return nil
 		}

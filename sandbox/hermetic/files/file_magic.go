@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // magic is a beginning that says what a file is.
@@ -176,18 +177,26 @@ func document(s string) (kindOf, bool) {
 }
 
 var (
-	shebang   = regexp.MustCompile(`^#! ?(?:/usr/bin/env +(?:-S +)?)?(\S+)`)
-	pythonish = regexp.MustCompile(`(?m)^(?:import [\w.]+|from [\w.]+ import |def \w+\(.*\).*:|class \w+.*:)`)
-	cish      = regexp.MustCompile(`(?m)^(?:#\s*include\s*[<"]|package \w+$|int main\s*\()`)
-	htmlish   = regexp.MustCompile(`(?i)^\s*(?:<!doctype html|<html|<head|<body|<title|<h1)`)
-	mailish   = regexp.MustCompile(`^(?:From|To|Received|Return-Path|Message-ID|Subject|Date): `)
+	shebang   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^#! ?(?:/usr/bin/env +(?:-S +)?)?(\S+)`) })
+	pythonish = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^(?:import [\w.]+|from [\w.]+ import |def \w+\(.*\).*:|class \w+.*:)`)
+	})
+	cish = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^(?:#\s*include\s*[<"]|package \w+$|int main\s*\()`)
+	})
+	htmlish = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^\s*(?:<!doctype html|<html|<head|<body|<title|<h1)`)
+	})
+	mailish = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:From|To|Received|Return-Path|Message-ID|Subject|Date): `)
+	})
 )
 
 // textKind is what file says about a text.
 func textKind(b []byte, s, name, charset string) kindOf {
 	tail := linesOf(b)
 	text := func(what, mime string) kindOf { return kindOf{what + ", " + name + tail, mime, charset} }
-	if m := shebang.FindStringSubmatch(s); m != nil {
+	if m := shebang().FindStringSubmatch(s); m != nil {
 		return script(m[1], name, tail, charset)
 	}
 	trimmed := strings.TrimLeft(s, " \t\r\n")
@@ -201,7 +210,7 @@ func textKind(b []byte, s, name, charset string) kindOf {
 		return text("XML 1.0 document", "text/xml")
 	case strings.HasPrefix(trimmed, "<svg"):
 		return kindOf{"SVG Scalable Vector Graphics image", "image/svg+xml", charset}
-	case htmlish.MatchString(s):
+	case htmlish().MatchString(s):
 		return text("HTML document", "text/html")
 	case strings.HasPrefix(s, "diff ") || strings.HasPrefix(s, "--- ") && strings.Contains(s, "\n+++ "):
 		return text("diff output", "text/x-diff")
@@ -209,11 +218,11 @@ func textKind(b []byte, s, name, charset string) kindOf {
 		return kindOf{"PEM certificate", "text/plain", charset}
 	case strings.HasPrefix(s, "-----BEGIN") && strings.Contains(s, "PRIVATE KEY-----"):
 		return kindOf{"PEM private key", "text/plain", charset}
-	case cish.MatchString(s):
+	case cish().MatchString(s):
 		return text("C source", "text/x-c")
-	case pythonish.MatchString(s):
+	case pythonish().MatchString(s):
 		return kindOf{"Python script, " + name + " executable" + tail, "text/x-script.python", charset}
-	case mailish.MatchString(s):
+	case mailish().MatchString(s):
 		return text("news or mail", "message/rfc822")
 	case isCSV(s):
 		return kindOf{"CSV text", "text/csv", charset}

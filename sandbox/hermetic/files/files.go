@@ -21,7 +21,7 @@ func Commands() command.Table {
 		"df": tool(df), "dir": tool(ls), "dirname": tool(dirname), "du": tool(du), "file": tool(file), "install": tool(install),
 		"link": tool(link), "ln": tool(ln), "ls": tool(ls), "mkdir": tool(mkdir), "mkfifo": tool(mkfifo), "mknod": tool(mknod),
 		"mktemp": tool(mktemp), "mv": tool(mv), "pathchk": tool(pathchk), "readlink": tool(readlink), "realpath": tool(realpath),
-		"rm": tool(rm), "rmdir": tool(rmdir), "shred": tool(shred), "stat": tool(stat), "sync": tool(sync), "touch": tool(touch),
+		"rm": tool(rm), "rmdir": tool(rmdir), "shred": tool(shred), "stat": tool(stat), "sync": tool(syncAll), "touch": tool(touch),
 		"tree": tool(tree), "truncate": tool(truncate), "unlink": tool(unlink), "vdir": tool(ls),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"egressd/sandbox/hermetic/command"
@@ -294,4 +295,4 @@ func (l *listing) hidden(name string) bool {
 	return false
 }
 
-var controls = regexp.MustCompile(`[\x00-\x1f\x7f]`)
+var controls = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\x00-\x1f\x7f]`) })

@@ -14,14 +14,14 @@ func (l *listing) quote(s string) string {
 	switch l.quoting {
 	case "literal":
 		if l.control == "hide" {
-			return controls.ReplaceAllString(s, "?")
+			return controls().ReplaceAllString(s, "?")
 		}
 		return s
 	case "shell", "shell-always":
 		if gnu.QuoteName(s) == s && l.quoting == "shell" {
 			return s
 		}
-		if controls.MatchString(s) {
+		if controls().MatchString(s) {
 			return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 		}
 		return gnu.QuoteShell(s)

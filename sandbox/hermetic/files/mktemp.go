@@ -179,7 +179,7 @@ func shredOne(w *gnu.Work, name string, remove bool) {
 	}
 }
 
-func sync(w *gnu.Work) {
+func syncAll(w *gnu.Work) {
 	sets, names, ok := w.Options("[OPTION] [FILE]...", "d,data f,file-system")
 	if !ok {
 		return

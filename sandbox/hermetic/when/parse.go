@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -26,7 +27,7 @@ type parser struct {
 	relN                int64
 }
 
-var zonePrefix = regexp.MustCompile(`^\s*TZ="((?:[^"\\]|\\.)*)"`)
+var zonePrefix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*TZ="((?:[^"\\]|\\.)*)"`) })
 
 // ErrDate is what Parse reports.
 var ErrDate = errors.New("invalid date")
@@ -34,7 +35,7 @@ var ErrDate = errors.New("invalid date")
 // Parse reads a date as GNU date -d does, relative to now, in now's zone.
 func Parse(text string, now time.Time) (time.Time, error) {
 	rest, zone := text, now.Location()
-	if m := zonePrefix.FindStringSubmatch(text); m != nil {
+	if m := zonePrefix().FindStringSubmatch(text); m != nil {
 		now = now.In(Zone(m[1]))
 		rest = text[len(m[0]):]
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 	_ "time/tzdata" // the session has no zone files
 )
@@ -27,9 +28,9 @@ func Zone(tz string) *time.Location {
 		}
 		return loc
 	}
-	m := posixZone.FindStringSubmatch(tz)
+	m := posixZone().FindStringSubmatch(tz)
 	if m == nil {
-		if name := leadingName.FindString(tz); name != "" {
+		if name := leadingName().FindString(tz); name != "" {
 			return time.FixedZone(name, 0)
 		}
 		return time.UTC
@@ -45,10 +46,12 @@ func Zone(tz string) *time.Location {
 	return loc
 }
 
-var leadingName = regexp.MustCompile(`^[A-Za-z]{3,}`)
+var leadingName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z]{3,}`) })
 
-var posixZone = regexp.MustCompile(`^([A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)([+-]?)([0-9]{1,2}(?::[0-9]{2}(?::[0-9]{2})?)?)` +
-	`([A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)?(?:[+-]?[0-9:]+)?(,.*)?$`)
+var posixZone = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)([+-]?)([0-9]{1,2}(?::[0-9]{2}(?::[0-9]{2})?)?)` +
+		`([A-Za-z]{3,}|<[A-Za-z0-9+-]{3,}>)?(?:[+-]?[0-9:]+)?(,.*)?$`)
+})
 
 // offset is seconds east of Greenwich; POSIX counts west.
 func offset(sign, text string) int {

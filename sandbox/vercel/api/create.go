@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"regexp"
+	"sync"
 
 	"egressd/sandbox/vercel/api/firewall"
 )
@@ -99,12 +100,12 @@ const (
 	dayMillis  = 86_400_000
 )
 
-var nameForm = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_-]+$`) })
 
 // Validate reports what the service would refuse, as ErrInvalid.
 func (r *CreateRequest) Validate() error {
 	switch {
-	case r.Name != "" && (len(r.Name) > nameMax || !nameForm.MatchString(r.Name)):
+	case r.Name != "" && (len(r.Name) > nameMax || !nameForm().MatchString(r.Name)):
 		return invalid("the name %q is not letters, digits, _ and -, %d at most", clip(r.Name, 100), nameMax)
 	case r.Timeout != 0 && r.Timeout < timeoutMin:
 		return invalid("a timeout of %d ms is less than a second", r.Timeout)
