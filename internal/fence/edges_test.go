@@ -22,7 +22,6 @@ var onlyIn = []struct{ tree, place, reason string }{
 	{"go.yaml.in/yaml/v3", "policy", "one parser of operator text, strict, with positions"},
 	{"mvdan.cc/sh", "sandbox/hermetic/shell", "its default handlers reach the machine; one place leaves none of them in"},
 	{"github.com/itchyny/gojq", "sandbox/hermetic/data", "jq, without its file and environment access"},
-	{"github.com/benhoyt/goawk", "sandbox/hermetic/awk", "awk, without its processes and files"},
 	{"github.com/miekg/dns", "dnsfilter", "one reader of DNS wire format (and the fake upstream of internal/e2e)"},
 	{"github.com/prometheus", "internal/metrics", "every series is made where its labels are known to be bounded"},
 }
