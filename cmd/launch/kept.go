@@ -179,6 +179,9 @@ func (r *recording) box() error {
 	if old.Tier != b.Tier || old.Workspace != b.Workspace {
 		return fmt.Errorf("there is a sandbox of that name for %s in %s: take another name, or launch sandbox rm %s", old.Tier, old.Workspace, k.name)
 	}
+	if there := old.Remote["project"]; r.client != nil && there != "" && there != r.client.ProjectID {
+		return fmt.Errorf("there is a sandbox of that name in project %s, and this is %s: take another name, or launch sandbox rm %s", there, r.client.ProjectID, k.name)
+	}
 	return r.store.Update(k.name, func(now *kept.Sandbox) {
 		now.Status, now.Flags, now.Reason = kept.StatusActive, b.Flags, ""
 	})

@@ -94,6 +94,9 @@ func (c *boxCall) again(b kept.Sandbox, k keeping) error {
 	if err := fs.Parse(args); err != nil {
 		return fmt.Errorf("the flags of sandbox %s: %w", b.Name, err)
 	}
+	if there := b.Remote["project"]; there != "" {
+		s.opts.hosted.project, s.opts.hosted.team = there, b.Remote["team"]
+	}
 	s.opts.argv = c.operands[1:]
 	s.opts.keeping = k
 	s.opts.keeping.name, s.opts.keeping.raw = b.Name, b.Flags

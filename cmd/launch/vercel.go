@@ -193,14 +193,15 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 	if err != nil {
 		return nil, err
 	}
-	client, err := s.vercelClient(&s.opts.hosted, log)
-	if err != nil {
-		return nil, err
-	}
 	named := append(slices.Clone([]string(s.opts.env)), s.secrets.Env()...)
 	if spec.Env, err = sandbox.RemoteEnv(s.environ, s.opts.argv, named); err != nil {
 		return nil, fmt.Errorf("--env: %w", err)
 	}
+	client, err := s.vercelClient(&s.opts.hosted, log)
+	if err != nil {
+		return nil, err
+	}
+	client.Redact = redactor(n, spec.Env)
 	b := &vercel.Backend{
 		Client: client, Network: n, Events: s.trail.Sink(), Log: log, Session: s.trail.Session, Options: s.opts.hosted.Options,
 		Say: s.note, Changed: s.cameBack, Located: s.located,
@@ -213,6 +214,9 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 	switch {
 	case err == nil:
 		b.Tasks = tasks{store}
+		place := kept.Place{Sandbox: b.Name, Task: b.Task, Where: client.TeamID + "/" + client.ProjectID}
+		b.Synced = synced{store, place}
+		b.Shared = func() bool { return s.shared(store) }
 		b.Known = func(workspace string) map[string][sha256.Size]byte {
 			known, err := store.CameBack(workspace)
 			if err != nil {
@@ -248,6 +252,61 @@ func (s *session) clearLine() {
 	if s.showing.Swap(false) {
 		s.say("\r\x1b[K")
 	}
+}
+
+// synced is what launch remembers of one place.
+type synced struct {
+	store *kept.Store
+	place kept.Place
+}
+
+func (y synced) Load(workspace string) (string, map[string]string, error) {
+	return y.store.Synced(y.place, workspace)
+}
+
+func (y synced) Save(workspace, stamp string, marks map[string]string) error {
+	return y.store.SetSynced(y.place, workspace, stamp, marks)
+}
+
+// shared reports whether another launch runs something in this run's sandbox.
+func (s *session) shared(store *kept.Store) bool {
+	all, err := store.Processes(s.opts.keeping.name)
+	if err != nil {
+		s.note("what else runs in the sandbox is not known: " + err.Error())
+	}
+	return slices.ContainsFunc(all, func(p kept.Process) bool {
+		return !p.Over() && p.ID != s.recording.rec.Process().ID && store.Recorded(p.Sandbox, p.ID)
+	})
+}
+
+// redactor takes the values that a run sends out of what the service says.
+//
+// Threat: the service repeats a request's words in its error, and a secret ends
+// on the terminal, in events and in records -> the headers that the policy binds
+// to hosts and the values of variables are taken out. Left over: values that are
+// too short to be secrets, and those that come back in another spelling.
+func redactor(n *network.Network, env []string) func(string) string {
+	const least = 6
+	var pairs []string
+	add := func(v, name string) {
+		if len(v) >= least {
+			pairs = append(pairs, v, name)
+		}
+	}
+	for _, headers := range n.Headers {
+		for name, v := range headers {
+			add(v, "["+name+"]")
+			if _, bare, ok := strings.Cut(v, " "); ok {
+				add(bare, "["+name+"]")
+			}
+		}
+	}
+	for _, kv := range env {
+		if name, v, _ := strings.Cut(kv, "="); !sandbox.Harmless(name) {
+			add(v, "["+name+"]")
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace
 }
 
 // tasks are the snapshots in launch's records.
@@ -287,7 +346,11 @@ func (s *session) cameBack(c vercel.Changes) {
 		if n > shownBack {
 			all, more = all[:shownBack], fmt.Sprintf(", and %d more", n-shownBack)
 		}
-		s.say("launch: %d changes came back: %s%s\n", n, strings.Join(all, ", "), more)
+		noun := "changes"
+		if n == 1 {
+			noun = "change"
+		}
+		s.say("launch: %d %s came back: %s%s\n", n, noun, strings.Join(all, ", "), more)
 	}
 	for i, p := range c.Conflicts {
 		if i == shownBack {

@@ -89,12 +89,17 @@ func (s *Store) write(name string, v any) error {
 	if err != nil {
 		return err
 	}
+	return s.replace(name, append(data, '\n'))
+}
+
+// replace writes a file whole or not at all.
+func (s *Store) replace(name string, data []byte) error {
 	temp := name + ".new"
 	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(data, '\n'))
+	_, err = f.Write(data)
 	if err == nil {
 		err = f.Sync()
 	}

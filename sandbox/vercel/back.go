@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"egressd/event"
+	"egressd/sandbox/vercel/api"
 	"egressd/sandbox/vercel/stage"
 )
 
@@ -23,16 +25,15 @@ func (r *run) bringBack(ctx context.Context) error {
 	if r.tree == nil {
 		return nil
 	}
-	archive, err := r.fetch(ctx)
+	name, err := r.pack(ctx)
 	if err != nil {
 		return err
 	}
-	defer archive.Close()
 	aside, err := os.MkdirTemp("", "launch-conflicts-")
 	if err != nil {
 		return err
 	}
-	report, err := r.tree.Mirror(ctx, archive, aside)
+	report, err := r.mirror(ctx, name, aside)
 	if os.Remove(aside) == nil { // it is empty
 		aside = ""
 	}
@@ -47,7 +48,13 @@ func (r *run) bringBack(ctx context.Context) error {
 	if r.Changed != nil {
 		r.Changed(Changes{Report: report, Workspace: r.place.root, Aside: aside})
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if err := r.rememberBack(ctx, &report); err != nil && !api.IsGone(err) {
+		r.say("the next run sends everything again: %v", err)
+	}
+	return nil
 }
 
 func (r *run) record(e event.Event) error {
@@ -58,26 +65,69 @@ func (r *run) record(e event.Event) error {
 	return r.Events.Emit(e)
 }
 
-// fetch packs the workspace there and takes the archive into a file here that
-// has no name.
-func (r *run) fetch(ctx context.Context) (*os.File, error) {
-	name := r.temporary("back.tgz")
+// pack packs the workspace there into a file there.
+func (r *run) pack(ctx context.Context) (name string, err error) {
+	name = r.temporary("back.tgz")
 	args := []string{"-C", r.workdir, "-czf", name}
 	for _, skip := range r.tree.Skips() {
 		args = append(args, "--exclude="+skip)
 	}
-	if err := r.must(ctx, "tar", append(args, ".")...); err != nil {
-		return nil, err
+	request := api.CommandRequest{Command: "tar", Args: append(args, ".")}
+	_, err = r.ours(ctx, request)
+	var failed *commandError
+	switch {
+	case !errors.As(err, &failed):
+		return name, err
+	case failed.code == 1:
+		return name, nil // something there still writes
 	}
+	// What this user there may not read must not look as if it were deleted.
+	name = r.temporary("back-all.tgz")
+	request.Args[3], request.Sudo, r.sudo = name, true, true
+	if _, e := r.ours(ctx, request); !errors.As(e, &failed) || failed.code != 1 {
+		if e != nil {
+			return "", errors.Join(err, e)
+		}
+	}
+	return name, nil
+}
+
+// Bounds of fetching.
+const (
+	fetchTries = 3
+	fetchWait  = 500 * time.Millisecond
+)
+
+// mirror fetches the archive and brings its changes into the workspace. One that
+// did not come whole is fetched again.
+func (r *run) mirror(ctx context.Context, name, aside string) (report stage.Report, err error) {
+	for try := 1; ; try++ {
+		var archive *os.File
+		if archive, err = r.fetch(ctx, name); err == nil {
+			report, err = r.tree.Mirror(ctx, archive, aside)
+			archive.Close()
+			if torn := (*stage.UnreadableError)(nil); !errors.As(err, &torn) {
+				return report, err
+			}
+		}
+		if try == fetchTries || api.IsGone(err) {
+			return report, err
+		}
+		select {
+		case <-ctx.Done():
+			return report, err
+		case <-time.After(time.Duration(try) * fetchWait):
+		}
+	}
+}
+
+// fetch takes the archive into a file here that has no name.
+func (r *run) fetch(ctx context.Context, name string) (*os.File, error) {
 	f, err := os.CreateTemp("", "launch-")
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(os.Remove(f.Name()), r.download(ctx, name, f))
-	if err == nil && r.Name != "" {
-		err = r.must(ctx, "rm", "-f", name) // of a sandbox that stays
-	}
-	if err != nil {
+	if err = errors.Join(os.Remove(f.Name()), r.download(ctx, name, f)); err != nil {
 		f.Close()
 		return nil, err
 	}

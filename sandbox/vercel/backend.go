@@ -44,6 +44,13 @@ type Backend struct {
 	Known func(workspace string) map[string][sha256.Size]byte
 	// Tasks remembers the snapshot of Options.Task between runs.
 	Tasks Tasks
+	// Synced remembers what a sandbox that stays has in common with the workspace,
+	// so that only the difference travels, in both directions. Nil: everything is
+	// sent each time, and what is gone here stays there.
+	Synced Synced
+	// Shared reports whether somebody else runs something in the sandbox of that
+	// name: it is not stopped then. Nil: nobody does.
+	Shared func() bool
 	// Located is told where the program runs as soon as that is known. Nil: nobody.
 	Located func(At)
 	// Changed is told what came back. Nil: nobody.
@@ -88,6 +95,14 @@ type Tasks interface {
 	Drop(task, id string) error // unless it is another one by now
 }
 
+// Synced remembers what a sandbox's disk and a workspace have in common: by
+// path, what stage.Tree calls marks. Stamp tells states of the disk apart. What
+// is remembered of another workspace is nothing.
+type Synced interface {
+	Load(workspace string) (stamp string, marks map[string]string, err error)
+	Save(workspace, stamp string, marks map[string]string) error
+}
+
 // Isolation reports "vercel-sandbox".
 func (b *Backend) Isolation() string { return network.Isolation }
 
@@ -121,8 +136,9 @@ func unable(what, fix string) error {
 }
 
 // Run runs spec. The first signal to this process (INT, TERM, HUP) goes to the
-// program; the second, or the end of ctx, ends the run. Whatever happens, what
-// was made for this run is stopped and deleted.
+// program; the second, or the end of ctx, ends the run. After one INT what the
+// program changed is brought back; after any other signal there may be no time
+// for that. Whatever happens, what was made for this run is stopped and deleted.
 func (b *Backend) Run(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
 	res := sandbox.Result{ExitCode: exitLauncher, Started: time.Now()}
 	err := b.Supports(spec)
@@ -147,9 +163,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	early := sig.cancelling(cancel)
 	defer early()
 	defer func() {
-		cleanUp, done := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
-		defer done()
-		err = errors.Join(err, r.release(cleanUp))
+		err = errors.Join(err, r.release(ctx))
 		if n := sig.caught(); n != 0 {
 			res.ExitCode = exitSignal + int(n)
 			if errors.Is(err, context.Canceled) {
@@ -161,26 +175,32 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		return err
 	}
 	defer r.closeTree()
+	alive := Alive(ctx, r.Client, r.session, r.ends, r.say)
+	defer func() { r.ends = alive() }()
 	if err := r.send(ctx); err != nil {
 		return fmt.Errorf("send the workspace: %w", err)
 	}
+	input, err := r.stdin(ctx)
+	if err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
 	early()
 	r.progress("", 0, 0, 0)
-	if err := r.command(ctx); err != nil {
+	err = r.command(ctx, input)
+	if r.program == "" || r.gone {
 		return err
 	}
-	if sig.caught() != 0 || ctx.Err() != nil {
+	if sig.hurry() || ctx.Err() != nil {
 		b.say("what changed in the sandbox was not brought back: the run was interrupted")
-		return nil
+		return err
 	}
-	if err := r.bringBack(ctx); err != nil {
-		return fmt.Errorf("bring the changes back: %w", err)
+	late := sig.cancelling(cancel)
+	defer late()
+	if e := r.bringBack(ctx); e != nil {
+		err = errors.Join(err, fmt.Errorf("bring the changes back: %w", e))
 	}
-	return nil
+	return err
 }
-
-// cleanUpTime is how long stopping, snapshots and deleting may take together.
-const cleanUpTime = 2 * time.Minute
 
 func (b *Backend) say(format string, args ...any) {
 	if b.Say != nil {

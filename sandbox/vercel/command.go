@@ -1,6 +1,7 @@
 package vercel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,48 +16,71 @@ import (
 // defaultGrace is the time between asking a program to end and killing it.
 const defaultGrace = 5 * time.Second
 
-// command runs the program and waits for its end.
+// command runs the program and waits for its end. input is the file there that
+// is its standard input; "" none.
 //
 // Threat: a secret on a command line is kept in the service's records and shown
 // by ps -> variables travel in the request's env, never in arguments; secrets
 // that the policy binds to a host do not travel into the VM at all.
-func (r *run) command(ctx context.Context) error {
+func (r *run) command(ctx context.Context, input string) error {
 	argv, err := commandLine(r.spec)
 	if err != nil {
 		return err
 	}
 	request := api.CommandRequest{Command: argv[0], Args: argv[1:], Cwd: path.Join(r.workdir, r.place.dir), Env: environment(r.spec.Env)}
-	if input, err := r.stdin(ctx); err != nil {
-		return fmt.Errorf("standard input: %w", err)
-	} else if input != "" {
+	if input != "" {
 		request.Command, request.Args = "sh", append([]string{"-c", `exec "$@" <"$0"`, input}, argv...)
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := r.watch(ctx, cancel)
-	ended, err := r.Client.Run(ctx, r.session, request, w.begun, r.output)
+	w := r.watch(inner, cancel)
+	ended, err := r.Client.Run(inner, r.session, request, w.begun, r.output)
 	w.stop()
+	r.program = w.id
 	var refused *api.Error
 	switch {
 	case w.timedOut:
+		r.loose = true
 		r.res.TimedOut, r.res.ExitCode = true, exitTimeout
 		return nil
 	case errors.As(err, &refused) && refused.Code == api.CodeExecutableNotFound:
 		r.res.ExitCode = exitNotFound
 		return fmt.Errorf("%s: not found in the sandbox", argv[0])
 	case errors.Is(err, syscall.EPIPE):
+		r.end(ctx)
 		r.res.ExitCode = exitSignal + int(syscall.SIGPIPE) // nobody reads any more
 		return nil
-	case r.signals.caught() != 0 && (err != nil || ended.ExitCode == nil):
+	case r.signals.caught() != 0 && err != nil:
+		r.loose = true
 		return nil // the exit code follows from the signal
 	case api.IsGone(err):
 		r.gone = true
 		return fmt.Errorf("the sandbox ended while the program ran, and what it changed is lost: %w", err)
 	case err != nil:
+		r.end(ctx)
 		return err
 	}
 	r.res.ExitCode = int(*ended.ExitCode) & 0xff
 	return nil
+}
+
+// end ends a program that nobody listens to any more, so that what it changes
+// can be brought back.
+func (r *run) end(ctx context.Context) {
+	r.loose = true
+	if r.program == "" {
+		return
+	}
+	grace := cmp.Or(r.spec.Grace, defaultGrace)
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		r.kill(ctx, r.program, sig)
+		ctx, done := context.WithTimeout(ctx, grace)
+		_, err := r.Client.Wait(ctx, r.session, r.program)
+		done()
+		if err == nil || api.IsGone(err) {
+			return
+		}
+	}
 }
 
 func environment(env []string) map[string]string {
@@ -84,7 +108,8 @@ type watch struct {
 	started  chan string        // the command's id
 	over     chan struct{}
 	done     chan struct{}
-	timedOut bool // read after stop
+	timedOut bool   // read after stop
+	id       string // the same
 }
 
 func (r *run) watch(ctx context.Context, cancel context.CancelFunc) *watch {
@@ -106,17 +131,12 @@ func (w *watch) stop() {
 
 func (w *watch) loop(ctx context.Context) {
 	defer close(w.done)
-	prolonging, stop := context.WithCancel(ctx)
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		w.r.prolong(prolonging)
-	}()
 	defer func() {
-		stop()
-		<-finished
+		select {
+		case w.id = <-w.started:
+		default:
+		}
 	}()
-	id := ""
 	var limit, grace <-chan time.Time
 	if t := w.r.spec.Timeout; t > 0 {
 		limit = time.After(t)
@@ -126,22 +146,22 @@ func (w *watch) loop(ctx context.Context) {
 		case <-w.over:
 			return
 		case <-ctx.Done():
-			w.kill(ctx, id, syscall.SIGKILL)
+			w.kill(ctx, syscall.SIGKILL)
 			return
-		case id = <-w.started:
+		case w.id = <-w.started:
 		case <-limit:
 			w.timedOut, limit = true, nil
-			grace = w.end(ctx, id, syscall.SIGTERM)
+			grace = w.end(ctx, syscall.SIGTERM)
 		case sig := <-w.r.signals.c:
 			n := w.r.signals.note(sig)
 			if grace == nil {
-				grace = w.end(ctx, id, n)
+				grace = w.end(ctx, n)
 			} else {
-				w.kill(ctx, id, syscall.SIGKILL)
+				w.kill(ctx, syscall.SIGKILL)
 				w.cancel()
 			}
 		case <-grace:
-			w.kill(ctx, id, syscall.SIGKILL)
+			w.kill(ctx, syscall.SIGKILL)
 			w.cancel()
 			return
 		}
@@ -149,29 +169,35 @@ func (w *watch) loop(ctx context.Context) {
 }
 
 // end asks the program to end and reports when its time for that is over.
-func (w *watch) end(ctx context.Context, id string, sig syscall.Signal) <-chan time.Time {
-	if id == "" {
-		w.cancel() // it has not begun
+func (w *watch) end(ctx context.Context, sig syscall.Signal) <-chan time.Time {
+	if w.id == "" {
+		w.cancel() // it has not begun, for all that is known
 		return nil
 	}
-	w.kill(ctx, id, sig)
-	grace := w.r.spec.Grace
-	if grace <= 0 {
-		grace = defaultGrace
-	}
-	return time.After(grace)
+	w.kill(ctx, sig)
+	return time.After(cmp.Or(max(w.r.spec.Grace, 0), defaultGrace))
 }
 
 // killTime bounds one request to kill.
 const killTime = 15 * time.Second
 
-func (w *watch) kill(ctx context.Context, id string, sig syscall.Signal) {
-	if id == "" {
-		return
+func (w *watch) kill(ctx context.Context, sig syscall.Signal) {
+	if w.id == "" {
+		// The cancelled request may be the one that starts it.
+		select {
+		case w.id = <-w.started:
+		default:
+			return
+		}
 	}
+	w.r.kill(ctx, w.id, sig)
+}
+
+// kill sends a signal, also when ctx has ended.
+func (r *run) kill(ctx context.Context, id string, sig syscall.Signal) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), killTime)
 	defer done()
-	if _, err := w.r.Client.Kill(ctx, w.r.session, id, sig); err != nil && !api.IsGone(err) {
-		w.r.log().Warn("the program could not be killed; its sandbox is stopped", "command", id, "error", err)
+	if _, err := r.Client.Kill(ctx, r.session, id, sig); err != nil && !api.IsGone(err) {
+		r.log().Warn("the program could not be killed; its sandbox is stopped", "command", id, "error", err)
 	}
 }

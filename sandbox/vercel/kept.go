@@ -3,6 +3,7 @@ package vercel
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -146,7 +147,7 @@ func (k *Kept) Push(ctx context.Context, local, name string) error {
 	if err != nil {
 		return err
 	}
-	r := &run{Backend: &Backend{Client: k.Client, Session: "cp", Options: Options{Name: k.Name}}, session: found.Session.ID, workdir: to}
+	r := &run{Backend: &Backend{Client: k.Client, Session: rand.Text()[:12], Options: Options{Name: k.Name}}, session: found.Session.ID, workdir: to}
 	if !info.IsDir() {
 		if strings.HasSuffix(name, "/") {
 			to = path.Join(to, filepath.Base(local))
@@ -160,8 +161,9 @@ func (k *Kept) Push(ctx context.Context, local, name string) error {
 	}
 	defer tree.Close()
 	r.tree = tree
+	defer r.tidy(context.WithoutCancel(ctx))
 	all := tree.Entries()
-	if err := r.must(ctx, "mkdir", "-p", to); err != nil {
+	if _, err := r.ours(ctx, api.CommandRequest{Command: "mkdir", Args: []string{"-p", "--", to}}); err != nil {
 		return err
 	}
 	if err := k.Client.WriteFiles(ctx, r.session, r.files(all), nil); err != nil {
@@ -178,7 +180,7 @@ func (k *Kept) Pull(ctx context.Context, name, local string) error {
 	if err != nil {
 		return err
 	}
-	r := &run{Backend: &Backend{Client: k.Client, Session: "cp", Options: Options{Name: k.Name}}, session: found.Session.ID, workdir: k.at(name, found.Session.Cwd)}
+	r := &run{Backend: &Backend{Client: k.Client, Session: rand.Text()[:12], Options: Options{Name: k.Name}}, session: found.Session.ID, workdir: k.at(name, found.Session.Cwd)}
 	isDir, err := r.isDir(ctx)
 	if err != nil {
 		return err
@@ -189,18 +191,18 @@ func (k *Kept) Pull(ctx context.Context, name, local string) error {
 	if err := os.MkdirAll(local, 0o755); err != nil {
 		return err
 	}
-	tree, err := stage.Scan(ctx, stage.Config{Dir: local, All: true, Skip: []string{}})
+	tree, err := stage.Scan(ctx, stage.Config{Dir: local, Receive: true, Skip: []string{}})
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
 	r.tree = tree
-	archive, err := r.fetch(ctx)
+	defer r.tidy(context.WithoutCancel(ctx))
+	archive, err := r.pack(ctx)
 	if err != nil {
 		return err
 	}
-	defer archive.Close()
-	report, err := tree.Mirror(ctx, archive, "")
+	report, err := r.mirror(ctx, archive, "")
 	for _, p := range append(report.Conflicts, report.Refused...) {
 		err = errors.Join(err, fmt.Errorf("%s: %s", p.Path, p.Why))
 	}

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,15 +23,23 @@ type run struct {
 	res     *sandbox.Result
 	signals *signals
 
-	name    string // of the sandbox; "" until one may exist
+	name    string   // of the sandbox; "" until one may exist
+	names   []string // of all that this run may have made
+	doubt   bool     // nobody knows whether the last one was made
 	session string
 	cwd     string // the session's own directory
 	workdir string
-	ends    time.Time // when the service ends the session
-	reused  bool      // it was there before, with what it holds
+	ends    time.Time // when the service ends the session; alive's
+	reused  bool      // the disk was there before, with what it holds
+	running bool      // the session was, too: it may be somebody else's
+	ready   bool      // the session runs with this run's policy
+	program string    // the command's id; "" until it was started
 	gone    bool      // the session has ended
+	loose   bool      // something may run in it that nobody looks after
+	sudo    bool      // files of ours there are root's
 	tree    *stage.Tree
 	sending *meter
+	stamp   string // of what the disk and the workspace have in common, see common.go
 }
 
 // Times of a session. The service ends one whose launcher died; while a program
@@ -43,6 +48,8 @@ const (
 	spareTime   = 10 * time.Minute // for sending and bringing back
 	bootTime    = 90 * time.Second
 	prolongTime = 5 * time.Minute
+
+	prolongBefore = 3 * time.Minute
 )
 
 // policy is the network policy in the service's terms.
@@ -96,27 +103,27 @@ func (b *Backend) request(name string, source *api.Source) *api.CreateRequest {
 func (r *run) acquire(ctx context.Context) error {
 	ctx, done := context.WithTimeout(ctx, 2*bootTime)
 	defer done()
-	found, err := r.find(ctx)
+	var found *api.Instance
+	var err error
+	if r.Name != "" {
+		found, err = r.named(ctx)
+	} else {
+		found, err = r.fresh(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	r.session, r.cwd = found.Session.ID, found.Session.Cwd
-	if found.Session.Status != api.Running {
-		s, err := r.Client.WaitRunning(ctx, r.session)
-		if err != nil {
-			return err
-		}
-		r.cwd = cmp.Or(s.Cwd, r.cwd)
-		found.Session = *s
-	}
+	r.session, r.cwd = found.Session.ID, cmp.Or(found.Session.Cwd, found.Sandbox.Cwd)
 	if err := r.verify(found); err != nil {
+		r.loose = true // whatever runs there may reach too much
 		return err
 	}
+	r.ready = true
 	if !strings.HasPrefix(r.cwd, "/") {
 		return fmt.Errorf("the sandbox does not say where its directory is (%q): name one with --vercel-workdir", r.cwd)
 	}
 	began := found.Session.StartedAt.Time()
-	if began.IsZero() || time.Since(began) < 0 {
+	if !r.running || began.IsZero() || time.Since(began) < 0 {
 		began = time.Now()
 	}
 	r.ends = began.Add(cmp.Or(found.Session.Timeout.Duration(), spareTime))
@@ -146,169 +153,9 @@ func (r *run) verify(found *api.Instance) error {
 	return nil
 }
 
+// located tells where the run is.
 func (r *run) located(command string, routes []api.Route) {
 	if r.Located != nil {
 		r.Located(At{Sandbox: r.name, Session: r.session, Command: command, Workdir: r.workdir, Routes: routes})
-	}
-}
-
-// find is the sandbox by its name, or a new one.
-func (r *run) find(ctx context.Context) (*api.Instance, error) {
-	if r.Name == "" {
-		return r.fresh(ctx)
-	}
-	found, err := r.Client.Get(ctx, r.Name, true)
-	if errors.Is(err, fs.ErrNotExist) {
-		r.name = r.Name
-		return r.Client.Create(ctx, *r.request(r.name, nil))
-	}
-	if err != nil {
-		return nil, err
-	}
-	r.name, r.reused = r.Name, true
-	r.session = found.Session.ID
-	// The policy of this run, before anything of it runs there.
-	if _, err := r.Client.Update(ctx, r.name, api.UpdateRequest{NetworkPolicy: r.policy()}); err != nil {
-		return nil, err
-	}
-	if found.Session.Status != api.Running {
-		if _, err := r.Client.WaitRunning(ctx, found.Session.ID); err != nil {
-			return nil, err
-		}
-	}
-	s, err := r.Client.SetNetworkPolicy(ctx, found.Session.ID, r.policy())
-	if err != nil {
-		return nil, err
-	}
-	if s.ID == found.Session.ID && s.Cwd != "" {
-		found.Session = *s
-	}
-	return found, nil
-}
-
-// fresh makes a sandbox for this run, from the task's snapshot when it has one.
-func (r *run) fresh(ctx context.Context) (*api.Instance, error) {
-	r.name = "launch-" + strings.ToLower(r.Session)
-	if r.Task == "" || r.Tasks == nil {
-		return r.Client.Create(ctx, *r.request(r.name, nil))
-	}
-	snapshot, err := r.Tasks.Snapshot(r.Task)
-	if err != nil {
-		return nil, err
-	}
-	if snapshot == "" {
-		return r.Client.Create(ctx, *r.request(r.name, nil))
-	}
-	made, err := r.Client.Create(ctx, *r.request(r.name, &api.Source{Type: "snapshot", SnapshotID: snapshot}))
-	if err == nil {
-		r.reused = true
-		return made, nil
-	}
-	var refused *api.Error
-	if !errors.As(err, &refused) || ctx.Err() != nil || errors.Is(err, fs.ErrPermission) {
-		return nil, err
-	}
-	r.say("the snapshot of task %s cannot be used, so this run begins anew: %v", r.Task, err)
-	if err := r.Tasks.Drop(r.Task, snapshot); err != nil {
-		return nil, err
-	}
-	r.name += "-2" // the first may exist, half made
-	return r.Client.Create(ctx, *r.request(r.name, nil))
-}
-
-// release stops what this run made, and deletes it unless it is kept. What goes
-// wrong is logged: the run itself is over. Its error is that of a snapshot,
-// which somebody counts on.
-func (r *run) release(ctx context.Context) error {
-	if r.name == "" {
-		return nil
-	}
-	if r.Keep && r.Name != "" && r.session != "" {
-		r.say("sandbox %s is left running; end it with: launch sandbox stop %s", r.name, r.name)
-		return nil
-	}
-	if r.session == "" && r.Name != "" {
-		if found, err := r.Client.Get(ctx, r.name, false); err == nil { // made, though nobody heard of it
-			r.session = found.Session.ID
-		}
-	}
-	var err error
-	if r.Task != "" && r.Tasks != nil && r.session != "" && !r.gone {
-		err = r.snapshot(ctx)
-	}
-	if r.session != "" {
-		if stopped, e := r.Client.Stop(ctx, r.session); e != nil && !api.IsGone(e) {
-			r.log().Warn("the sandbox could not be stopped", "sandbox", r.name, "session", r.session, "error", e)
-		} else if e == nil && stopped.Session.NetworkTransfer.Egress > 0 {
-			r.log().Info("sandbox stopped", "sandbox", r.name, "egress_bytes", int64(stopped.Session.NetworkTransfer.Egress))
-		}
-	}
-	if r.Name != "" {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.names())) {
-		if e := r.Client.Delete(ctx, name, r.Task == ""); e != nil && !errors.Is(e, fs.ErrNotExist) {
-			r.log().Warn("the sandbox could not be deleted", "sandbox", name, "error", e)
-		}
-	}
-	return err
-}
-
-// names are the sandboxes that this run may have made.
-func (r *run) names() map[string]bool {
-	names := map[string]bool{r.name: true}
-	if first, second := strings.CutSuffix(r.name, "-2"); second {
-		names[first] = true
-	}
-	return names
-}
-
-// snapshot leaves a snapshot for the task's next run, and deletes the one that
-// it takes the place of.
-func (r *run) snapshot(ctx context.Context) error {
-	made, _, err := r.Client.TakeSnapshot(ctx, r.session, nil)
-	if err != nil {
-		return fmt.Errorf("snapshot of task %s: the next run begins where this one began: %w", r.Task, err)
-	}
-	r.gone = true
-	old, err := r.Tasks.Set(r.Task, made.ID)
-	if err != nil {
-		return fmt.Errorf("snapshot of task %s: %w", r.Task, err)
-	}
-	if old != "" && old != made.ID {
-		if _, err := r.Client.DeleteSnapshot(ctx, old); err != nil && !errors.Is(err, fs.ErrNotExist) && !api.IsGone(err) {
-			r.log().Warn("an old snapshot could not be deleted", "snapshot", old, "error", err)
-		}
-	}
-	return nil
-}
-
-// prolong keeps the session alive for as long as ctx lasts.
-func (r *run) prolong(ctx context.Context) {
-	told := false
-	for {
-		wait := time.NewTimer(max(time.Until(r.ends)-prolongTime, time.Second))
-		select {
-		case <-ctx.Done():
-			wait.Stop()
-			return
-		case <-wait.C:
-		}
-		s, err := r.Client.Extend(ctx, r.session, prolongTime)
-		switch {
-		case err == nil:
-			r.ends = r.ends.Add(prolongTime)
-			if t := s.StartedAt.Time(); !t.IsZero() {
-				r.ends = t.Add(s.Timeout.Duration())
-			}
-		case ctx.Err() != nil || api.IsGone(err):
-			return
-		default:
-			if !told {
-				told = true
-				r.say("the sandbox may end at %s: it cannot be prolonged: %v", r.ends.Format(time.TimeOnly), err)
-			}
-			r.ends = r.ends.Add(time.Minute) // ask again then
-		}
 	}
 }

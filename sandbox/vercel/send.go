@@ -1,14 +1,12 @@
 package vercel
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -20,27 +18,24 @@ import (
 
 // send takes the workspace into the sandbox.
 func (r *run) send(ctx context.Context) error {
-	if err := r.must(ctx, "mkdir", "-p", path.Join(r.workdir, r.place.dir)); err != nil {
+	stamp, err := r.makeDir(ctx)
+	if err != nil || r.ownSource() {
 		return err
-	}
-	if r.ownSource() {
-		return nil
 	}
 	c := stage.Config{Dir: r.place.root, All: r.All, Progress: r.back()}
 	if r.Known != nil {
 		c.Known = r.Known(r.place.root)
 	}
-	tree, err := stage.Scan(ctx, c)
-	if err != nil {
+	if r.tree, err = stage.Scan(ctx, c); err != nil {
 		return err
 	}
-	r.tree = tree
-	if r.reused {
-		if err := r.sweep(ctx); err != nil {
-			return fmt.Errorf("what is gone here: %w", err)
-		}
+	if err := r.compare(ctx, stamp); err != nil {
+		return err
 	}
-	all := tree.Entries()
+	all := r.tree.Entries()
+	if len(all) == 0 && r.stamp != "" {
+		return nil // it is there as it is here
+	}
 	r.sending = &meter{run: r}
 	for _, e := range all {
 		if e.Mode.IsRegular() {
@@ -50,7 +45,38 @@ func (r *run) send(ctx context.Context) error {
 	if err := r.Client.WriteFiles(ctx, r.session, r.files(all), nil); err != nil {
 		return err
 	}
-	return r.sendOthers(ctx, all)
+	if err := r.sendOthers(ctx, all); err != nil {
+		return err
+	}
+	return r.remember(ctx, r.tree.Marks())
+}
+
+// makeDirScript makes a directory, and prints the file $0.
+const makeDirScript = `mkdir -p -- "$1" && { cat -- "$0" 2>/dev/null; :; }`
+
+// takeDirScript makes the directory $0 and gives it and $2, in which it is, to
+// the owner of $1.
+const takeDirScript = `mkdir -p -- "$0" && chown "$(stat -c %u:%g -- "$1")" "$2" "$0"`
+
+// makeDir makes the directory that the program starts in, and reports the stamp
+// of a disk that was there before.
+func (r *run) makeDir(ctx context.Context) (stamp string, err error) {
+	dir := path.Join(r.workdir, r.place.dir)
+	request := api.CommandRequest{Command: "mkdir", Args: []string{"-p", dir}}
+	if file := r.stampFile(); file != "" && r.reused {
+		request = api.CommandRequest{Command: "sh", Args: []string{"-c", makeDirScript, file, dir}}
+	}
+	stamp, err = r.ours(ctx, request)
+	var failed *commandError
+	if r.Workdir == "" || !errors.As(err, &failed) {
+		return stamp, err
+	}
+	// A directory elsewhere may be root's to make.
+	request = api.CommandRequest{Command: "sh", Args: []string{"-c", takeDirScript, dir, r.cwd, r.workdir}, Sudo: true}
+	if _, e := r.ours(ctx, request); e != nil {
+		return "", errors.Join(err, e)
+	}
+	return "", nil
 }
 
 // meter tells how much was read for sending. What is sent once more counts again,
@@ -126,7 +152,7 @@ func (r *run) files(all []stage.Entry) iter.Seq[api.File] {
 }
 
 // sendOthers makes links and empty directories, which cannot be written as
-// files, by two commands that read their names from files.
+// files, by one command that reads their names from files.
 func (r *run) sendOthers(ctx context.Context, all []stage.Entry) error {
 	var dirs, links []string
 	for _, e := range all {
@@ -141,97 +167,35 @@ func (r *run) sendOthers(ctx context.Context, all []stage.Entry) error {
 	}
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
-	if err := r.forEach(ctx, dirs, `xargs -0 mkdir -p -- <"$0"`); err != nil {
-		return err
-	}
-	return r.forEach(ctx, links, `xargs -0 -n 2 ln -sfn -- <"$0"`)
+	return r.forEach(ctx, `xargs -0 -r mkdir -p -- <"$0" && xargs -0 -r -n 2 ln -sfn -- <"$1"`, dirs, links)
 }
 
-// forEach lets script read names from the file $0, each followed by a NUL.
-func (r *run) forEach(ctx context.Context, names []string, script string) error {
-	if len(names) == 0 {
+// forEach lets script read names from the files $0 and $1, each name followed by
+// a NUL.
+func (r *run) forEach(ctx context.Context, script string, first, second []string) error {
+	if len(first)+len(second) == 0 {
 		return nil
 	}
-	list := r.temporary("list")
-	data := strings.Join(names, "\x00") + "\x00"
-	if err := r.writeFile(ctx, list, []byte(data)); err != nil {
+	var lists []api.File
+	args := []string{"-c", script}
+	for i, names := range [][]string{first, second} {
+		lists = append(lists, file(r.temporary(fmt.Sprintf("list%d", i)), strings.Join(append(names, ""), "\x00")))
+		args = append(args, lists[i].Path)
+	}
+	if err := r.Client.WriteFiles(ctx, r.session, slices.Values(lists), nil); err != nil {
 		return err
 	}
-	return r.must(ctx, "sh", "-c", script+`; code=$?; rm -f "$0"; exit $code`, list)
+	_, err := r.ours(ctx, api.CommandRequest{Command: "sh", Args: args})
+	return err
 }
 
-// temporary is the name of a file of ours in the sandbox.
-func (r *run) temporary(what string) string {
-	return "/tmp/.launch-" + strings.ToLower(r.Session) + "-" + what
-}
-
-func (r *run) writeFile(ctx context.Context, name string, data []byte) error {
-	f := api.File{Path: name, Mode: 0o600, Size: int64(len(data)), Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(data)), nil
+// file is one of ours.
+func file(name, text string) api.File {
+	return api.File{Path: name, Mode: 0o600, Size: int64(len(text)), Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(text)), nil
 	}}
-	return r.Client.WriteFiles(ctx, r.session, slices.Values([]api.File{f}), nil)
 }
 
-// maxWords bounds what is kept of what a command of ours prints.
-const maxWords = 4 << 10
-
-// must runs a command of ours and makes anything but success an error.
-func (r *run) must(ctx context.Context, name string, args ...string) error {
-	var words bytes.Buffer
-	ended, err := r.Client.Run(ctx, r.session, api.CommandRequest{Command: name, Args: args}, nil, func(_ string, data []byte) error {
-		words.Write(data[:min(len(data), maxWords-words.Len())])
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if code := int(*ended.ExitCode); code != 0 {
-		return fmt.Errorf("%s: exit status %d: %s", name, code, strings.TrimSpace(words.String()))
-	}
-	return nil
-}
-
-// findScript lists all files there but those that do not travel.
-func findScript(skips []string) string {
-	var names []string
-	for _, name := range skips {
-		names = append(names, "-name "+name)
-	}
-	return `cd "$1" && find . -mindepth 1 \( ` + strings.Join(names, " -o ") + ` \) -prune -o \( -type f -o -type l \) -print0 >"$0"`
-}
-
-// maxList bounds the list of a sandbox's files.
-const maxList = 256 << 20
-
-// sweep deletes files of a sandbox that was there before and that are gone here:
-// what came back after the last run is here, so what is not was deleted.
-func (r *run) sweep(ctx context.Context) error {
-	list := r.temporary("found")
-	if err := r.must(ctx, "sh", "-c", findScript(r.tree.Skips()), list, r.workdir); err != nil {
-		return err
-	}
-	f, err := r.Client.ReadFile(ctx, r.session, list, "")
-	if err != nil {
-		return err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxList+1))
-	if err = errors.Join(err, f.Close()); err != nil || len(data) > maxList {
-		return errors.Join(err, errors.New("the list of files there is too long"))
-	}
-	root, err := os.OpenRoot(r.place.root)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	var gone []string
-	for name := range strings.SplitSeq(strings.TrimSuffix(string(data), "\x00"), "\x00") {
-		name = strings.TrimPrefix(name, "./")
-		if name == "" || !fs.ValidPath(name) {
-			continue
-		}
-		if _, err := root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			gone = append(gone, path.Join(r.workdir, name))
-		}
-	}
-	return errors.Join(r.forEach(ctx, gone, `xargs -0 rm -f -- <"$0"`), r.must(ctx, "rm", "-f", list))
+func (r *run) writeFile(ctx context.Context, name, text string) error {
+	return r.Client.WriteFiles(ctx, r.session, slices.Values([]api.File{file(name, text)}), nil)
 }

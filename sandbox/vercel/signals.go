@@ -12,8 +12,9 @@ import (
 type signals struct {
 	c chan os.Signal
 
-	mu    sync.Mutex
-	first syscall.Signal
+	mu     sync.Mutex
+	first  syscall.Signal
+	urgent bool
 }
 
 func catch() *signals {
@@ -33,6 +34,7 @@ func (s *signals) note(sig os.Signal) syscall.Signal {
 	n, _ := sig.(syscall.Signal)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.urgent = s.urgent || s.first != 0 || n != syscall.SIGINT
 	if s.first == 0 {
 		s.first = n
 	}
@@ -44,6 +46,14 @@ func (s *signals) caught() syscall.Signal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.first
+}
+
+// hurry reports whether there was more than one signal, or one by which this
+// process is about to be ended.
+func (s *signals) hurry() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.urgent
 }
 
 // cancelling lets a signal cancel, until the function that it reports is

@@ -3,52 +3,83 @@
 package vercel
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// maxStdin bounds a standard input that travels.
-const maxStdin = 64 << 20
+// Bounds of a standard input that travels.
+const (
+	maxStdin   = 64 << 20
+	stdinLooks = 100 * time.Millisecond // how often it is looked whether the run is over
+	stdinTells = 3 * time.Second        // when it is said what is waited for
+)
 
 // stdin writes the standard input into a file in the sandbox and reports its
 // name; "" when there is none to send: a terminal, or a pipe on which nothing
 // has come and that nobody has closed by the time that the sandbox is ready.
 func (r *run) stdin(ctx context.Context) (string, error) {
 	f := r.spec.Stdin
-	if f == nil || !sendable(f) {
+	if f == nil {
 		return "", nil
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxStdin+1))
-	if err != nil {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+		return "", nil
+	}
+	if !info.Mode().IsRegular() && !readable(f, 0) {
+		r.say("the standard input is not sent: nothing has come on it yet, and it is still open")
+		return "", nil
+	}
+	data, err := r.readAll(ctx, f)
+	if err != nil || data.Len() == 0 {
 		return "", err
 	}
-	if len(data) > maxStdin {
-		return "", fmt.Errorf("it is longer than %d MiB: put it into a file of the workspace", maxStdin>>20)
-	}
-	if len(data) == 0 {
-		return "", nil
-	}
 	name := r.temporary("stdin")
-	return name, r.writeFile(ctx, name, data)
+	return name, r.writeFile(ctx, name, data.String())
 }
 
-// sendable reports whether reading f to its end comes to one.
-func sendable(f *os.File) bool {
-	info, err := f.Stat()
-	if err != nil {
-		return false
+// readAll reads f to its end, but no longer than ctx lasts.
+func (r *run) readAll(ctx context.Context, f *os.File) (*bytes.Buffer, error) {
+	data := new(bytes.Buffer)
+	part := make([]byte, 64<<10)
+	began, told := time.Now(), false
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		if !readable(f, stdinLooks) {
+			if !told && time.Since(began) > stdinTells {
+				told = true
+				r.say("waiting for the end of the standard input")
+			}
+			continue
+		}
+		n, err := unix.Read(int(f.Fd()), part)
+		switch {
+		case errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN):
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return data, nil
+		default:
+			data.Write(part[:n])
+		}
+		if data.Len() > maxStdin {
+			return nil, fmt.Errorf("it is longer than %d MiB: put it into a file of the workspace", maxStdin>>20)
+		}
 	}
-	switch mode := info.Mode(); {
-	case mode.IsRegular():
-		return true
-	case mode&os.ModeNamedPipe == 0 && mode&os.ModeSocket == 0:
-		return false
-	}
-	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}}
-	n, err := unix.Poll(fds, 0)
+}
+
+// readable reports whether reading f would not wait, by the time that wait is
+// over.
+func readable(f *os.File, wait time.Duration) bool {
+	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}} // #nosec: a descriptor
+	n, err := unix.Poll(fds, int(wait.Milliseconds()))
 	return err == nil && n > 0
 }

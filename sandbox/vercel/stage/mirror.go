@@ -24,6 +24,9 @@ type Report struct {
 	// Sums are those of the regular files that were written.
 	Sums map[string][sha256.Size]byte
 
+	// There is what the other side has, as Marks tells it.
+	There map[string]string
+
 	// Refused are entries that do not belong into a workspace.
 	Refused []Problem
 }
@@ -47,14 +50,38 @@ type Problem struct{ Path, Why string }
 func (t *Tree) Mirror(ctx context.Context, archive io.ReadSeeker, aside string) (Report, error) {
 	m := &mirror{tree: t, ctx: ctx, remote: map[string]*remote{}, within: map[string]bool{}, aside: aside}
 	if err := m.read(archive, m.list); err != nil {
-		return m.report, fmt.Errorf("what came back cannot be read, nothing was changed: %w", err)
+		return m.report, &UnreadableError{err}
 	}
+	m.report.There = m.marks()
 	m.plan()
 	err := m.apply(archive)
 	for _, list := range []*[]string{&m.report.Added, &m.report.Changed, &m.report.Deleted} {
 		slices.Sort(*list)
 	}
 	return m.report, err
+}
+
+// UnreadableError is an archive that is not whole, or not one that a workspace
+// may become. Nothing was changed then.
+type UnreadableError struct{ Err error }
+
+// Error implements error.
+func (e *UnreadableError) Error() string {
+	return "what came back cannot be read, nothing was changed: " + e.Err.Error()
+}
+
+// Unwrap is what is wrong with it.
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// marks is what the archive holds.
+func (m *mirror) marks() map[string]string {
+	marks := make(map[string]string, len(m.remote))
+	for name, r := range m.remote {
+		if !r.Mode.IsDir() || !m.within[name] {
+			marks[name] = r.mark()
+		}
+	}
+	return marks
 }
 
 // remote is one path of the archive.

@@ -37,6 +37,9 @@ func Scan(ctx context.Context, c Config) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
+	if c.Receive {
+		return &Tree{config: c, root: root, entries: map[string]*Entry{}}, nil
+	}
 	s := scanner{ctx: ctx, tree: &Tree{config: c, root: root, entries: map[string]*Entry{}}}
 	if !c.All {
 		s.tracked = s.index()

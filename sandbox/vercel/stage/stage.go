@@ -20,6 +20,7 @@ type Entry struct {
 	sum    [sha256.Size]byte // of the content that was sent
 	sent   bool              // sum is known: the file was read to its end
 	shared bool              // not sent, but there: what comes back must not replace it
+	there  bool              // the other side has it already
 }
 
 // Config says which files of a workspace travel.
@@ -28,6 +29,8 @@ type Config struct {
 	// Skip names files and directories that travel in neither direction, at any
 	// depth, whatever the case of their letters. Nil: .git, node_modules, .warrant.
 	Skip []string
+	// Receive sends nothing: all that comes back is new.
+	Receive bool
 	// All sends also what .gitignore leaves out.
 	All bool
 
@@ -66,11 +69,11 @@ func (t *Tree) Skips() []string { return t.config.Skip }
 // Left reports how many files and directories .gitignore kept from being sent.
 func (t *Tree) Left() int { return t.skipped }
 
-// Entries lists what is sent, sorted by path.
+// Entries lists what is to be sent, sorted by path.
 func (t *Tree) Entries() []Entry {
 	all := make([]Entry, 0, len(t.order))
 	for _, name := range t.order {
-		if e := t.entries[name]; !e.shared {
+		if e := t.entries[name]; !e.shared && !e.there {
 			all = append(all, *e)
 		}
 	}

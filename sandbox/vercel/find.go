@@ -1,0 +1,223 @@
+package vercel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+	"time"
+
+	"egressd/sandbox/vercel/api"
+)
+
+// patience is how long a request that makes a sandbox is waited for when the
+// run is over before it.
+const patience = 20 * time.Second
+
+// create makes a sandbox and waits until it runs.
+//
+// Threat: somebody presses Ctrl-C while a sandbox is being made, the request is
+// dropped, and the sandbox comes into being with nobody to stop it -> the request
+// is not dropped: its answer is waited for, and the sandbox is deleted then. Left
+// over: a service that takes longer than patience; the session ends by itself.
+func (r *run) create(ctx context.Context, req *api.CreateRequest) (*api.Instance, error) {
+	r.name, r.session = req.Name, ""
+	r.names = append(r.names, req.Name)
+	patient, give := context.WithTimeout(context.WithoutCancel(ctx), 2*bootTime)
+	defer give()
+	defer context.AfterFunc(ctx, func() {
+		<-after(patient, patience)
+		give()
+	})()
+	made, err := r.Client.Create(patient, *req)
+	r.doubt = err != nil && !definite(err)
+	if err != nil {
+		return nil, err
+	}
+	r.session = made.Session.ID
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return made, r.wait(ctx, made)
+}
+
+// after is closed when d is over, or ctx.
+func after(ctx context.Context, d time.Duration) <-chan struct{} {
+	ctx, stop := context.WithTimeout(ctx, d)
+	context.AfterFunc(ctx, stop)
+	return ctx.Done()
+}
+
+// definite reports an answer by which nothing was made.
+func definite(err error) bool {
+	var unknown *api.UnknownOutcomeError
+	var e *api.Error
+	return errors.Is(err, api.ErrInvalid) || !errors.As(err, &unknown) && errors.As(err, &e) && e.Status/100 == 4
+}
+
+// wait waits until the session of found runs.
+func (r *run) wait(ctx context.Context, found *api.Instance) error {
+	if found.Session.Status == api.Running {
+		return nil
+	}
+	s, err := r.Client.WaitRunning(ctx, found.Session.ID)
+	if err == nil {
+		found.Session = *s
+	}
+	return err
+}
+
+// fresh makes a sandbox for this run, from the task's snapshot when it has one.
+func (r *run) fresh(ctx context.Context) (*api.Instance, error) {
+	name := "launch-" + strings.ToLower(r.Session)
+	snapshot := ""
+	if r.Task != "" && r.Tasks != nil {
+		var err error
+		if snapshot, err = r.Tasks.Snapshot(r.Task); err != nil {
+			return nil, err
+		}
+	}
+	if snapshot == "" {
+		return r.create(ctx, r.request(name, nil))
+	}
+	made, err := r.create(ctx, r.request(name, &api.Source{Type: "snapshot", SnapshotID: snapshot}))
+	if err == nil {
+		r.reused = true
+		return made, nil
+	}
+	if ctx.Err() != nil || !broken(err) {
+		return nil, err
+	}
+	r.say("the snapshot of task %s cannot be used, so this run begins anew: %v", r.Task, err)
+	if err := r.Tasks.Drop(r.Task, snapshot); err != nil {
+		return nil, err
+	}
+	return r.create(ctx, r.request(name+"-2", nil)) // the first may exist, half made
+}
+
+// broken reports a snapshot that will not boot the next time either, rather
+// than a service that is out of order, or credentials that are.
+func broken(err error) bool {
+	var e *api.Error
+	var unknown *api.UnknownOutcomeError
+	if !errors.As(err, &e) || errors.As(err, &unknown) {
+		return false
+	}
+	switch e.Status {
+	case 0: // the session ended instead of running
+		return true
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusRequestTimeout, http.StatusConflict,
+		http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return e.Status/100 == 4
+}
+
+// missing reports a sandbox that does not exist.
+func missing(err error) bool {
+	var e *api.Error
+	return errors.Is(err, fs.ErrNotExist) ||
+		errors.As(err, &e) && e.Status/100 == 4 && strings.Contains(strings.ToLower(e.Message), "not found")
+}
+
+// named finds the sandbox of that name, or makes it.
+func (r *run) named(ctx context.Context) (*api.Instance, error) {
+	for tries := 0; ; tries++ {
+		found, err := r.Client.Get(ctx, r.Name, false)
+		switch {
+		case missing(err):
+			found, err = r.create(ctx, r.request(r.Name, nil))
+			var e *api.Error
+			if errors.As(err, &e) && e.Status == http.StatusConflict && tries == 0 {
+				r.names = nil
+				continue // another run has made it meanwhile
+			}
+			return found, err
+		case err != nil:
+			return nil, err
+		}
+		found, err = r.again(ctx, found)
+		if api.IsGone(err) && tries == 0 {
+			continue // its time was over just now
+		}
+		return found, err
+	}
+}
+
+// again lets the sandbox that was found run with this run's policy. What is to
+// boot boots with it; what runs is given it before anything of this run is there.
+func (r *run) again(ctx context.Context, found *api.Instance) (*api.Instance, error) {
+	r.name, r.reused = r.Name, true
+	r.running = found.Session.Status == api.Running
+	if r.running {
+		r.session = found.Session.ID
+	}
+	change := api.UpdateRequest{NetworkPolicy: r.policy(), Tags: r.Tags}
+	if len(r.Ports) > 0 {
+		change.Ports = &r.Ports
+	}
+	if r.VCPUs > 0 {
+		change.Resources = &api.Resources{VCPUs: r.VCPUs}
+	}
+	if _, err := r.Client.Update(ctx, r.name, change); err != nil {
+		return nil, err
+	}
+	if !r.running {
+		var err error
+		if found, err = r.resume(ctx); err != nil {
+			return nil, err
+		}
+		if !r.reused {
+			return found, nil
+		}
+		r.session = found.Session.ID
+	}
+	if err := r.wait(ctx, found); err != nil {
+		return nil, err
+	}
+	s, err := r.Client.SetNetworkPolicy(ctx, found.Session.ID, r.policy())
+	if err != nil {
+		return nil, err
+	}
+	if s.ID == found.Session.ID && s.Cwd != "" {
+		found.Session = *s
+	}
+	return found, nil
+}
+
+// resume boots the sandbox from its last snapshot. One that is on its way to
+// stop is waited for; one that has no snapshot that boots begins anew.
+func (r *run) resume(ctx context.Context) (*api.Instance, error) {
+	for {
+		found, err := r.Client.Get(ctx, r.name, true)
+		if err == nil {
+			return found, nil
+		}
+		var e *api.Error
+		if !errors.As(err, &e) {
+			return nil, err
+		}
+		switch text := strings.ToLower(e.Code + " " + e.Message); {
+		case api.IsGone(err) && e.Status == http.StatusUnprocessableEntity:
+		case (e.Status == http.StatusBadRequest || e.Status == http.StatusGone) && strings.Contains(text, "snapshot"):
+			r.say("sandbox %s cannot go on from where it was, so it begins anew: %v", r.name, err)
+			if err := r.Client.Delete(ctx, r.name, false); err != nil && !missing(err) {
+				return nil, err
+			}
+			r.reused = false
+			return r.create(ctx, r.request(r.name, nil))
+		default:
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("sandbox %s is still stopping: %w", r.name, err)
+		case <-time.After(resumeEvery):
+		}
+	}
+}
+
+// resumeEvery is how often a sandbox that is stopping is looked at.
+const resumeEvery = 500 * time.Millisecond

@@ -1,0 +1,163 @@
+package vercel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"egressd/sandbox/vercel/api"
+)
+
+// How long cleaning up may take.
+const (
+	stopTime = 15 * time.Second
+	keepTime = 2 * time.Minute // where the disk is kept by it
+)
+
+// release stops what this run made, and deletes it unless it is kept. What goes
+// wrong is logged: the run itself is over. Its error is that of a snapshot,
+// which somebody counts on. ctx may have ended.
+func (r *run) release(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	if r.name == "" {
+		return nil
+	}
+	if r.ready && !r.gone && (r.Name != "" || r.Task != "") {
+		r.tidy(ctx)
+	}
+	if r.stays() {
+		return nil
+	}
+	if r.session == "" && r.Name != "" {
+		r.session = r.unheard(ctx)
+	}
+	var err error
+	if r.Task != "" && r.Tasks != nil && r.program != "" && !r.gone {
+		err = r.snapshot(ctx)
+	}
+	if r.session != "" {
+		r.stop(ctx)
+	}
+	if r.Name == "" {
+		for i, name := range r.names {
+			r.remove(ctx, name, r.doubt && i == len(r.names)-1)
+		}
+	}
+	return err
+}
+
+// stays reports whether the session is left running.
+func (r *run) stays() bool {
+	switch {
+	case r.Name == "" || r.session == "" || r.gone:
+	case r.loose:
+		if r.Keep {
+			r.say("sandbox %s is stopped: what the program has left running could not be told from others", r.name)
+		}
+	case !r.ready:
+		return r.running // as it was
+	case r.Keep:
+		r.linger()
+		r.say("sandbox %s is left running until %s, and what it has on its disk is kept; end it now: launch sandbox stop %s",
+			r.name, r.ends.Local().Format(time.TimeOnly), r.name)
+		return true
+	case r.Shared != nil && r.Shared():
+		return true // the last one stops it
+	}
+	return false
+}
+
+// lingerTime is how long a sandbox that is left running lives at least.
+const lingerTime = 30 * time.Minute
+
+// linger gives a sandbox that is left running the time to be of use.
+func (r *run) linger() {
+	ctx, done := context.WithTimeout(context.Background(), stopTime)
+	defer done()
+	if more := lingerTime - time.Until(r.ends); more > time.Second {
+		if _, err := r.Client.Extend(ctx, r.session, more); err == nil {
+			r.ends = r.ends.Add(more)
+		}
+	}
+}
+
+// unheard is the session of a sandbox whose making was not heard of.
+func (r *run) unheard(ctx context.Context) string {
+	ctx, done := context.WithTimeout(ctx, stopTime)
+	defer done()
+	found, err := r.Client.Get(ctx, r.name, false)
+	if err != nil {
+		return ""
+	}
+	return found.Session.ID
+}
+
+func (r *run) stop(ctx context.Context) {
+	limit := stopTime
+	if r.Name != "" {
+		limit = keepTime
+	}
+	ctx, done := context.WithTimeout(ctx, limit)
+	defer done()
+	stopped, err := r.Client.Stop(ctx, r.session)
+	switch {
+	case api.IsGone(err):
+	case err != nil:
+		r.log().Warn("the sandbox could not be stopped", "sandbox", r.name, "session", r.session, "error", err)
+	default:
+		r.log().Info("sandbox stopped", "sandbox", r.name, "egress_bytes", int64(stopped.Session.NetworkTransfer.Egress))
+	}
+}
+
+// removeLooks is how often a sandbox that may yet come into being is looked for.
+const removeLooks = 3
+
+// remove deletes a sandbox. In doubt one that is not there may be about to be.
+func (r *run) remove(ctx context.Context, name string, doubt bool) {
+	ctx, done := context.WithTimeout(ctx, stopTime)
+	defer done()
+	for look := 1; ; look++ {
+		err := r.Client.Delete(ctx, name, r.Task == "")
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			r.log().Warn("the sandbox could not be deleted", "sandbox", name, "error", err)
+			return
+		}
+		if !doubt || look > removeLooks {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Duration(look) * resumeEvery):
+		}
+	}
+}
+
+// snapshot leaves a snapshot for the task's next run, and deletes the one that
+// it takes the place of.
+func (r *run) snapshot(ctx context.Context) error {
+	ctx, done := context.WithTimeout(ctx, keepTime)
+	defer done()
+	made, _, err := r.Client.TakeSnapshot(ctx, r.session, nil)
+	if err != nil {
+		return fmt.Errorf("snapshot of task %s: the next run begins where this one began: %w", r.Task, err)
+	}
+	if made.ID == "" {
+		return fmt.Errorf("snapshot of task %s: vercel_snapshot_id_missing", r.Task)
+	}
+	old, err := r.Tasks.Set(r.Task, made.ID)
+	if err != nil {
+		return fmt.Errorf("snapshot of task %s: %w", r.Task, err)
+	}
+	if old != "" && old != made.ID {
+		if _, err := r.Client.DeleteSnapshot(ctx, old); err != nil && !errors.Is(err, fs.ErrNotExist) && !api.IsGone(err) {
+			r.log().Warn("an old snapshot could not be deleted", "snapshot", old, "error", err)
+		}
+	}
+	return nil
+}
