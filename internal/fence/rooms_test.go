@@ -173,8 +173,8 @@ var rooms = []room{
 			"sandbox/hermetic/command", "sandbox/hermetic/vfs", "sandbox/hermetic/limits", "sandbox/hermetic/regex", "sandbox/hermetic/text",
 			"sandbox/hermetic/gnu", "sandbox/hermetic/when", "sandbox/hermetic/modes", "sandbox/hermetic/inode", "sandbox/hermetic/shell/pattern",
 		},
-		std:     []string{"os", "net", "net/http", "os/exec", "io/ioutil", "path/filepath"},
-		reason:  "commands: Go functions over the session's file system and streams, with no way to the machine",
+		std:    []string{"os", "net", "net/http", "os/exec", "io/ioutil", "path/filepath"},
+		reason: "commands: Go functions over the session's file system and streams, with no way to the machine",
 	},
 	{
 		path:   "sandbox/vercel/stage",
