@@ -31,7 +31,7 @@ type hosted struct {
 	vercel.Options
 	source string
 
-	team, project, tokenFile, api string
+	team, project, tokenFile string
 }
 
 // register defines the tier's flags.
