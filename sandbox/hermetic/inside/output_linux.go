@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -64,6 +66,37 @@ func (f *outputFile) Write(p []byte) (n int, err error) {
 		n += k
 	}
 	return n, nil
+}
+
+// Stat looks what kind of file it is.
+func (f *outputFile) Stat() (fs.FileInfo, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(f.fd, &st); err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: "output", Err: err}
+	}
+	return outputInfo{st}, nil
+}
+
+// outputInfo is what of it a script is told.
+type outputInfo struct{ st unix.Stat_t }
+
+func (outputInfo) Name() string         { return "output" }
+func (i outputInfo) Size() int64        { return i.st.Size }
+func (i outputInfo) ModTime() time.Time { return time.Unix(i.st.Mtim.Unix()) }
+func (outputInfo) IsDir() bool          { return false }
+func (outputInfo) Sys() any             { return nil }
+
+func (i outputInfo) Mode() fs.FileMode {
+	m := fs.FileMode(i.st.Mode & 0o777)
+	switch i.st.Mode & unix.S_IFMT {
+	case unix.S_IFIFO:
+		m |= fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		m |= fs.ModeSocket
+	case unix.S_IFCHR:
+		m |= fs.ModeDevice | fs.ModeCharDevice
+	}
+	return m
 }
 
 // wait waits until a descriptor that does not block takes more.

@@ -32,6 +32,7 @@ type worker struct {
 	start control.Start
 	dials dialTable
 	more  command.Table
+	ttys  [3]bool // which standard streams are terminals
 }
 
 // Run is the main function of a worker, whose scripts can call the commands of
@@ -68,6 +69,7 @@ func (w *worker) prepare() (step string, err error) {
 		return "start", errors.Join(err, io.ErrUnexpectedEOF)
 	}
 	w.walls = *m.Walls
+	w.ttys = terminals() // the walls refuse to look
 	if step, err := w.confine(); err != nil {
 		return step, err
 	}
@@ -77,6 +79,15 @@ func (w *worker) prepare() (step string, err error) {
 	}
 	w.start = *m.Start
 	return "", nil
+}
+
+// terminals looks which of the script's standard streams are terminals.
+func terminals() (is [3]bool) {
+	for n, fd := range []int{unix.Stdin, unix.Stdout, control.StderrFD} {
+		_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+		is[n] = err == nil
+	}
+	return is
 }
 
 func (w *worker) receive() (control.Message, error) {
@@ -126,7 +137,7 @@ func (w *worker) execute(ctx context.Context) control.EndReport {
 	code, err := shell.Run(ctx, shell.Config{
 		Name: w.start.Name, Args: w.start.Args, Options: w.start.Options, Dir: w.start.Dir, Env: w.start.Env,
 		Stdin: os.Stdin, Stdout: out.file(unix.Stdout), Stderr: out.file(control.StderrFD),
-		Commands: table, Session: w.session(fs, budget),
+		Terminals: w.ttys, Commands: table, Session: w.session(fs, budget),
 	}, w.start.Script)
 	return w.report(fs, budget, out, code, err)
 }

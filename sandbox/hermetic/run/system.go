@@ -182,9 +182,12 @@ func tty(w *gnu.Work) {
 	if !ok || w.Extra(operands, 0) {
 		return
 	}
-	w.Status = 1
+	name := "/dev/tty"
+	if !isTerminal(w.Stdin) {
+		w.Status, name = 1, "not a tty"
+	}
 	if len(sets) == 0 {
-		fmt.Fprintln(w.Out, "not a tty")
+		fmt.Fprintln(w.Out, name)
 	}
 }
 

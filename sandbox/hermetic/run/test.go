@@ -226,8 +226,7 @@ func (t *tester) unary() bool {
 	case 'n':
 		return arg != ""
 	case 't':
-		t.number(arg)
-		return false
+		return t.terminal(arg)
 	case 'r', 'w', 'x':
 		return t.FS.Access(t.Path(arg), map[byte]uint32{'r': 4, 'w': 2, 'x': 1}[op]) == nil
 	case 'h', 'L':
@@ -325,4 +324,20 @@ func (t *tester) files(a, op, b string) bool {
 		return errY == nil && (errX != nil || mx.Before(my))
 	}
 	return errX == nil && errY == nil && inode.Same(x, y)
+}
+
+// terminal is -t: the shell knows which of the streams are terminals.
+func (t *tester) terminal(fd string) bool {
+	n := t.number(fd)
+	for i, stream := range []any{t.Stdin, t.Stdout, t.Stderr} {
+		if n.IsInt64() && n.Int64() == int64(i) {
+			return isTerminal(stream)
+		}
+	}
+	return false
+}
+
+func isTerminal(stream any) bool {
+	s, ok := stream.(interface{ Terminal() bool })
+	return ok && s.Terminal()
 }

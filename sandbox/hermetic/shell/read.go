@@ -24,10 +24,8 @@ type source1 struct {
 
 func (sh *shell) reader(n int) *source1 {
 	s := &source1{in: sh.bound(n)}
-	if f := s.in.File; f != nil && f.Under() != nil {
-		_, err := f.Under().Seek(0, io.SeekCurrent)
-		s.back = err == nil
-	}
+	_, err := s.in.Seek(0, io.SeekCurrent)
+	s.back = err == nil
 	return s
 }
 
@@ -55,7 +53,7 @@ func (s *source1) next() (byte, error) {
 // done sets back what was read and not taken.
 func (s *source1) done() {
 	if s.back && len(s.piece) > 0 {
-		s.in.File.Under().Seek(-int64(len(s.piece)), io.SeekCurrent) //nolint:errcheck // it could before
+		s.in.Seek(-int64(len(s.piece)), io.SeekCurrent) //nolint:errcheck // it could before
 	}
 }
 

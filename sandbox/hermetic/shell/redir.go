@@ -352,6 +352,9 @@ func (sh *shell) open(path string, flag int) (*stream.File, error) {
 		if f == nil {
 			return nil, syscall.ENOENT
 		}
+		if flag == syscall.O_RDONLY {
+			return stream.Again(f), nil
+		}
 		return f.Dup(), nil
 	}
 	if strings.HasPrefix(full, "/dev/tcp/") || strings.HasPrefix(full, "/dev/udp/") {
@@ -385,11 +388,15 @@ func devFD(path string) int {
 
 // viewOf is the session's files as one command sees them: /dev/fd is its own.
 func viewOf(fs *vfs.FS, fds map[int]*stream.File, bound func(*stream.File) stream.Bound) *vfs.FS {
-	return fs.WithDescriptors(func(n, _ int) (vfs.File, error) {
+	return fs.WithDescriptors(func(n, flag int) (vfs.File, error) {
 		f := fds[n]
 		if f == nil {
 			return nil, syscall.ENOENT
 		}
-		return &openFD{Bound: bound(f), file: f.Dup()}, nil
+		if f = f.Dup(); flag == syscall.O_RDONLY {
+			defer f.Close()
+			f = stream.Again(f)
+		}
+		return &openFD{Bound: bound(f), file: f}, nil
 	})
 }

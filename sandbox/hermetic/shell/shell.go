@@ -31,6 +31,7 @@ type Config struct {
 
 	Stdin          *os.File // nil: empty
 	Stdout, Stderr io.Writer
+	Terminals      [3]bool // which of the three test -t is to take for terminals
 
 	Commands command.Table
 	// Session's FS, Budget, Now, Proxy and Roots are set; Exec and Find are made
@@ -61,9 +62,16 @@ func Run(ctx context.Context, c Config, script string) (int, error) {
 	}
 	sh.dir = c.Dir
 	lock := &sync.Mutex{}
-	sh.setFD(0, stream.Reader(c.Stdin))
-	sh.setFD(1, stream.Writer(c.Stdout, lock, c.Session.Budget.Output))
-	sh.setFD(2, stream.Writer(c.Stderr, lock, c.Session.Budget.Output))
+	for n, f := range []*stream.File{
+		stream.Reader(c.Stdin),
+		stream.Writer(c.Stdout, lock, c.Session.Budget.Output),
+		stream.Writer(c.Stderr, lock, c.Session.Budget.Output),
+	} {
+		if c.Terminals[n] {
+			f.AsTerminal()
+		}
+		sh.setFD(n, f)
+	}
 	sh.initVars()
 	if !sh.setOptions(c.Options) {
 		return 2, nil

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"egressd/sandbox/hermetic/shell/stream"
 	"egressd/sandbox/hermetic/vfs"
 )
 
@@ -29,7 +28,8 @@ func (sh *shell) testUnary(op, s string) bool {
 		v := sh.raw(s)
 		return v != nil && v.ref
 	case "-t":
-		return false // no descriptor here is a terminal
+		n, err := strconv.Atoi(strings.TrimSpace(s))
+		return err == nil && sh.bound(n).Terminal()
 	}
 	return sh.testFile(op, s)
 }
@@ -58,15 +58,10 @@ func (sh *shell) testSet(s string) bool {
 func (sh *shell) stat(name string) (fs.FileInfo, error) {
 	full := join(sh.dir, name)
 	if n := devFD(full); n >= 0 {
-		f := sh.fds[n]
-		switch {
-		case f == nil:
+		if sh.fds[n] == nil {
 			return nil, fs.ErrNotExist
-		case f.Under() != nil:
-			return f.Under().Stat()
-		case f.Kind == stream.IsPipe:
-			return pipeInfo{}, nil
 		}
+		return sh.bound(n).Stat()
 	}
 	return sh.ses.FS.Stat(full)
 }
@@ -137,7 +132,7 @@ func (sh *shell) testFiles(op, a, b string) bool {
 		return false
 	}
 	s, t := vfs.Sys(x), vfs.Sys(y)
-	return s.Dev == t.Dev && s.Ino == t.Ino
+	return s.Dev == t.Dev && s.Ino == t.Ino && s.Ino != 0
 }
 
 // testArgs is the evaluation of test and [.

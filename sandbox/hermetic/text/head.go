@@ -150,18 +150,19 @@ func (e *ends) headFile(w *gnu.Work, name string) bool {
 	defer r.Close()
 	e.header(w, name)
 	br := bufio.NewReaderSize(r, 32<<10)
+	left := int64(0) // bytes that were read and not printed
 	switch {
 	case e.bytes && e.flipped:
-		err = butLastBytes(w, br, e.n)
+		err = butLastBytes(w, br, e.n, &left)
 	case e.bytes:
 		_, err = io.CopyN(w.Out, br, e.n)
 	case e.flipped:
-		err = butLastLines(w, br, e.n, e.delim)
+		err = butLastLines(w, br, e.n, e.delim, &left)
 	default:
 		err = firstLines(w, br, e.n, e.delim)
 	}
 	if name == "-" {
-		giveBack(w, br)
+		giveBack(w, left+int64(br.Buffered()))
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		if _, werr := w.Out.Write(nil); werr != nil || w.Ctx.Err() != nil {
@@ -175,11 +176,11 @@ func (e *ends) headFile(w *gnu.Work, name string) bool {
 	return true
 }
 
-// giveBack moves a standard input that can seek back to what was used of it,
-// for the next command that reads it.
-func giveBack(w *gnu.Work, br *bufio.Reader) {
-	if s, ok := w.Stdin.(io.Seeker); ok && br.Buffered() > 0 {
-		_, _ = s.Seek(-int64(br.Buffered()), io.SeekCurrent)
+// giveBack moves a standard input that can seek back by n bytes that were not
+// used, for the next command that reads it.
+func giveBack(w *gnu.Work, n int64) {
+	if s, ok := w.Stdin.(io.Seeker); ok && n > 0 {
+		_, _ = s.Seek(-n, io.SeekCurrent)
 	}
 }
 
@@ -199,12 +200,13 @@ func firstLines(w *gnu.Work, br *bufio.Reader, n int64, delim byte) error {
 	return nil
 }
 
-func butLastLines(w *gnu.Work, br *bufio.Reader, n int64, delim byte) error {
+func butLastLines(w *gnu.Work, br *bufio.Reader, n int64, delim byte, left *int64) error {
 	held := lineRing{most: w.Most(), n: n}
 	lines := w.Lines(br, delim)
 	for {
 		line, err := lines.Next()
 		if err != nil {
+			held.each(func(b []byte) { *left += int64(len(b)) })
 			return err
 		}
 		out, err := held.push(line)
@@ -217,7 +219,7 @@ func butLastLines(w *gnu.Work, br *bufio.Reader, n int64, delim byte) error {
 	}
 }
 
-func butLastBytes(w *gnu.Work, br *bufio.Reader, n int64) error {
+func butLastBytes(w *gnu.Work, br *bufio.Reader, n int64, left *int64) error {
 	var held []byte
 	buf := make([]byte, 32<<10)
 	for {
@@ -233,6 +235,7 @@ func butLastBytes(w *gnu.Work, br *bufio.Reader, n int64) error {
 			return gnu.ErrMemory
 		}
 		if err != nil {
+			*left = int64(len(held))
 			return err
 		}
 	}

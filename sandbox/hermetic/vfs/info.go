@@ -32,9 +32,17 @@ func Sys(fi fs.FileInfo) Attr {
 	}
 	a := Attr{Nlink: 1, Mode: uint32(fi.Mode().Perm()), Uid: owner, Gid: owner, Size: fi.Size(), Blksize: 4096, Mtime: fi.ModTime()}
 	a.Atime, a.Ctime, a.Blocks = a.Mtime, a.Mtime, blocks(a.Size)
-	a.Mode |= uint32(syscall.S_IFREG)
-	if fi.IsDir() {
-		a.Mode = uint32(fi.Mode().Perm()) | syscall.S_IFDIR
+	switch m := fi.Mode(); {
+	case m.IsDir():
+		a.Mode |= syscall.S_IFDIR
+	case m&fs.ModeNamedPipe != 0:
+		a.Mode |= syscall.S_IFIFO
+	case m&fs.ModeSocket != 0:
+		a.Mode |= syscall.S_IFSOCK
+	case m&fs.ModeCharDevice != 0:
+		a.Mode |= syscall.S_IFCHR
+	default:
+		a.Mode |= syscall.S_IFREG
 	}
 	return a
 }

@@ -5,13 +5,10 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"io"
-	"os"
+	"io/fs"
 	"sync"
 	"sync/atomic"
-	"syscall"
-	"time"
 
 	"egressd/sandbox/hermetic/vfs"
 )
@@ -34,6 +31,10 @@ type File struct {
 	read  func(ctx context.Context, b []byte) (int, error)
 	write func(ctx context.Context, b []byte) (int, error)
 	close func() error
+	seek  func(offset int64, whence int) (int64, error)
+	at    func(b []byte, offset int64) (int, error)
+	stat  func() (fs.FileInfo, error)
+	tty   bool
 	under vfs.File
 	refs  atomic.Int64
 }
@@ -49,6 +50,9 @@ func (f *File) CanRead() bool { return f.read != nil }
 
 // CanWrite reports whether the file is open for writing.
 func (f *File) CanWrite() bool { return f.write != nil }
+
+// Terminal reports whether the file is a terminal.
+func (f *File) Terminal() bool { return f.tty }
 
 // Dup adds one owner.
 func (f *File) Dup() *File {
@@ -66,7 +70,7 @@ func (f *File) Close() error {
 
 // Of makes a File of an open vfs file, which it will close.
 func Of(under vfs.File, canRead, canWrite bool) *File {
-	f := &File{name: under.Name(), under: under, close: under.Close}
+	f := &File{name: under.Name(), under: under, close: under.Close, seek: under.Seek, at: under.ReadAt, stat: under.Stat}
 	f.refs.Store(1)
 	if canRead {
 		f.read = func(_ context.Context, b []byte) (int, error) { return under.Read(b) }
@@ -91,160 +95,5 @@ func Text(s string) *File {
 		return n, nil
 	}}
 	f.refs.Store(1)
-	return f
-}
-
-// Writer makes a File that writes to w, told of every n bytes before; its error
-// refuses them. Writers with the same mu take turns. ctx is not looked at: w
-// is the launcher's to bound.
-func Writer(w io.Writer, mu *sync.Mutex, count func(n int64) error) *File {
-	f := &File{name: "output", Kind: IsOuter, write: func(_ context.Context, b []byte) (int, error) {
-		if count != nil {
-			if err := count(int64(len(b))); err != nil {
-				return 0, err
-			}
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		return w.Write(b)
-	}}
-	f.refs.Store(1)
-	return f
-}
-
-// Reader makes a File that reads r, which stays open. A read that waits ends
-// with its context, if need be by leaving the wait to a goroutine that ends
-// with r's next byte.
-func Reader(r *os.File) *File {
-	f := &File{name: "input", Kind: IsOuter}
-	f.refs.Store(1)
-	if r == nil {
-		f.read = func(context.Context, []byte) (int, error) { return 0, io.EOF }
-		return f
-	}
-	if info, err := r.Stat(); err == nil && info.Mode().IsRegular() {
-		f.read = func(_ context.Context, b []byte) (int, error) { return r.Read(b) }
-		return f
-	}
-	if r.SetReadDeadline(time.Time{}) == nil {
-		f.read = withDeadline(r)
-		return f
-	}
-	p := &pump{from: r}
-	f.read = p.read
-	return f
-}
-
-func withDeadline(r *os.File) func(context.Context, []byte) (int, error) {
-	var mu sync.Mutex
-	return func(ctx context.Context, b []byte) (int, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		stop := context.AfterFunc(ctx, func() { r.SetReadDeadline(time.Unix(1, 0)) })
-		n, err := r.Read(b)
-		if !stop() {
-			r.SetReadDeadline(time.Time{})
-		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return n, context.Cause(ctx)
-		}
-		return n, err
-	}
-}
-
-// pump reads a file whose reads cannot be interrupted: one goroutine waits in
-// the read, and what it got is kept for the next who asks.
-type pump struct {
-	from *os.File
-	mu   sync.Mutex
-	got  []byte
-	err  error
-	busy chan struct{} // closed when the read under way is done
-}
-
-func (p *pump) read(ctx context.Context, b []byte) (int, error) {
-	for {
-		p.mu.Lock()
-		if len(p.got) > 0 {
-			n := copy(b, p.got)
-			p.got = p.got[n:]
-			p.mu.Unlock()
-			return n, nil
-		}
-		if p.err != nil {
-			p.mu.Unlock()
-			return 0, p.err
-		}
-		if p.busy == nil {
-			p.busy = make(chan struct{})
-			go p.fill(p.busy)
-		}
-		busy := p.busy
-		p.mu.Unlock()
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		}
-	}
-}
-
-func (p *pump) fill(done chan struct{}) {
-	b := make([]byte, 32<<10)
-	n, err := p.from.Read(b)
-	p.mu.Lock()
-	p.got, p.err, p.busy = b[:n], err, nil
-	p.mu.Unlock()
-	close(done)
-}
-
-// Bound is a File under a context, as a command gets it.
-type Bound struct {
-	Ctx  context.Context //nolint:containedctx // io.Reader has no other place for it
-	File *File
-}
-
-// Read reads; a File that is not open for reading reports EBADF.
-func (b Bound) Read(p []byte) (int, error) {
-	if b.File == nil || b.File.read == nil {
-		return 0, syscall.EBADF
-	}
-	if err := b.Ctx.Err(); err != nil {
-		return 0, context.Cause(b.Ctx)
-	}
-	return b.File.read(b.Ctx, p)
-}
-
-// Write writes; a File that is not open for writing reports EBADF.
-func (b Bound) Write(p []byte) (int, error) {
-	if b.File == nil || b.File.write == nil {
-		return 0, syscall.EBADF
-	}
-	if err := b.Ctx.Err(); err != nil {
-		return 0, context.Cause(b.Ctx)
-	}
-	return b.File.write(b.Ctx, p)
-}
-
-// From makes a File of a command's streams, which stay open: of a Bound the
-// File below it, with one owner more.
-func From(r io.Reader, w io.Writer) *File {
-	if b, ok := r.(Bound); ok {
-		return b.File
-	}
-	if b, ok := w.(Bound); ok {
-		return b.File
-	}
-	f := &File{name: "pipe", Kind: IsPipe}
-	f.refs.Store(1)
-	if r != nil {
-		f.read = func(_ context.Context, b []byte) (int, error) { return r.Read(b) }
-	}
-	if w != nil {
-		f.write = func(_ context.Context, b []byte) (int, error) { return w.Write(b) }
-	}
 	return f
 }

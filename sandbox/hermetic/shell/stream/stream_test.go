@@ -91,3 +91,53 @@ func TestModes(t *testing.T) {
 		t.Errorf("over the limit: %v", err)
 	}
 }
+
+// TestOuterFile shares the place in the worker's own input, and reads it again
+// from its beginning by its name.
+func TestOuterFile(t *testing.T) {
+	name := t.TempDir() + "/f"
+	if err := os.WriteFile(name, []byte("abcdef"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	b := Bound{t.Context(), Reader(r)}
+	three := make([]byte, 3)
+	io.ReadFull(b, three)
+	if at, err := b.Seek(-2, io.SeekCurrent); at != 1 || err != nil {
+		t.Errorf("stands at %d, %v", at, err)
+	}
+	again := Again(b.File)
+	if all, err := io.ReadAll(Bound{t.Context(), again}); string(all) != "abcdef" || err != nil {
+		t.Errorf("opened again: %q, %v", all, err)
+	}
+	again.Close()
+	if all, err := io.ReadAll(b); string(all) != "bcdef" || err != nil {
+		t.Errorf("went on with %q, %v", all, err)
+	}
+	info, err := b.Stat()
+	if err != nil || info.Size() != 6 || !info.Mode().IsRegular() || info.Name() == "f" || info.Sys() != nil {
+		t.Errorf("stat: %v, %v", info, err)
+	}
+}
+
+func TestNoSeek(t *testing.T) {
+	r, w := Pipe()
+	defer r.Close()
+	defer w.Close()
+	if _, err := (Bound{t.Context(), r}).Seek(0, io.SeekCurrent); !errors.Is(err, syscall.ESPIPE) {
+		t.Errorf("a pipe: %v", err)
+	}
+	if _, err := (Bound{t.Context(), nil}).Seek(0, io.SeekCurrent); !errors.Is(err, syscall.EBADF) {
+		t.Errorf("closed: %v", err)
+	}
+	if info, err := (Bound{t.Context(), r}).Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		t.Errorf("stat: %v, %v", info, err)
+	}
+	if info, err := (Bound{t.Context(), Reader(nil)}).Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		t.Errorf("no input: %v, %v", info, err)
+	}
+}

@@ -1,0 +1,63 @@
+package stream
+
+import (
+	"context"
+	"io"
+	"sync"
+	"syscall"
+)
+
+// Again is what opening f once more by its name below /dev gives who reads it:
+// a regular file from its beginning, with a place of its own, as Linux does;
+// others, f itself with one more owner. The caller closes it.
+func Again(f *File) *File {
+	if f.at == nil || f.read == nil || f.write != nil {
+		return f.Dup()
+	}
+	if info, err := f.stat(); err != nil || !info.Mode().IsRegular() {
+		return f.Dup()
+	}
+	f.Dup()
+	p := &place{file: f}
+	g := &File{Kind: f.Kind, name: f.name, under: f.under, read: p.read, seek: p.seek, at: f.at, stat: f.stat, close: f.Close}
+	g.refs.Store(1)
+	return g
+}
+
+// place is where somebody stands in a file.
+type place struct {
+	file *File
+	mu   sync.Mutex
+	here int64
+}
+
+func (p *place) read(_ context.Context, b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, err := p.file.at(b, p.here)
+	p.here += int64(n)
+	if n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+func (p *place) seek(offset int64, whence int) (int64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch whence {
+	case io.SeekCurrent:
+		offset += p.here
+	case io.SeekEnd:
+		info, err := p.file.stat()
+		if err != nil {
+			return p.here, err
+		}
+		offset += info.Size()
+	}
+	if offset < 0 {
+		return p.here, syscall.EINVAL
+	}
+	p.here = offset
+	return offset, nil
+}
