@@ -19,6 +19,10 @@ func TestBounds(t *testing.T) {
 		{`"x" * 1000000000`, "null", 5, "too long"},
 		{".[1e12] = 1", "null", 5, "too large"},
 		{strings.Repeat("[", 3000) + strings.Repeat("]", 3000), "null", 3, "nested too deeply"},
+		{strings.Repeat("1+", 50000) + "1", "null", 3, "nested too deeply"},
+		{"[" + strings.Repeat(".a", 50000) + "]", "null", 3, "nested too deeply"},
+		{"1" + strings.Repeat("?", 50000), "null", 3, "nested too deeply"},
+		{"[" + strings.Repeat("1,", 15000) + "1] | length", "null", 0, "15001"},
 		{".", strings.Repeat("[", 20000), 5, "depth limit"},
 		{"reduce range(10000) as $i ({}; .[$i|tostring] = $i) | length", "null", 0, "10000"},
 		{"reduce range(10000) as $i ([]; . + [$i]) | length", "null", 0, "10000"},
@@ -86,5 +90,15 @@ func TestYAMLBomb(t *testing.T) {
 	r := gnutest.Run(t, Commands(), map[string]string{"f": bomb}, strings.NewReader(""), "yq", ".a0", "f")
 	if r.Status == 0 || !strings.Contains(r.Stderr, "alias") {
 		t.Errorf("status %d, %.100q %.100q", r.Status, r.Stdout, r.Stderr)
+	}
+}
+
+// An alias to what it stands in has no end, and is refused before the stack has.
+func TestYAMLOfItself(t *testing.T) {
+	for _, text := range []string{"a: &a [*a]\n", "&a [*a, *a]\n", "<<: &a\n  <<: *a\n"} {
+		r := gnutest.Run(t, Commands(), map[string]string{"f": text}, strings.NewReader(""), "yq", ".", "f")
+		if r.Status == 0 || !strings.Contains(r.Stderr, "alias") {
+			t.Errorf("%q: status %d, %.100q %.100q", text, r.Status, r.Stdout, r.Stderr)
+		}
 	}
 }

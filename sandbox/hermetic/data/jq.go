@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -74,6 +75,9 @@ func (p *program) prepare() bool {
 	if err != nil {
 		return p.compileError(syntax(err))
 	}
+	if tooLong(reflect.ValueOf(q), 0) {
+		return p.compileError(errNested)
+	}
 	for _, k := range o.named.keys() {
 		v, _ := o.named.get(k)
 		p.scope = &scope{up: p.scope, name: "$" + k, value: v}
@@ -89,6 +93,41 @@ func (p *program) prepare() bool {
 	return true
 }
 
+var errNested = errors.New("the program is nested too deeply")
+
+// tooLong reports whether a tree is deeper than filters may call each other:
+// what is chained, such as 1+1+1 and .a.b.c, is nested, too.
+//
+// Threat: a chain of a hundred thousand operators lets the compiler, which looks
+// for unknown names, run off its stack, and that ends the run with no other
+// reason -> refused before.
+func tooLong(v reflect.Value, depth int) bool {
+	if depth > maxDepth {
+		return true
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return !v.IsNil() && tooLong(v.Elem(), depth)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if tooLong(v.Field(i), depth+1) {
+				return true
+			}
+		}
+	case reflect.Slice:
+		each := 0 // further than the one before it
+		if v.Type().Elem() == reflect.TypeFor[*gojq.Suffix]() {
+			each = 1
+		}
+		for i := range v.Len() {
+			if tooLong(v.Index(i), depth+i*each) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // tooNested refuses a program whose brackets would need a deep stack.
 func tooNested(program string) error {
 	depth := 0
@@ -96,7 +135,7 @@ func tooNested(program string) error {
 		switch c {
 		case '(', '[', '{':
 			if depth++; depth > 2000 {
-				return errors.New("the program is nested too deeply")
+				return errNested
 			}
 		case ')', ']', '}':
 			depth--

@@ -14,23 +14,29 @@ import (
 // aliases do.
 var errYAML = errors.New("document contains excessive aliasing")
 
-// fromYAML makes a value of a node; left counts down how much it may become.
+// expansion counts what a document becomes.
+type expansion struct{ left, depth int }
+
+// fromYAML makes a value of a node; e.left counts down how much it may become.
 //
-// Threat: a document whose aliases double on every line fills the memory ->
-// every visited node counts -> a large honest document has the same bound.
-func fromYAML(n *yaml.Node, left *int) (any, error) {
-	if *left--; *left < 0 {
+// Threat: a document whose aliases double on every line fills the memory, and
+// one with an alias to what it stands in the stack -> every visited node counts,
+// and how deep it is -> a large honest document has the same bound.
+func fromYAML(n *yaml.Node, e *expansion) (any, error) {
+	if e.left--; e.left < 0 || e.depth > deepest {
 		return nil, errYAML
 	}
+	e.depth++
+	defer func() { e.depth-- }()
 	switch n.Kind {
 	case yaml.DocumentNode:
-		return fromYAML(n.Content[0], left)
+		return fromYAML(n.Content[0], e)
 	case yaml.AliasNode:
-		return fromYAML(n.Alias, left)
+		return fromYAML(n.Alias, e)
 	case yaml.SequenceNode:
 		out := make([]any, len(n.Content))
 		for i, c := range n.Content {
-			v, err := fromYAML(c, left)
+			v, err := fromYAML(c, e)
 			if err != nil {
 				return nil, err
 			}
@@ -38,21 +44,21 @@ func fromYAML(n *yaml.Node, left *int) (any, error) {
 		}
 		return out, nil
 	case yaml.MappingNode:
-		return mapping(n, left)
+		return mapping(n, e)
 	}
 	return scalar(n), nil
 }
 
-func mapping(n *yaml.Node, left *int) (any, error) {
+func mapping(n *yaml.Node, e *expansion) (any, error) {
 	out := newObject(len(n.Content) / 2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		v, err := fromYAML(n.Content[i+1], left)
+		v, err := fromYAML(n.Content[i+1], e)
 		if err != nil {
 			return nil, err
 		}
 		key := n.Content[i]
 		if key.Tag != "!!merge" {
-			k, err := fromYAML(key, left)
+			k, err := fromYAML(key, e)
 			if err != nil {
 				return nil, err
 			}

@@ -93,9 +93,8 @@ func (y *yqWant) environment(parse bool) filter {
 		}
 		if parse {
 			var n yaml.Node
-			left := 10000
 			if err := yaml.Unmarshal([]byte(v.(string)), &n); err == nil && n.Kind != 0 {
-				x, err := fromYAML(&n, &left)
+				x, err := fromYAML(&n, &expansion{left: 10000})
 				if err != nil {
 					return err
 				}
@@ -246,9 +245,8 @@ func (y *yqWant) documents(w *gnu.Work, out io.Writer, text []byte, name string)
 func (y *yqWant) document(w *gnu.Work, out io.Writer, doc *yaml.Node, name string) bool {
 	var v any
 	if doc != nil {
-		left := 2_000_000
 		var err error
-		if v, err = fromYAML(doc, &left); err != nil {
+		if v, err = fromYAML(doc, &expansion{left: 2_000_000}); err != nil {
 			w.Die(1, "Error: bad file '%s': %s", name, err)
 			return false
 		}

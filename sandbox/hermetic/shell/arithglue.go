@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -55,9 +56,22 @@ func (sh *shell) assocKey(name, index string) string {
 	return index
 }
 
+// maxSums bounds expressions that are subscripts of expressions: package arith
+// sees names that stand for expressions, and not what their subscripts name.
+const maxSums = 1024
+
+func (sh *shell) sum(text string) (int64, error) {
+	if sh.sums >= maxSums {
+		return 0, &arith.Error{Text: fmt.Sprintf("%s: expression recursion level exceeded (error token is \"%s\")", text, text)}
+	}
+	sh.sums++
+	defer func() { sh.sums-- }()
+	return arith.Eval(text, arithVars{sh})
+}
+
 // arith evaluates a text; a mistake ends the commands of this line.
 func (sh *shell) arith(text string) int64 {
-	n, err := arith.Eval(text, arithVars{sh})
+	n, err := sh.sum(text)
 	if err != nil {
 		var e *arith.Error
 		if !errors.As(err, &e) {
@@ -70,7 +84,7 @@ func (sh *shell) arith(text string) int64 {
 
 // arithTry evaluates for a builtin, which goes on after a mistake.
 func (sh *shell) arithTry(who, text string) (int64, bool) {
-	n, err := arith.Eval(text, arithVars{sh})
+	n, err := sh.sum(text)
 	if err != nil {
 		sh.errorf("%s%s", who, err)
 		return 0, false

@@ -128,6 +128,7 @@ type shell struct {
 	lastArg     string
 	running     string // the builtin that writes
 	tree        int    // depth in lists and expressions
+	sums        int    // depth of expressions in subscripts of expressions
 	steps       int    // of patterns, not yet counted
 	lineShift   int    // lines that a process substitution does not count
 	redirFailed bool
@@ -137,6 +138,7 @@ type shell struct {
 	plainNames  map[string]bool
 	aliasView   map[string]string // the aliases that this line was read with
 	aliasing    map[string]bool
+	lastRegex   *lastRegex
 }
 
 // clone makes a subshell with its own process, which does not outlive sh.
