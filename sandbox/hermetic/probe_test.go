@@ -128,6 +128,7 @@ func attempts() map[string]func() syscall.Errno {
 		"setxattr":         call(unix.SYS_SETXATTR, none, none, 0, 0, 0),
 		"prctl":            call(unix.SYS_PRCTL, none),
 		"setrlimit-other":  call(unix.SYS_PRLIMIT64, uintptr(os.Getppid()), unix.RLIMIT_NOFILE, 0, 0),
+		"reserve":          call(unix.SYS_MMAP, 0, 1<<34, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE, none, 0),
 		"mmap-code":        call(unix.SYS_MMAP, 0, 4096, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANON, none, 0),
 		"ioctl-sti":        call(unix.SYS_IOCTL, none, unix.TIOCSTI, 0),
 		"ioctl-linux":      call(unix.SYS_IOCTL, none, 0x541c, 0),

@@ -89,8 +89,10 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 func (b *Backend) kernelLimits(spec sandbox.Spec) *control.Walls {
 	l := b.Limits.WithDefaults()
 	const arenas = 128 << 20 // the Go runtime maps memory 64 MiB at a time
+	size, data := ownMemory()
+	room := uint64(l.Memory) + uint64(l.Memory)/4 + arenas
 	w := &control.Walls{
-		Data: uint64(l.Memory) + uint64(l.Memory)/4 + arenas + ownData(),
+		Data: room + data, Address: room + size,
 		File: uint64(l.Written), Files: uint64(l.Files) + 56, CPU: 3600, Skip: b.hooks.skip,
 	}
 	if spec.Timeout > 0 {
@@ -102,23 +104,35 @@ func (b *Backend) kernelLimits(spec sandbox.Spec) *control.Walls {
 	return w
 }
 
-// ownData is what a process of this program maps before it does anything, by the
-// example of this one.
-func ownData() uint64 {
-	const runtimeData = 64 << 20 // where that can't be seen
-	text, err := os.ReadFile("/proc/self/statm")
+// ownMemory is what a process of this program maps before it does anything, by
+// the example of this one: all of it, and what of it is data.
+//
+// Threat: one allocation that is larger than all the rest. The kernel does not
+// count against RLIMIT_DATA what is mapped over a reservation, and the Go runtime
+// maps memory that way -> RLIMIT_AS counts the reservation itself. Left over:
+// programs with a C library get room for the stacks of their threads besides.
+func ownMemory() (size, data uint64) {
+	const runtimeSize, runtimeData, stacks = 2 << 30, 64 << 20, 2 << 30
+	size, data = runtimeSize, runtimeData // where it can't be seen
+	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
+		fields := strings.Fields(string(text)) // proc_pid_statm(5): the first is all, the sixth data and stack, in pages
+		if len(fields) >= 6 {
+			size, data = pages(fields[0], size), pages(fields[5], data)
+		}
+	}
+	if len(libraries()) > 0 {
+		size += stacks
+	}
+	return size, data
+}
+
+// pages is a number of pages in bytes.
+func pages(text string, otherwise uint64) uint64 {
+	n, err := strconv.ParseUint(text, 10, 40)
 	if err != nil {
-		return runtimeData
+		return otherwise
 	}
-	fields := strings.Fields(string(text)) // proc_pid_statm(5): the sixth is data and stack, in pages
-	if len(fields) < 6 {
-		return runtimeData
-	}
-	pages, err := strconv.ParseUint(fields[5], 10, 40)
-	if err != nil {
-		return runtimeData
-	}
-	return pages * uint64(os.Getpagesize())
+	return n * uint64(os.Getpagesize())
 }
 
 // readScript reads a script from f.

@@ -123,7 +123,7 @@ func (c *coder) texts(v *[]string) { list(c, v, c.text) }
 type coded interface{ code(c *coder) }
 
 func (m *Walls) code(c *coder) {
-	m.Data, m.File = c.number(m.Data), c.number(m.File)
+	m.Data, m.Address, m.File = c.number(m.Data), c.number(m.Address), c.number(m.File)
 	m.Files, m.CPU = c.number(m.Files), c.number(m.CPU)
 	c.texts(&m.Skip)
 }

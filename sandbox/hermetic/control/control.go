@@ -29,11 +29,12 @@ type Message struct {
 // Walls are the bounds that the kernel keeps. They come before the script, which
 // is not read until they stand.
 type Walls struct {
-	Data  uint64   // bytes of memory (RLIMIT_DATA)
-	File  uint64   // bytes of one file (RLIMIT_FSIZE)
-	Files uint64   // descriptors (RLIMIT_NOFILE)
-	CPU   uint64   // seconds of processor time (RLIMIT_CPU)
-	Skip  []string // walls left out; tests only
+	Data    uint64   // bytes of memory (RLIMIT_DATA)
+	Address uint64   // bytes of memory and of what is reserved for it (RLIMIT_AS)
+	File    uint64   // bytes of one file (RLIMIT_FSIZE)
+	Files   uint64   // descriptors (RLIMIT_NOFILE)
+	CPU     uint64   // seconds of processor time (RLIMIT_CPU)
+	Skip    []string // walls left out; tests only
 }
 
 // Start says what to run.

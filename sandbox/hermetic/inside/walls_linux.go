@@ -83,7 +83,7 @@ func setSignals() error {
 func (w *worker) setLimits() error {
 	for resource, limit := range map[int]uint64{
 		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: w.walls.Files, unix.RLIMIT_FSIZE: w.walls.File,
-		unix.RLIMIT_DATA: w.walls.Data, unix.RLIMIT_CPU: w.walls.CPU,
+		unix.RLIMIT_DATA: w.walls.Data, unix.RLIMIT_AS: w.walls.Address, unix.RLIMIT_CPU: w.walls.CPU,
 	} {
 		var r unix.Rlimit
 		if err := unix.Getrlimit(resource, &r); err != nil {
