@@ -102,7 +102,7 @@ var rooms = []room{
 	{
 		path: "sandbox/hermetic/shell",
 		ours: []string{
-			"sandbox/hermetic/limits", "sandbox/hermetic/vfs", "sandbox/hermetic/command", "sandbox/hermetic/shell/arith",
+			"sandbox/hermetic/limits", "sandbox/hermetic/vfs", "sandbox/hermetic/command", "sandbox/hermetic/regex", "sandbox/hermetic/shell/arith",
 			"sandbox/hermetic/shell/layout", "sandbox/hermetic/shell/pattern", "sandbox/hermetic/shell/scan", "sandbox/hermetic/shell/stream",
 		},
 		outside: []string{"mvdan.cc/sh/v3/syntax"},

@@ -128,7 +128,7 @@ func runs(ctx context.Context, c *command.Call) int {
 }
 
 func TestLimits(t *testing.T) {
-	small := limits.Limits{Commands: 5000, Loops: 2000, String: 1 << 20, Array: 2000, Files: 50, Jobs: 50}
+	small := limits.Limits{Commands: 5000, Steps: 1_000_000, Loops: 2000, String: 1 << 20, Array: 2000, Files: 50, Jobs: 50}
 	for _, tt := range []struct{ name, script, limit string }{
 		{"function", `f(){ f; }; f`, "calls"},
 		{"eval", `f(){ eval f; }; f`, "calls"},
@@ -146,6 +146,7 @@ func TestLimits(t *testing.T) {
 		{"printf", `printf %99999999d 1`, "string"},
 		{"captured", `x=$(yes)`, "string"},
 		{"array", `while :; do a+=(1 2 3); done`, "array"},
+		{"regular expression", `re='^(a*)(a*)(a*)\2\1b$' x=$(printf 'a%.0s' {1..300})xb; [[ $x =~ $re ]]`, "steps"},
 		{"braces", `echo {1..1000000}`, "globs"},
 		{"brace product", `echo {1..999}{1..999}`, "globs"},
 		{"descriptors", `i=3; while :; do eval "exec $i>&1"; i=$((i+1)); done`, "files"},
