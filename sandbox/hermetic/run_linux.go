@@ -78,6 +78,9 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 			start.Protect = append(start.Protect, name)
 		}
 	}
+	if name := where.repository(); name != "" {
+		start.Protect = append(start.Protect, name)
+	}
 	r := &running{b: b, spec: spec, res: res, messages: make(chan control.Message), over: make(chan struct{}), out: make(chan outgoing, 128)}
 	return r.in(ctx, spawn{
 		stdio: stdio, root: where.root, write: !b.Overlay, runAs: b.RunAs, exe: b.hooks.exe, walled: !b.skips("landlock") && !b.skips("landlock at start"),

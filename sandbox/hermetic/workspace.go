@@ -2,6 +2,8 @@ package hermetic
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -82,4 +84,48 @@ func (w workspace) inside(path string) string {
 		return ""
 	}
 	return filepath.Join("/", rel)
+}
+
+// repository is the name inside of the repository of a workspace whose .git is a
+// link, or a file that says where it is; "" when it is elsewhere, or .git itself.
+//
+// Threat: "git init --separate-git-dir", or a tool that links .git, keeps hooks
+// and configuration in the workspace under another name -> protected as .git is.
+// Left over: directories below the workspace that have such a repository.
+func (w workspace) repository() string {
+	at := filepath.Join(w.root, ".git")
+	real, err := filepath.EvalSymlinks(at)
+	if err != nil {
+		return ""
+	}
+	if text := beginning(real); strings.HasPrefix(text, "gitdir: ") {
+		dir, _, _ := strings.Cut(strings.TrimPrefix(text, "gitdir: "), "\n")
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(filepath.Dir(real), dir)
+		}
+		if real, err = filepath.EvalSymlinks(dir); err != nil {
+			return ""
+		}
+	}
+	if name := w.inside(real); name != "/" && name != "/.git" {
+		return name
+	}
+	return ""
+}
+
+// beginning is the first page of a regular file, "" of anything else.
+func beginning(path string) string {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO does not hold it up
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if i, err := f.Stat(); err != nil || !i.Mode().IsRegular() {
+		return ""
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 4096))
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }

@@ -9,8 +9,9 @@ import "strings"
 // git on the host runs when somebody looks at the result -> nothing that is
 // called .git, at any depth, can be made, changed, moved or linked, whether it
 // is reached by its name, through a link or by the file behind a second hard
-// link (hardlink.go). A repository that the host keeps elsewhere is not in the
-// workspace. Left over: files that git reads and that are content (.gitattributes,
+// link (hardlink.go), and nothing that is reached through a link of that name.
+// Where the workspace's own .git says that the repository is elsewhere, that
+// place is protected by who opens the workspace (Config.Protect). Left over: files that git reads and that are content (.gitattributes,
 // .gitmodules) stay writable, as in every change that somebody proposes; they
 // name filters and programs only together with a configuration.
 func dotGit(name string) bool {

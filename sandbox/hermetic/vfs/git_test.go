@@ -9,6 +9,40 @@ import (
 	"time"
 )
 
+// What a link called .git leads to is read-only by that name, and what is
+// protected is with all that is in it.
+func TestGitIsALink(t *testing.T) {
+	dir := workspace(t, "meta/config", "meta/hooks/", "other/config", "r/f")
+	for name, target := range map[string]string{"r/.git": "../meta", ".git": "other", "by": "r/.git/hooks"} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := open(t, Config{Dir: dir, Protect: []string{"/other"}})
+	for what, err := range map[string]error{
+		"written":            write(f, "/r/.git/config", "evil", 0),
+		"made":               write(f, "/r/.git/hooks/x", "evil", 0),
+		"made by a link":     write(f, "/by/x", "evil", 0),
+		"removed":            f.Remove("/r/.git/config"),
+		"moved":              f.Rename("/r/.git/config", "/x"),
+		"linked":             f.Link("/r/.git/config", "/x"),
+		"protected":          write(f, "/other/config", "evil", 0),
+		"made in protected":  write(f, "/other/new", "evil", 0),
+		"directory in it":    f.Mkdir("/other/hooks", 0o755),
+		"protected moved":    f.Rename("/other", "/x"),
+		"protected replaced": f.Rename("/r", "/other"),
+	} {
+		if !errors.Is(err, syscall.EROFS) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, name := range []string{"/r/f", "/meta/config", "/others"} {
+		if err := write(f, name, "x", 0); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Nothing that is called .git is changed, made, moved or linked, however it is
 // reached.
 func TestGitIsReadOnly(t *testing.T) {

@@ -25,8 +25,8 @@ type Config struct {
 	Dir     string // the workspace, a directory of the host
 	Overlay bool   // keep every change in memory and the workspace as it is
 	// Protect lists names inside, without links, that are read-only like .git:
-	// what they name can't be changed, moved or linked, and their directories
-	// can't be moved.
+	// what they name and what is in it can't be changed, moved or linked, and
+	// their directories can't be moved.
 	Protect []string
 
 	// Written is told of every n bytes before they are written to a file; its

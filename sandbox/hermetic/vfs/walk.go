@@ -26,6 +26,7 @@ type place struct {
 	at    []string // how d is called, without links
 	slash bool     // the name ended in a slash: only a directory will do
 	mount bool     // d is the root of /tmp or /dev, and leaf is "."
+	git   bool     // a link called .git led here
 
 	protect []string // see Config
 }
@@ -47,12 +48,16 @@ func (p *place) readOnly() bool {
 	if len(p.at) > 0 && p.at[0] == "tmp" {
 		return false
 	}
-	for _, c := range p.at {
-		if dotGit(c) {
-			return true
-		}
+	if p.git || dotGit(p.leaf) || slices.ContainsFunc(p.at, dotGit) {
+		return true
 	}
-	return dotGit(p.leaf) || len(p.protect) > 0 && slices.Contains(p.protect, p.path())
+	if len(p.protect) == 0 {
+		return false
+	}
+	path := p.path()
+	return slices.ContainsFunc(p.protect, func(kept string) bool {
+		return path == kept || strings.HasPrefix(path, kept+"/")
+	})
 }
 
 // holdsProtected reports whether something protected is below the place: it
@@ -72,6 +77,7 @@ type walker struct {
 	at   []string
 	rest []string // components to come
 	hops int
+	git  bool // a link called .git was followed
 }
 
 // walk goes along name. The caller has entered.
@@ -145,7 +151,7 @@ func (w *walker) run(how int, slash bool) (*place, error) {
 		switch {
 		case err == nil:
 			slash = slash || strings.HasSuffix(target, "/")
-			if err := w.jump(target); err != nil {
+			if err := w.jump(c, target); err != nil {
 				return nil, err
 			}
 		case isErr(err, syscall.EINVAL), isErr(err, syscall.ENOENT):
@@ -158,7 +164,7 @@ func (w *walker) run(how int, slash bool) (*place, error) {
 }
 
 func (w *walker) place(leaf string, slash, mount bool) *place {
-	return &place{d: w.d, leaf: leaf, at: w.at, slash: slash, mount: mount, protect: w.f.protect}
+	return &place{d: w.d, leaf: leaf, at: w.at, slash: slash, mount: mount, git: w.git, protect: w.f.protect}
 }
 
 // enter steps onto /tmp or /dev when c, the last component, names one.
@@ -202,11 +208,12 @@ func (w *walker) down(c string) error {
 	if lerr != nil {
 		return err
 	}
-	return w.jump(target)
+	return w.jump(c, target)
 }
 
-// jump puts a link's target before what is to come.
-func (w *walker) jump(target string) error {
+// jump puts the target of the link c before what is to come.
+func (w *walker) jump(c, target string) error {
+	w.git = w.git || dotGit(c)
 	w.hops++
 	switch {
 	case w.hops > maxHops:
