@@ -168,6 +168,13 @@ var rooms = []room{
 		reason: "the tier outside: it joins engine and worker",
 	},
 	{
+		path:    "sandbox/hermetic/data",
+		ours:    []string{"sandbox/hermetic/command", "sandbox/hermetic/vfs", "sandbox/hermetic/limits", "sandbox/hermetic/regex", "sandbox/hermetic/gnu", "sandbox/hermetic/when"},
+		outside: []string{"github.com/itchyny/gojq", "go.yaml.in/yaml/v3"},
+		std:     []string{"os", "net", "net/http", "os/exec", "io/ioutil", "path/filepath"},
+		reason:  "as the commands, with a parser of jq and one of YAML",
+	},
+	{
 		path: "sandbox/hermetic/...",
 		ours: []string{
 			"sandbox/hermetic/command", "sandbox/hermetic/vfs", "sandbox/hermetic/limits", "sandbox/hermetic/regex", "sandbox/hermetic/text",

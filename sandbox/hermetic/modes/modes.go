@@ -270,11 +270,3 @@ func spread(mode, from Bits) Bits {
 	}
 	return v
 }
-
-// Exact says whether the change was one octal number, and which.
-func (c Change) Exact() (Bits, bool) {
-	if len(c.steps) == 1 && c.steps[0].named != 0 && c.steps[0].op == '=' {
-		return c.steps[0].value, true
-	}
-	return 0, false
-}
