@@ -42,11 +42,7 @@ func Recorded(t *testing.T, table command.Table, recording []byte) {
 	}
 	files := map[string]string{}
 	for name, text := range all.Files {
-		b := make([]byte, 0, len(text))
-		for _, r := range text {
-			b = append(b, byte(r))
-		}
-		files[name] = string(b)
+		files[name] = latin(text)
 	}
 	for _, c := range all.Cases {
 		t.Run(strings.Join(c.Args, " "), func(t *testing.T) {
@@ -121,7 +117,7 @@ func Run(t *testing.T, table command.Table, files map[string]string, stdin io.Re
 	return Result{stdout.String(), stderr.String(), status, fsys}
 }
 
-func write(t *testing.T, fsys *vfs.FS, name, text string) {
+func write(t testing.TB, fsys *vfs.FS, name, text string) {
 	t.Helper()
 	f, err := fsys.OpenFile("/"+name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC, fs.FileMode(0o644))
 	if err == nil {
