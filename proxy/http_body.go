@@ -45,10 +45,11 @@ func (b *countedBody) Read(p []byte) (n int, err error) {
 }
 
 // watchedBody counts a response body and remembers that it broke off: goproxy
-// would end the response as if it were whole.
+// would end the response as if it were whole. With the end come the trailers.
 type watchedBody struct {
 	io.ReadCloser
-	x *exchange
+	x    *exchange
+	resp *http.Response
 }
 
 // Read reads from the origin.
@@ -57,7 +58,10 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	if cerr := b.x.count(n); cerr != nil {
 		n, err = 0, cerr
 	}
-	if err != nil && err != io.EOF { //nolint:errorlint // io.Reader: EOF comes bare
+	switch {
+	case err == io.EOF: //nolint:errorlint // io.Reader: EOF comes bare
+		disown(b.resp.Trailer)
+	case err != nil:
 		b.x.broken = err
 	}
 	return n, err

@@ -248,7 +248,7 @@ func (x *exchange) inform(code int, header http.Header) {
 	if x.final || x.facts.Minor == 0 || code == http.StatusContinue && x.r.Header.Get("Expect") == "" {
 		return
 	}
-	stripHopByHop(header, false)
+	fromOrigin(header)
 	h := x.w.Header()
 	maps.Copy(h, header)
 	x.w.WriteHeader(code)
@@ -282,13 +282,14 @@ func (x *exchange) roundTrip(out *http.Request) (*http.Response, error) {
 // prepare makes the response fit for the client: hop-by-hop fields removed, no
 // type guessed, its body watched.
 func (x *exchange) prepare(resp *http.Response) {
-	stripHopByHop(resp.Header, false)
+	fromOrigin(resp.Header)
 	for _, name := range []string{"Content-Type", "Date"} {
 		if _, ok := resp.Header[name]; !ok {
 			resp.Header[name] = nil // else net/http adds one
 		}
 	}
-	resp.Body = &watchedBody{ReadCloser: resp.Body, x: x}
+	disown(resp.Trailer)
+	resp.Body = &watchedBody{ReadCloser: resp.Body, x: x, resp: resp}
 }
 
 // answerFailure tells the client why there is no response.

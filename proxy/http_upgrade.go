@@ -34,7 +34,7 @@ func (x *exchange) upgrade(out *http.Request) {
 		x.answerFailure(errBadUpgrade)
 		return
 	}
-	stripHopByHop(resp.Header, false)
+	fromOrigin(resp.Header)
 	resp.Header.Set("Connection", "Upgrade")
 	resp.Header.Set("Upgrade", got)
 	x.switchProtocols(resp.Header, origin)
