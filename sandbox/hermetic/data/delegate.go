@@ -32,11 +32,6 @@ func (m *machine) gojqCall(name string, v any, args []any) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name == "match" || name == "test" {
-		if err := matchable(v, args); err != nil {
-			return nil, err
-		}
-	}
 	given := make([]any, len(args))
 	for i, a := range args {
 		given[i] = toGojq(a)

@@ -82,6 +82,8 @@ type machine struct {
 	source  string
 	host    host
 	gojq    map[string]*gojq.Code
+
+	patterns map[string]*pattern
 }
 
 // host is what filters ask of the command.

@@ -45,6 +45,8 @@ func functions() map[string]plain {
 		"bsearch/1":        bsearch,
 		"join/1":           join,
 		"split/1":          splitString,
+		"split/2":          splitRegex,
+		"test/2":           tested,
 		"explode/0":        explode,
 		"implode/0":        implode,
 		"ltrimstr/1":       trimmed(strings.CutPrefix),

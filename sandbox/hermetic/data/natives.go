@@ -41,6 +41,8 @@ func filters() map[string]filter {
 		"limit/2":   limit,
 		"skip/2":    skip,
 		"sub/3":     sub,
+		"match/2":   matches,
+		"splits/2":  splits,
 		"isempty/1": isempty,
 		"input/0":   input,
 		"debug/0":   debug,

@@ -11,8 +11,8 @@ import (
 // described is a value in an error: its type and, shortened, itself.
 func described(v any) string {
 	s := tojson(v)
-	if len(s) > 11 {
-		s = strings.ToValidUTF8(s[:10], "") + "..."
+	if len(s) > 14 {
+		s = strings.ToValidUTF8(s[:11], "") + "..."
 	}
 	return typeName(v) + " (" + s + ")"
 }

@@ -150,6 +150,12 @@ func (d *reader) word(c byte) (any, error) {
 		if v, ok := parseNumber(s); ok {
 			return v, nil
 		}
+		switch strings.ToLower(s) {
+		case "infinity", "-infinity":
+			return math.Copysign(math.MaxFloat64, float64(len("infinity")-len(s))+0.5), nil
+		case "-nan", "nan":
+			return math.NaN(), nil
+		}
 		if word[0] == '-' || word[0] >= '0' && word[0] <= '9' || len(s) > 5 || word[0] != 'n' && word[0] != 't' && word[0] != 'f' {
 			return nil, d.bad("Invalid numeric literal")
 		}

@@ -267,6 +267,9 @@ func setSlice(v any, s *object, x any) (any, error) {
 // deletePaths is v without what lies at paths.
 func deletePaths(v any, paths []any) (any, error) {
 	paths = slices.Clone(paths)
+	for i, p := range paths {
+		paths[i] = fromFront(v, p)
+	}
 	slices.SortFunc(paths, compare)
 	for _, p := range slices.Backward(paths) {
 		keys, ok := p.([]any)
@@ -279,6 +282,25 @@ func deletePaths(v any, paths []any) (any, error) {
 		}
 	}
 	return v, nil
+}
+
+// fromFront makes a last index that counts from an array's end one that counts
+// from its front: what is deleted before it does not move it then.
+func fromFront(v, p any) any {
+	keys, ok := p.([]any)
+	if !ok || len(keys) == 0 {
+		return p
+	}
+	f, ok := number(keys[len(keys)-1])
+	if !ok || f >= 0 {
+		return p
+	}
+	parent, err := getPath(v, keys[:len(keys)-1])
+	if list, ok := parent.([]any); err == nil && ok && f+float64(len(list)) >= 0 {
+		keys = slices.Clone(keys)
+		keys[len(keys)-1] = f + float64(len(list))
+	}
+	return keys
 }
 
 func deletePath(v any, keys []any) (any, error) {

@@ -18,7 +18,7 @@ type substitution struct {
 func sub(m *machine, s *scope, args []*gojq.Query, in item, out emit) error {
 	return m.values(args[0], s, in, func(re any) error {
 		return m.values(args[2], s, in, func(flags any) error {
-			matches, err := m.gojqCall("match", in.v, []any{re, flags})
+			matches, err := m.match(in.v, []any{re, flags})
 			if err != nil {
 				return err
 			}

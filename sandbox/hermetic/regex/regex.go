@@ -38,6 +38,7 @@ type Regexp struct {
 	opts     Options
 	root     *node
 	groups   int // without the whole
+	names    map[string]int
 	warnings []string
 
 	prog      *prog
@@ -60,7 +61,7 @@ func CompileAny(exprs []string, o Options) (*Regexp, error) {
 		if err != nil {
 			return nil, err
 		}
-		re.groups = p.group
+		re.groups, re.names = p.group, p.perl.names
 		re.backrefs = re.backrefs || p.backrefs
 		re.warnings = append(re.warnings, p.warnings...)
 		alts = append(alts, n)
@@ -77,6 +78,16 @@ func CompileAny(exprs []string, o Options) (*Regexp, error) {
 
 // Groups reports how many groups the expression has.
 func (re *Regexp) Groups() int { return re.groups }
+
+// Names are the names of the groups, the first group's first; "" where there is
+// none.
+func (re *Regexp) Names() []string {
+	names := make([]string, re.groups)
+	for name, n := range re.names {
+		names[n-1] = name
+	}
+	return names
+}
 
 // Needs is a text that is in every match; nil: none is known. A line without
 // it needs no look.

@@ -88,9 +88,7 @@ func (d *dateCall) option(s command.Set) bool {
 			"date": "%Y-%m-%d", "seconds": "%Y-%m-%d %H:%M:%S%:z", "ns": "%Y-%m-%d %H:%M:%S.%N%:z",
 		}, []string{"date", "seconds", "ns"})
 		return ok && d.setFormat(f)
-	case "debug":
-		d.Refuse("--debug")
-		return false
+	case "debug": // tells on stderr how the text was read; nothing of it is a result
 	}
 	return true
 }

@@ -72,11 +72,10 @@ func comm(w *gnu.Work) {
 
 // run goes through both files side by side.
 func (c *commWant) run(w *gnu.Work, names []string, in [2]*gnu.Lines) {
-	var line, prev [2][]byte
+	var line, prev, older [2][]byte
 	var err [2]error
 	next := func(i int) bool {
-		prev[i] = append(prev[i][:0], line[i]...)
-		had := line[i] != nil
+		older[i], prev[i] = prev[i], line[i]
 		var text []byte
 		if text, err[i] = in[i].Text(); err[i] != nil {
 			line[i] = nil
@@ -84,10 +83,10 @@ func (c *commWant) run(w *gnu.Work, names []string, in [2]*gnu.Lines) {
 				w.Die(1, "%s: %s", gnu.QuoteName(names[i]), command.Reason(err[i]))
 				return false
 			}
-			return true
+			return older[i] == nil || prev[i] == nil || bytes.Compare(older[i], prev[i]) <= 0 || c.disorder(w, i)
 		}
 		line[i] = append([]byte{}, text...)
-		return !had || bytes.Compare(prev[i], line[i]) <= 0 || c.disorder(w, i)
+		return prev[i] == nil || bytes.Compare(prev[i], line[i]) <= 0 || c.disorder(w, i)
 	}
 	if !next(0) || !next(1) {
 		return

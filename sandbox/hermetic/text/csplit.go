@@ -25,7 +25,7 @@ type csplitter struct {
 }
 
 func csplit(w *gnu.Work) {
-	sets, operands, ok := w.Options("[OPTION]... FILE PATTERN...", "b:,suffix-format: f:,prefix: k,keep-files ,suppress-matched n:,digits: s,quiet ,silent z,elide-empty-files")
+	sets, operands, ok := w.Options("[OPTION]... FILE PATTERN...", "b:,suffix-format: f:,prefix: k,keep-files ,suppress-matched n:,digits: q,quiet s,silent z,elide-empty-files")
 	if !ok {
 		return
 	}

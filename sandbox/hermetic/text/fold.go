@@ -108,6 +108,7 @@ type tabStops struct {
 	at    []int
 	every int // beyond the list; 0: a tab is one space there
 	from  int // every counts from here
+	kind  byte
 }
 
 // next is the stop after column; ok is false beyond the last.
@@ -128,6 +129,11 @@ func parseTabs(w *gnu.Work, list string, t *tabStops) bool {
 		digits := strings.TrimLeft(f, "/+")
 		n, err := strconv.ParseUint(digits, 10, 31)
 		switch {
+		case f == "/" || f == "+":
+			continue
+		case t.every > 0:
+			w.Die(1, "'%c' specifier only allowed with the last value", t.kind)
+			return false
 		case err != nil && strings.Trim(digits, "0123456789") == "" && digits != "":
 			w.Die(1, "tab stop is too large %s", gnu.Quote(f))
 			return false
@@ -138,10 +144,10 @@ func parseTabs(w *gnu.Work, list string, t *tabStops) bool {
 			w.Die(1, "tab size cannot be 0")
 			return false
 		case f[0] == '/':
-			t.every = int(n)
+			t.every, t.kind = int(n), '/'
 			continue
 		case f[0] == '+':
-			t.every = int(n)
+			t.every, t.kind = int(n), '+'
 			if len(t.at) > 0 {
 				t.from = t.at[len(t.at)-1]
 			}
@@ -165,14 +171,19 @@ func (t *tabStops) settle() {
 	}
 }
 
-func expand(w *gnu.Work) {
+// digitTabs turns "-4" into "-t 4".
+func digitTabs(w *gnu.Work, option string) {
 	args := append([]string{}, w.Args...)
-	for i, a := range args { // "-4" is "-t 4"
+	for i, a := range args {
 		if i > 0 && len(a) > 1 && a[0] == '-' && strings.Trim(a[1:], "0123456789,") == "" && args[i-1] != "-t" {
-			args[i] = "-t" + a[1:]
+			args[i] = option + a[1:]
 		}
 	}
 	w.Args = args
+}
+
+func expand(w *gnu.Work) {
+	digitTabs(w, "-t")
 	sets, operands, ok := w.Options("[OPTION]... [FILE]...", "i,initial t:,tabs:")
 	if !ok {
 		return
@@ -211,7 +222,8 @@ func expand(w *gnu.Work) {
 }
 
 func unexpand(w *gnu.Work) {
-	sets, operands, ok := w.Options("[OPTION]... [FILE]...", "a,all ,first-only t:,tabs:")
+	digitTabs(w, "--digits=")
+	sets, operands, ok := w.Options("[OPTION]... [FILE]...", "a,all ,first-only t:,tabs: ,digits:")
 	if !ok {
 		return
 	}
@@ -224,7 +236,7 @@ func unexpand(w *gnu.Work) {
 		case "first-only":
 			first = true
 		default:
-			all = true
+			all = all || o.Name == "tabs" // digits alone do not ask for all
 			if !parseTabs(w, o.Value, &t) {
 				return
 			}

@@ -35,6 +35,9 @@ func head(w *gnu.Work) {
 		case "bytes", "lines":
 			e.bytes = o.Name == "bytes"
 			value, flipped := strings.CutPrefix(o.Value, "-")
+			if !flipped && len(value) > 1 && value[1] >= '0' && value[1] <= '9' {
+				value = strings.TrimPrefix(value, "+")
+			}
 			if e.flipped = flipped; !e.count(w, value, o.Value) {
 				return
 			}

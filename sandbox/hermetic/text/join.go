@@ -220,7 +220,7 @@ func (j *joiner) run(w *gnu.Work, in [2]*joinInput) {
 	}
 	for i := range in {
 		for in[i].next != nil {
-			j.seen = true
+			j.seen = j.seen || in[1-i].next != nil
 			if !j.alone(w, in, i) {
 				return
 			}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"syscall"
 	"unicode/utf8"
 
 	"egressd/sandbox/hermetic/command"
 	"egressd/sandbox/hermetic/gnu"
+	"egressd/sandbox/hermetic/regex"
 )
 
 func tac(w *gnu.Work) {
@@ -17,7 +19,7 @@ func tac(w *gnu.Work) {
 	if !ok {
 		return
 	}
-	before, sep := false, "\n"
+	before, sep, isRegex := false, "\n", false
 	for _, o := range sets {
 		switch o.Name {
 		case "before":
@@ -27,7 +29,14 @@ func tac(w *gnu.Work) {
 				sep = "\x00"
 			}
 		case "regex":
-			w.Refuse("--regex")
+			isRegex = true
+		}
+	}
+	var re *regex.Regexp
+	if isRegex {
+		var err error
+		if re, err = regex.Compile(emacs(sep), regex.Options{Syntax: regex.Basic, Lines: true, Steps: w.Budget.Steps}); err != nil {
+			w.Die(1, "%s", err)
 			return
 		}
 	}
@@ -49,8 +58,69 @@ func tac(w *gnu.Work) {
 			w.Fault("%s: read error: %s", gnu.QuoteName(name), command.Reason(err))
 			continue
 		}
-		tacText(w.Out, all, []byte(sep), before)
+		if re == nil {
+			tacText(w.Out, all, []byte(sep), before)
+		} else if err := tacRegex(w, all, re, before); err != nil {
+			w.Fault("%s", err)
+			return
+		}
 	}
+}
+
+// emacs turns an expression as tac reads it, where + and ? stand for themselves
+// with a backslash alone, into a basic one.
+func emacs(expr string) string {
+	var b strings.Builder
+	for i, inside := 0, false; i < len(expr); i++ {
+		c := expr[i]
+		switch {
+		case inside:
+			inside = c != ']' || expr[i-1] == '[' || expr[i-1] == '^' && expr[i-2] == '['
+		case c == '[':
+			inside = true
+		case c == '+' || c == '?':
+			b.WriteByte('\\')
+		case c == '\\' && i+1 < len(expr):
+			i++
+			if c = expr[i]; c != '+' && c != '?' {
+				b.WriteByte('\\')
+			}
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// tacRegex is tacText with an expression, which is tried from the end on: a
+// match is as long as it can be from where it is found first, and no longer
+// than to the one found before.
+func tacRegex(w *gnu.Work, all []byte, re *regex.Regexp, before bool) error {
+	past := len(all) // the end of what is not written yet
+	for at, limit, first := len(all)-1, len(all), true; at >= 0; at-- {
+		loc, err := re.Find(all[:limit], at, 0)
+		if err != nil {
+			return err
+		}
+		if loc == nil || loc[0] != at || loc[1] == at {
+			continue
+		}
+		limit = at
+		switch {
+		case before:
+			w.Out.Write(all[at:past])
+			past = at
+		case first && loc[1] == past:
+		default:
+			w.Out.Write(all[loc[1]:past])
+			past = loc[1]
+		}
+		first = false
+		if err := w.Ctx.Err(); err != nil {
+			return err
+		}
+	}
+	_, err := w.Out.Write(all[:past])
+	return err
 }
 
 func tacText(out io.Writer, all, sep []byte, before bool) {

@@ -27,6 +27,9 @@ func tail(w *gnu.Work) {
 	if !ok || !t.set(w, sets) {
 		return
 	}
+	if t.n == 0 && !t.flipped && !t.follow {
+		return // not even a file is opened
+	}
 	t.several = len(operands) > 1
 	if len(operands) == 0 {
 		operands = []string{"-"}
