@@ -28,24 +28,26 @@ type command struct {
 	name string
 	run  func(l *launcher, args []string) int
 	fs   func() *flag.FlagSet // its flags, for completion; nil: none
+
+	words func() []string // what may follow it, the same; nil: nothing
 }
 
 func commands() []command {
 	return []command{
-		{"help", (*launcher).help, nil},
-		{"-h", (*launcher).help, nil},
-		{"-help", (*launcher).help, nil},
-		{"--help", (*launcher).help, nil},
-		{"explain", (*launcher).explain, func() *flag.FlagSet { return new(explainOptions).flags() }},
-		{"check", (*launcher).check, nil},
-		{"doctor", (*launcher).doctor, nil},
-		{"presets", (*launcher).presets, nil},
-		{"demo", (*launcher).demo, nil},
-		{"dev", (*launcher).dev, func() *flag.FlagSet { return new(devOptions).flags() }},
-		{"sandbox", (*launcher).sandbox, nil},
-		{"completion", (*launcher).completion, nil},
-		{"version", (*launcher).version, nil},
-		{"--version", (*launcher).version, nil},
+		{"help", (*launcher).help, nil, nil},
+		{"-h", (*launcher).help, nil, nil},
+		{"-help", (*launcher).help, nil, nil},
+		{"--help", (*launcher).help, nil, nil},
+		{"explain", (*launcher).explain, func() *flag.FlagSet { return new(explainOptions).flags() }, nil},
+		{"check", (*launcher).check, nil, nil},
+		{"doctor", (*launcher).doctor, nil, nil},
+		{"presets", (*launcher).presets, nil, nil},
+		{"demo", (*launcher).demo, nil, nil},
+		{"dev", (*launcher).dev, func() *flag.FlagSet { return new(devOptions).flags() }, func() []string { return []string{"vercel-api"} }},
+		{"sandbox", (*launcher).sandbox, boxFlags, boxNames},
+		{"completion", (*launcher).completion, nil, nil},
+		{"version", (*launcher).version, nil, nil},
+		{"--version", (*launcher).version, nil, nil},
 	}
 }
 
@@ -118,6 +120,9 @@ func (l *launcher) completion(args []string) int {
 		sub := completion.Command{Name: c.name}
 		if c.fs != nil {
 			sub.Flags = c.fs()
+		}
+		if c.words != nil {
+			sub.Words = c.words()
 		}
 		spec.Commands = append(spec.Commands, sub)
 	}

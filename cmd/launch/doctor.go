@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -38,6 +39,7 @@ func (l *launcher) doctor(args []string) int {
 		out.WriteString(explain.Finding(f))
 	}
 	out.WriteString(explain.Finding(hermeticTier(ctx)))
+	out.WriteString(explain.Finding(l.vercelTier()))
 	s := &session{launcher: l}
 	s.opts.isolation, s.opts.quiet, s.opts.timeout = "netns", true, 20*time.Second
 	s.opts.argv = []string{"/bin/true"}
@@ -67,6 +69,22 @@ func hermeticTier(ctx context.Context) kernel.Finding {
 		f.OK, f.Detail = false, "--tier hermetic does not work: "+err.Error()
 	case res.ExitCode != 0:
 		f.OK, f.Detail = false, "--tier hermetic does not work: a script ended with "+strconv.Itoa(res.ExitCode)
+	}
+	return f
+}
+
+// vercelTier looks for credentials, and asks nobody.
+func (l *launcher) vercelTier() kernel.Finding {
+	f := kernel.Finding{Name: "vercel tier", OK: true}
+	client, err := l.vercelClient(new(hosted), slog.New(slog.DiscardHandler))
+	var lacks *sandbox.CapabilityError
+	switch {
+	case err == nil:
+		f.Detail = "there are credentials, for project " + client.ProjectID
+	case errors.As(err, &lacks):
+		f.Detail = "--tier vercel has no credentials here: " + lacks.What
+	default:
+		f.Detail = "--tier vercel has no credentials here: " + err.Error()
 	}
 	return f
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,6 +12,9 @@ import (
 	"egressd/internal/explain"
 	"egressd/internal/gateflags"
 	"egressd/internal/summary"
+	"egressd/policy"
+	"egressd/sandbox/vercel"
+	"egressd/sandbox/vercel/network"
 )
 
 type explainOptions struct {
@@ -23,7 +27,7 @@ func (o *explainOptions) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("explain", flag.ContinueOnError)
 	o.gate.Register(fs)
 	fs.StringVar(&o.method, "method", "", "judge a request with this HTTP `METHOD` (GET)")
-	fs.StringVar(&o.tier, "tier", tierProcess, "answer for this `TIER`: process or hermetic")
+	fs.StringVar(&o.tier, "tier", tierProcess, "answer for this `TIER`: process, hermetic or vercel")
 	return fs
 }
 
@@ -38,8 +42,8 @@ func (l *launcher) explain(args []string) int {
 	if fs.NArg() == 0 {
 		return l.usage(exitUsage, errors.New("explain needs a URL or HOST:PORT"))
 	}
-	if o.tier != tierProcess && o.tier != tierHermetic {
-		return l.usage(exitUsage, fmt.Errorf("--tier %q: process or hermetic", o.tier))
+	if o.tier != tierProcess && o.tier != tierHermetic && o.tier != tierVercel {
+		return l.usage(exitUsage, fmt.Errorf("--tier %q: process, hermetic or vercel", o.tier))
 	}
 	p, err := o.gate.Load(os.ReadFile)
 	if err != nil {
@@ -55,6 +59,13 @@ func (l *launcher) explain(args []string) int {
 			text += "not in the hermetic tier: " + summary.Safe(target) + ": curl and wget are its only clients, and speak HTTP and HTTPS\n"
 		}
 	}
+	if o.tier == tierVercel {
+		more, same, err := explainVercel(p, fs.Args())
+		if err != nil {
+			return l.fail(exitUsage, err)
+		}
+		text, allowed = text+more, allowed && same
+	}
 	if code := l.print(text); code != exitOK || allowed {
 		return code
 	}
@@ -66,6 +77,31 @@ func (l *launcher) explain(args []string) int {
 func fetchable(target string) bool {
 	scheme, _, ok := strings.Cut(strings.ToLower(target), "://")
 	return !ok || scheme == "http" || scheme == "https"
+}
+
+// explainVercel says what a policy becomes at Vercel, and which of the targets
+// it does not let out although the policy allows them.
+func explainVercel(p *policy.Policy, targets []string) (text string, same bool, err error) {
+	n, err := network.Translate(p, func(string) (string, bool) { return "...", true })
+	if err != nil {
+		return "", false, err
+	}
+	words, err := json.Marshal((&vercel.Backend{Network: n}).Policy())
+	if err != nil {
+		return "", false, err
+	}
+	text, same = "in the vercel tier the policy is: "+string(words)+"\n", true
+	for _, note := range n.Notes {
+		text += "  " + note + "\n"
+	}
+	for _, target := range targets {
+		t, err := explain.Parse(target, "")
+		if err == nil && !n.All && t.Host.Name() != "" && t.Port != 443 {
+			text += "not in the vercel tier: " + summary.Safe(target) + ": to a name only TLS gets out, judged by the name in its hello\n"
+			same = false
+		}
+	}
+	return text, same, nil
 }
 
 // check validates a policy file and says what it allows.

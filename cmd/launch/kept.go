@@ -105,11 +105,32 @@ func (s *session) located(at vercel.At) {
 		return
 	}
 	err := r.store.Update(r.opts.keeping.name, func(b *kept.Sandbox) {
-		b.Remote = map[string]string{"sandbox": at.Sandbox, "session": at.Session, "workdir": at.Workdir, "project": s.client.ProjectID, "team": s.client.TeamID}
+		b.Remote = map[string]string{"sandbox": at.Sandbox, "session": at.Session, "workdir": at.Workdir, "region": at.Region, "project": s.client.ProjectID, "team": s.client.TeamID}
 	})
 	if at.Command != "" {
 		err = errors.Join(err, r.rec.Remote(at.Session+"/"+at.Command))
 	}
+	if err != nil {
+		s.note("the record of sandbox " + r.opts.keeping.name + " is not whole: " + err.Error())
+	}
+}
+
+// left notes how a hosted sandbox was left.
+func (s *session) left(until time.Time) {
+	r := s.recording
+	if r == nil {
+		return
+	}
+	err := r.store.Update(r.opts.keeping.name, func(b *kept.Sandbox) {
+		b.Status = kept.StatusStopped
+		if !until.IsZero() {
+			b.Status = kept.StatusActive
+			if b.Remote == nil {
+				b.Remote = map[string]string{}
+			}
+			b.Remote["until"] = until.UTC().Format(time.RFC3339)
+		}
+	})
 	if err != nil {
 		s.note("the record of sandbox " + r.opts.keeping.name + " is not whole: " + err.Error())
 	}

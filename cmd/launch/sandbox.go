@@ -102,6 +102,33 @@ func boxCommands() []boxCommand {
 	}
 }
 
+// boxNames are what these commands are called.
+func boxNames() []string {
+	var names []string
+	for _, c := range boxCommands() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// boxFlags are the flags of all of them.
+func boxFlags() *flag.FlagSet {
+	all := flag.NewFlagSet("launch sandbox", flag.ContinueOnError)
+	for _, c := range boxCommands() {
+		if c.flags == nil {
+			continue
+		}
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		c.flags(new(boxOptions), fs)
+		fs.VisitAll(func(f *flag.Flag) {
+			if all.Lookup(f.Name) == nil {
+				all.Var(f.Value, f.Name, f.Usage)
+			}
+		})
+	}
+	return all
+}
+
 // sandbox runs one command of launch sandbox.
 func (l *launcher) sandbox(args []string) int {
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {

@@ -284,8 +284,42 @@ func (c *boxCall) attach(ctx context.Context, p kept.Process) (wait func() error
 	return func() error { return <-done }
 }
 
+// askTime bounds a look at a process elsewhere.
+const askTime = 15 * time.Second
+
+// askAbout finds out what became of processes in hosted sandboxes whose
+// launchers are gone. Where the service cannot be asked they stay as they are.
+func (c *boxCall) askAbout(all []kept.Process) []kept.Process {
+	ctx, done := context.WithTimeout(context.Background(), askTime)
+	defer done()
+	for i, p := range all {
+		session, command, ok := remoteProcess(p)
+		if !ok || p.Over() || c.store.Recorded(p.Sandbox, p.ID) {
+			continue
+		}
+		k, err := c.hosted(p.Sandbox, "processes elsewhere")
+		if err == nil {
+			var now *api.Command
+			if now, err = k.Client.Command(ctx, session, command); gone(err) || err == nil && now.Exited() {
+				err = c.attach(ctx, p)()
+			}
+		}
+		if err != nil {
+			c.say("launch: what became of process %s is not known: %v\n", p.ID, err)
+			return all
+		}
+		if now, err := c.store.Process(p.Sandbox, p.ID); err == nil {
+			all[i] = now
+		}
+	}
+	return all
+}
+
 func (c *boxCall) goOn(ctx context.Context, k *vercel.Kept, rec *kept.Recorder, session, command string) error {
 	told := map[string]int64{}
+	// Nobody else prolongs the session of a program whose launcher is gone.
+	alive := vercel.Alive(ctx, k.Client, session, time.Now(), nil)
+	defer alive()
 	ended, err := k.Client.Attach(ctx, session, command, func(stream string, data []byte) error {
 		from := told[stream]
 		told[stream] += int64(len(data))

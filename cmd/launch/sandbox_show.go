@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,7 +24,7 @@ func (c *boxCall) list() error {
 	}
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	if len(all) > 0 {
-		fmt.Fprintln(w, "NAME\tTIER\tSTATUS\tRUNNING\tWORKSPACE")
+		fmt.Fprintln(w, "NAME\tTIER\tSTATUS\tRUNNING\tWHERE\tWORKSPACE")
 	} else if err == nil {
 		c.say("launch: there are no sandboxes with a name; make one: launch --name NAME ... -- PROGRAM\n")
 	}
@@ -36,9 +37,19 @@ func (c *boxCall) list() error {
 				running++
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", b.Name, b.Tier, b.Status, running, summary.Safe(b.Workspace))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", b.Name, b.Tier, statusNow(b, running), running, cmp.Or(b.Remote["region"], "here"), summary.Safe(b.Workspace))
 	}
 	return errors.Join(err, w.Flush())
+}
+
+// statusNow is the status of a sandbox, as far as that is known without asking:
+// a hosted one that was left running ends by itself.
+func statusNow(b kept.Sandbox, running int) string {
+	until, err := time.Parse(time.RFC3339, b.Remote["until"])
+	if b.Status == kept.StatusActive && running == 0 && err == nil && time.Now().After(until) {
+		return kept.StatusStopped
+	}
+	return b.Status
 }
 
 // processes prints what runs and what ran.
@@ -62,6 +73,7 @@ func (c *boxCall) processes() error {
 	var errs []error
 	for _, name := range names {
 		some, err := c.store.Processes(name)
+		some = c.askAbout(some)
 		all, errs = append(all, some...), append(errs, err)
 	}
 	if c.opts.json {

@@ -204,7 +204,7 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 	client.Redact = redactor(n, spec.Env)
 	b := &vercel.Backend{
 		Client: client, Network: n, Events: s.trail.Sink(), Log: log, Session: s.trail.Session, Options: s.opts.hosted.Options,
-		Say: s.note, Changed: s.cameBack, Located: s.located,
+		Say: s.note, Changed: s.cameBack, Located: s.located, Left: s.left,
 	}
 	s.client = client
 	if !s.opts.quiet && term.IsTerminal(int(s.stderr.Fd())) {
@@ -268,15 +268,17 @@ func (y synced) Save(workspace, stamp string, marks map[string]string) error {
 	return y.store.SetSynced(y.place, workspace, stamp, marks)
 }
 
-// shared reports whether another launch runs something in this run's sandbox.
+// shared reports whether another launch runs something in this run's sandbox,
+// which this run is about to leave.
 func (s *session) shared(store *kept.Store) bool {
-	all, err := store.Processes(s.opts.keeping.name)
+	if s.recording == nil {
+		return false
+	}
+	last, err := store.Leaving(s.opts.keeping.name, s.recording.rec.Process().ID)
 	if err != nil {
 		s.note("what else runs in the sandbox is not known: " + err.Error())
 	}
-	return slices.ContainsFunc(all, func(p kept.Process) bool {
-		return !p.Over() && p.ID != s.recording.rec.Process().ID && store.Recorded(p.Sandbox, p.ID)
-	})
+	return err == nil && !last
 }
 
 // redactor takes the values that a run sends out of what the service says.

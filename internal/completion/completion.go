@@ -16,10 +16,16 @@ type Spec struct {
 	Runs     bool // the flags end at another program, which this one runs
 }
 
-// Command is a subcommand; Flags may be nil.
+// Command is a subcommand; Flags may be nil. Words may come after its name.
 type Command struct {
 	Name  string
 	Flags *flag.FlagSet
+	Words []string
+}
+
+// words are what may stand after a subcommand's name.
+func (c Command) words() string {
+	return strings.TrimSpace(strings.Join(c.Words, " ") + " " + switches(options(c.Flags)))
 }
 
 // Script reports the completion script for bash, zsh or fish.
@@ -68,7 +74,7 @@ func (o option) choices() string {
 	case "isolation":
 		return "netns env"
 	case "tier":
-		return "process hermetic"
+		return "process hermetic vercel"
 	case "log-level":
 		return "debug info warn error"
 	case "log-format":
@@ -120,7 +126,7 @@ func bash(s Spec) string {
 	opts := options(s.Flags)
 	var sub strings.Builder
 	for _, c := range s.Commands {
-		if fl := switches(options(c.Flags)); fl != "" {
+		if fl := c.words(); fl != "" {
 			fmt.Fprintf(&sub, "        %s) COMPREPLY=($(compgen -W %q -- \"$cur\")); [[ $cur == -* ]] || COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", c.Name, fl)
 		}
 	}
@@ -190,7 +196,7 @@ func zsh(s Spec) string {
 		case "check":
 			b.WriteString("  check) _files; return ;;\n")
 		default:
-			fmt.Fprintf(&b, "  %s) compadd -- %s; return ;;\n", c.Name, switches(options(c.Flags)))
+			fmt.Fprintf(&b, "  %s) compadd -- %s; return ;;\n", c.Name, c.words())
 		}
 	}
 	b.WriteString("  esac\n  _arguments -S $flags")
@@ -230,6 +236,9 @@ func fish(s Spec) string {
 	fmt.Fprintf(&b, "complete -c %s -f\n", p)
 	for _, c := range s.Commands {
 		fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand -a %s\n", p, c.Name)
+		if len(c.Words) > 0 {
+			fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from %s' -a %s\n", p, c.Name, single(strings.Join(c.Words, " ")))
+		}
 		for _, o := range options(c.Flags) {
 			fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from %s' %s\n", p, c.Name, fishFlag(p, o))
 		}

@@ -53,6 +53,9 @@ type Backend struct {
 	Shared func() bool
 	// Located is told where the program runs as soon as that is known. Nil: nobody.
 	Located func(At)
+	// Left is told how a sandbox with a name was left: running until then, or
+	// (the zero time) stopped. Nil: nobody.
+	Left func(until time.Time)
 	// Changed is told what came back. Nil: nobody.
 	Changed func(Changes)
 	// Say is told what a person should know now. Nil: nobody.
@@ -83,6 +86,7 @@ type Options struct {
 type At struct {
 	Sandbox string // name
 	Session string
+	Region  string
 	Command string // "" until it was started
 	Workdir string
 	Routes  []api.Route

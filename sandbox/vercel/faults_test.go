@@ -110,6 +110,34 @@ func TestSandboxEnds(t *testing.T) {
 	}
 }
 
+// A sandbox that ended while the program ran has nothing to bring back.
+func TestSandboxEndsEarly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, vercelapi.Config{})
+	w.files("a", "a")
+	w.fault("POST /v2/sandboxes/sessions/*/cmd skip=1 lines=1 then=error code=sandbox_stopped")
+	if _, err := w.run("echo x >a"); err == nil || !strings.Contains(err.Error(), "what it changed is lost") {
+		t.Error(err)
+	}
+	if calls := w.calls(); slices.Contains(calls, "cmd tar") {
+		t.Errorf("calls %q", calls)
+	}
+	w.has("a", "a")
+	w.clean()
+}
+
+// A sandbox that may yet come into being is looked for more than once.
+func TestDoubt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, vercelapi.Config{})
+	_, err := w.client.Create(t.Context(), api.CreateRequest{Name: "late"})
+	must(t, err)
+	w.fault("DELETE /v2/sandboxes/late status=404")
+	r := &run{Backend: &w.back, name: "late", names: []string{"late"}, doubt: true}
+	must(t, r.release(t.Context()))
+	w.clean()
+}
+
 // A stream that breaks is gone on with, an archive that comes torn is fetched
 // again, and errors of cleaning up are nobody's.
 func TestMended(t *testing.T) {
@@ -211,7 +239,7 @@ func TestNobodyReads(t *testing.T) {
 	must(t, err)
 	must(t, r.Close())
 	defer closed.Close()
-	spec := w.spec("echo x >a; while echo y; do sleep 0.01; done")
+	spec := w.spec("trap 'echo x >a; exit' TERM; while echo y; do sleep 0.01; done")
 	spec.Stdout, spec.Grace = closed, 300*time.Millisecond
 	res, err := w.back.Run(t.Context(), spec)
 	if err != nil || res.ExitCode != exitSignal+int(syscall.SIGPIPE) {

@@ -154,7 +154,7 @@ func (r *run) again(ctx context.Context, found *api.Instance) (*api.Instance, er
 	if r.running {
 		r.session = found.Session.ID
 	}
-	change := api.UpdateRequest{NetworkPolicy: r.policy(), Tags: r.Tags}
+	change := api.UpdateRequest{NetworkPolicy: r.Policy(), Tags: r.Tags}
 	if len(r.Ports) > 0 {
 		change.Ports = &r.Ports
 	}
@@ -177,7 +177,7 @@ func (r *run) again(ctx context.Context, found *api.Instance) (*api.Instance, er
 	if err := r.wait(ctx, found); err != nil {
 		return nil, err
 	}
-	s, err := r.Client.SetNetworkPolicy(ctx, found.Session.ID, r.policy())
+	s, err := r.Client.SetNetworkPolicy(ctx, found.Session.ID, r.Policy())
 	if err != nil {
 		return nil, err
 	}

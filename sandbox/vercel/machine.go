@@ -27,6 +27,7 @@ type run struct {
 	names   []string // of all that this run may have made
 	doubt   bool     // nobody knows whether the last one was made
 	session string
+	region  string
 	cwd     string // the session's own directory
 	workdir string
 	ends    time.Time // when the service ends the session; alive's
@@ -52,8 +53,8 @@ const (
 	prolongBefore = 3 * time.Minute
 )
 
-// policy is the network policy in the service's terms.
-func (b *Backend) policy() *firewall.Policy {
+// Policy is the network policy in the service's words, with the secrets in it.
+func (b *Backend) Policy() *firewall.Policy {
 	n := b.Network
 	if n == nil {
 		n = &network.Network{}
@@ -85,7 +86,7 @@ func (b *Backend) request(name string, source *api.Source) *api.CreateRequest {
 	persistent := b.Name != ""
 	r := &api.CreateRequest{
 		Name: name, Ports: b.Ports, Source: cmp.Or(source, b.Source), Timeout: api.MillisOf(spareTime), Runtime: b.Runtime, Image: b.Image,
-		Persistent: &persistent, NetworkPolicy: b.policy(), Tags: b.Tags,
+		Persistent: &persistent, NetworkPolicy: b.Policy(), Tags: b.Tags,
 	}
 	if r.Ports == nil {
 		r.Ports = []int{}
@@ -113,6 +114,7 @@ func (r *run) acquire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.region = cmp.Or(found.Session.Region, found.Sandbox.Region)
 	r.session, r.cwd = found.Session.ID, cmp.Or(found.Session.Cwd, found.Sandbox.Cwd)
 	if err := r.verify(found); err != nil {
 		r.loose = true // whatever runs there may reach too much
@@ -140,7 +142,7 @@ func (r *run) verify(found *api.Instance) error {
 			continue
 		}
 		var d *firewall.Difference
-		err := r.policy().Compare(state)
+		err := r.Policy().Compare(state)
 		if errors.As(err, &d) && len(d.Wider) == 0 {
 			r.say("the sandbox may reach less than the policy allows: %v", err)
 			return nil
@@ -156,6 +158,6 @@ func (r *run) verify(found *api.Instance) error {
 // located tells where the run is.
 func (r *run) located(command string, routes []api.Route) {
 	if r.Located != nil {
-		r.Located(At{Sandbox: r.name, Session: r.session, Command: command, Workdir: r.workdir, Routes: routes})
+		r.Located(At{Sandbox: r.name, Session: r.session, Region: r.region, Command: command, Workdir: r.workdir, Routes: routes})
 	}
 }

@@ -323,6 +323,12 @@ func TestCopy(t *testing.T) {
 	}
 	must(t, k.Pull(t.Context(), "there/one", filepath.Join(back, "two")))
 	w.has("two", "one")
+	// A link cannot take the place of a directory there; that is told.
+	links := t.TempDir()
+	must(t, os.Symlink("x", filepath.Join(links, "sub")))
+	if err := k.Push(t.Context(), links, "there"); err == nil {
+		t.Error("lost a link")
+	}
 	must(t, k.Stop(t.Context()))
 	must(t, k.Stop(t.Context()))
 	must(t, k.Delete(t.Context()))

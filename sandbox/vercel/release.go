@@ -27,7 +27,16 @@ func (r *run) release(ctx context.Context) error {
 	if r.ready && !r.gone && (r.Name != "" || r.Task != "") {
 		r.tidy(ctx)
 	}
-	if r.stays() {
+	stays := r.stays()
+	if r.Name != "" && r.Left != nil {
+		defer func() {
+			if !stays {
+				r.ends = time.Time{}
+			}
+			r.Left(r.ends)
+		}()
+	}
+	if stays {
 		return nil
 	}
 	if r.session == "" && r.Name != "" {

@@ -133,6 +133,9 @@ func TestExitCodes(t *testing.T) {
 			if res.ExitCode != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%d, %v", res.ExitCode, err)
 			}
+			if calls := w.calls(); tt.want == 127 && slices.Contains(calls, "cmd tar") {
+				t.Errorf("nothing ran, and yet: %q", calls)
+			}
 			w.clean()
 		})
 	}
@@ -238,7 +241,7 @@ func TestPolicyWords(t *testing.T) {
 			`{"allow":{"a.b":[{"transform":[{"headers":{"x":"y"}}]}],"c.d":[]},"subnets":{"allow":["1.2.3.0/24"]}}`,
 		},
 	} {
-		got, err := json.Marshal((&Backend{Network: tt.n}).policy())
+		got, err := json.Marshal((&Backend{Network: tt.n}).Policy())
 		if err != nil || string(got) != tt.want {
 			t.Errorf("%s, %v, want %s", got, err, tt.want)
 		}

@@ -167,7 +167,7 @@ func (r *run) sendOthers(ctx context.Context, all []stage.Entry) error {
 	}
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
-	return r.forEach(ctx, `xargs -0 -r mkdir -p -- <"$0" && xargs -0 -r -n 2 ln -sfn -- <"$1"`, dirs, links)
+	return r.forEach(ctx, `xargs -0 -r mkdir -p -- <"$0" && xargs -0 -r -n 2 ln -sfT -- <"$1"`, dirs, links)
 }
 
 // forEach lets script read names from the files $0 and $1, each name followed by
