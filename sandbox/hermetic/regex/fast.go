@@ -2,6 +2,8 @@ package regex
 
 import (
 	"bytes"
+	"cmp"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -58,12 +60,15 @@ func (f *fast) find(re *Regexp, text []byte, at int, flags Flags, groups bool) (
 	if f.literal != nil {
 		i := bytes.Index(rest, f.literal)
 		if i < 0 {
-			return nil, true, errNone
+			return nil, true, cmp.Or(re.step(int64(len(rest))/1024+1), errNone)
 		}
-		return shift(whole(i, i+len(f.literal), re.groups), at), true, nil
+		return shift(whole(i, i+len(f.literal), re.groups), at), true, re.step(int64(i)/1024 + 1)
 	}
 	if len(f.need) > 0 && !bytes.Contains(rest, f.need) {
-		return nil, true, errNone
+		return nil, true, cmp.Or(re.step(int64(len(rest))/1024+1), errNone)
+	}
+	if err := re.step(1); err != nil {
+		return nil, true, err
 	}
 	if f.re == nil || re.opts.Bytes && !isASCII(rest) || f.size*len(rest) > fastWork {
 		return nil, false, nil
@@ -71,18 +76,70 @@ func (f *fast) find(re *Regexp, text []byte, at int, flags Flags, groups bool) (
 	if f.begins && at > 0 || f.places && flags != 0 {
 		return nil, false, nil
 	}
-	if groups = groups && f.exact && !re.ambiguous && re.groups > 0; groups {
-		loc = f.re.FindSubmatchIndex(rest)
-	} else if loc = f.re.FindIndex(rest); loc != nil && re.groups > 0 {
+	groups = groups && f.exact && !re.ambiguous && re.groups > 0
+	if loc, err = f.search(re, rest, groups); err != nil {
+		return nil, true, err
+	}
+	if loc != nil && !groups && re.groups > 0 {
 		loc = whole(loc[0], loc[1], re.groups)
 	}
 	switch {
 	case loc == nil:
 		return nil, true, errNone
-	case !f.exact || !utf8.Valid(rest):
+	case !f.exact || !utf8.Valid(rest[loc[0]:loc[1]]): // to RE2 such a byte is a character
 		return shift(loc, at), false, nil
 	}
 	return shift(loc, at), true, nil
+}
+
+// longText is from how many bytes on a text is handed to RE2 piece by piece: to
+// know how far it looked, and to stop it.
+const longText = 64 << 10
+
+// search has RE2 look. The steps are of what it looked at: a long line with a
+// match at every turn is not paid for at each of them.
+func (f *fast) search(re *Regexp, rest []byte, groups bool) (loc []int, err error) {
+	if len(rest) >= longText {
+		r := &reader{text: rest, size: int64(f.size), step: re.step}
+		if groups {
+			loc = f.re.FindReaderSubmatchIndex(r)
+		} else {
+			loc = f.re.FindReaderIndex(r)
+		}
+		return loc, r.err
+	}
+	if err := re.step(int64(len(rest)) * int64(f.size) / 1024); err != nil {
+		return nil, err
+	}
+	if groups {
+		return f.re.FindSubmatchIndex(rest), nil
+	}
+	return f.re.FindIndex(rest), nil
+}
+
+// reader gives RE2 a text, and counts what it takes.
+type reader struct {
+	text []byte
+	at   int
+	size int64 // steps for 1024 bytes
+	step func(int64) error
+	err  error
+}
+
+// ReadRune implements io.RuneReader.
+func (r *reader) ReadRune() (c rune, n int, err error) {
+	if r.at == len(r.text) || r.err != nil {
+		return 0, 0, io.EOF
+	}
+	c, n = rune(r.text[r.at]), 1
+	if c >= utf8.RuneSelf {
+		c, n = utf8.DecodeRune(r.text[r.at:])
+	}
+	if before := r.at; before>>10 != (before+n)>>10 {
+		r.err = r.step(r.size)
+	}
+	r.at += n
+	return c, n, nil
 }
 
 func whole(from, to, groups int) []int {

@@ -150,9 +150,6 @@ func (re *Regexp) find(text []byte, at int, f Flags, groups bool) ([]int, error)
 	if at > len(text) {
 		return nil, errNone
 	}
-	if err := re.step(int64(len(text)-at)*int64(re.fast.size)/1024 + 1); err != nil {
-		return nil, err
-	}
 	loc, exact, err := re.fast.find(re, text, at, f, groups)
 	if err != nil {
 		return nil, err

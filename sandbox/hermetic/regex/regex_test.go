@@ -1,6 +1,7 @@
 package regex
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -165,5 +166,45 @@ func TestStepsStop(t *testing.T) {
 		if _, err := re.Match([]byte(strings.Repeat("a", 5000) + "xb")); !errors.Is(err, stop) {
 			t.Errorf("%s: %v, want the error of Steps", expr, err)
 		}
+	}
+}
+
+// A long line with many matches is paid for once, not at each of them; and RE2
+// can be stopped in it.
+func TestLongText(t *testing.T) {
+	text := []byte(strings.Repeat(`{"name":"x y","n":12.5},`, 10_000))
+	for _, expr := range []string{`n`, `"[a-z]+":`, `[0-9]+\.[0-9]+`, `"name":"([^"]*)"`} {
+		var steps int64
+		re, err := Compile(expr, Options{Syntax: Extended, Steps: func(n int64) error { steps += n; return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count, at := 0, 0
+		for {
+			loc, err := re.Find(text, at, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if loc == nil {
+				break
+			}
+			count, at = count+1, loc[1]
+		}
+		if count < 10_000 || steps > 20_000_000 {
+			t.Errorf("%s: %d matches in %d steps", expr, count, steps)
+		}
+	}
+	enough, left := errors.New("enough"), 50
+	re, err := Compile(`a[b-z]+c\.`, Options{Syntax: Extended, Steps: func(n int64) error {
+		if left -= int(n); left < 0 {
+			return enough
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := re.Find(append(bytes.Repeat([]byte("abbb"), 100_000), 'c', '.', 'x'), 0, 0); !errors.Is(err, enough) || left < -100 {
+		t.Errorf("%v with %d steps left", err, left)
 	}
 }
