@@ -5,11 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"strings"
 	"time"
 
 	"egressd/sandbox/vercel/api"
+)
+
+// Answers of the service that are told apart here, by their HTTP status.
+const (
+	badRequest   = 400
+	conflict     = 409
+	gone         = 410
+	inTransition = 422
 )
 
 // patience is how long a request that makes a sandbox is waited for when the
@@ -108,8 +115,7 @@ func broken(err error) bool {
 	switch e.Status {
 	case 0: // the session ended instead of running
 		return true
-	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusRequestTimeout, http.StatusConflict,
-		http.StatusTooEarly, http.StatusTooManyRequests:
+	case 401, 402, 403, 408, conflict, 425, 429:
 		return false
 	}
 	return e.Status/100 == 4
@@ -130,7 +136,7 @@ func (r *run) named(ctx context.Context) (*api.Instance, error) {
 		case missing(err):
 			found, err = r.create(ctx, r.request(r.Name, nil))
 			var e *api.Error
-			if errors.As(err, &e) && e.Status == http.StatusConflict && tries == 0 {
+			if errors.As(err, &e) && e.Status == conflict && tries == 0 {
 				r.names = nil
 				continue // another run has made it meanwhile
 			}
@@ -200,8 +206,8 @@ func (r *run) resume(ctx context.Context) (*api.Instance, error) {
 			return nil, err
 		}
 		switch text := strings.ToLower(e.Code + " " + e.Message); {
-		case api.IsGone(err) && e.Status == http.StatusUnprocessableEntity:
-		case (e.Status == http.StatusBadRequest || e.Status == http.StatusGone) && strings.Contains(text, "snapshot"):
+		case api.IsGone(err) && e.Status == inTransition:
+		case (e.Status == badRequest || e.Status == gone) && strings.Contains(text, "snapshot"):
 			r.say("sandbox %s cannot go on from where it was, so it begins anew: %v", r.name, err)
 			if err := r.Client.Delete(ctx, r.name, false); err != nil && !missing(err) {
 				return nil, err
