@@ -27,6 +27,8 @@ func (sh *shell) declareOne(d *declaration, a *syntax.Assign) bool {
 	val, hasVal := "", false
 	if a.Value != nil {
 		val, hasVal = sh.assigned(a.Value), true
+	} else if !a.Naked && a.Array == nil {
+		hasVal = true // declare x=
 	}
 	if g := sh.globalScope().vars[name]; d.local && g != nil && g.readonly && sh.raw(name) == g {
 		sh.errorf("%s: %s: readonly variable", d.who, name)

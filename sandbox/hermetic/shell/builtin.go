@@ -309,6 +309,7 @@ func (sh *shell) unsetElement(name, index string) bool {
 	switch {
 	case v.kind == assocVar:
 		v.pairs.remove(sh.expandText(index))
+	case index == "":
 	case index == "@" || index == "*":
 		if v.kind == indexedVar {
 			v.list.elems = nil

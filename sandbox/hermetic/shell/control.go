@@ -98,12 +98,12 @@ func (sh *shell) sourceText(name, text string, params []string) {
 	sh.deeper()
 	old, line := sh.params, sh.line
 	if len(params) > 0 {
-		sh.params = params
+		sh.params, sh.paramsSet = params, false
 	}
 	sh.frames = append(sh.frames, frame{name: "source", source: name, callLine: sh.line})
 	defer func() {
 		sh.frames = sh.frames[:len(sh.frames)-1]
-		if len(params) > 0 {
+		if len(params) > 0 && !sh.paramsSet { // what set gave stays
 			sh.params = old
 		}
 		sh.line = line

@@ -242,6 +242,12 @@ func (sh *shell) letClause(c *syntax.LetClause) {
 			args = append(args, sh.str(w))
 			continue
 		}
+		if text := sh.source(x); strings.ContainsAny(text, "'\"") {
+			if w := sh.parseWord(text); w != nil {
+				args = append(args, sh.str(w))
+				continue
+			}
+		}
 		args = append(args, sh.arithText(x))
 	}
 	sh.status = sh.runBuiltin(args)

@@ -64,7 +64,7 @@ type expansion struct {
 func (e *expansion) flush() {
 	e.done = append(e.done, e.cur)
 	e.cur = field{}
-	e.sh.checkGlobs(len(e.done))
+	e.sh.checkGlobs(len(e.done) - 1) // without the command's name
 }
 
 // add puts text into the field at hand as it is.
@@ -172,7 +172,7 @@ func (sh *shell) fields(words []*syntax.Word) []string {
 		for _, b := range sh.braces(w) {
 			out = append(out, sh.wordFields(b)...)
 		}
-		sh.checkGlobs(len(out))
+		sh.checkGlobs(len(out) - 1) // without the command's name
 	}
 	return out
 }

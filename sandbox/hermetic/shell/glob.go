@@ -82,6 +82,9 @@ func (sh *shell) ignored(names []string, ignore string) []string {
 // them. A slash inside brackets or a group cuts, too, as in bash.
 func splitPath(text string) []string {
 	var parts []string
+	if strings.Contains(text, `\/`) {
+		text = plainSlashes(text)
+	}
 	for text != "" {
 		i := strings.IndexByte(text, '/')
 		if i < 0 {
@@ -95,6 +98,20 @@ func splitPath(text string) []string {
 		text = text[j:]
 	}
 	return parts
+}
+
+// plainSlashes takes the backslashes off slashes: quoted or not, they cut.
+func plainSlashes(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			if i++; text[i] != '/' {
+				b.WriteByte('\\')
+			}
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }
 
 type globber struct {
@@ -116,6 +133,9 @@ func (g *globber) walk(name, dir string, parts []string, depth int) {
 	}
 	part := strings.TrimRight(parts[0], "/")
 	slash := parts[0][len(part):]
+	if slash != "" && pattern.Special(part, true) {
+		slash = "/"
+	}
 	switch {
 	case part == "**" && g.sh.shopts["globstar"]:
 		g.deep(name, dir, parts[1:], slash, depth)

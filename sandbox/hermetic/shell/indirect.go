@@ -44,6 +44,10 @@ func (e *expansion) indirect(p *syntax.ParamExp, quoted bool) bool {
 				return true
 			}
 		}
+		if name == "@" || name == "*" {
+			e.value("", quoted)
+			return true
+		}
 		sh.discardf("%s: invalid indirect expansion", name)
 	}
 	to := f.first()

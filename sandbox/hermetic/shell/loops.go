@@ -81,7 +81,9 @@ func (sh *shell) forClause(c *syntax.ForClause) {
 			if sh.on(optXTrace) {
 				sh.traceText("for " + l.Name.Value + " in " + sh.sourceWords(l.Items))
 			}
-			if !sh.setString(l.Name.Value, item) {
+			if v := sh.raw(l.Name.Value); v != nil && v.ref && !v.readonly && validName(item) {
+				v.str, v.isSet = item, true // the loop names, it does not assign
+			} else if !sh.setString(l.Name.Value, item) {
 				sh.status = 1
 				return
 			}

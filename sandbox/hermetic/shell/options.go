@@ -186,15 +186,19 @@ func builtinSet(sh *shell, args []string) int {
 	for ; i < len(args); i++ {
 		a := args[i]
 		if a == "--" {
-			sh.params = slices.Clone(args[i+1:])
+			sh.setParams(args[i+1:])
 			return 0
 		}
 		if a == "-" {
 			sh.opts &^= optXTrace | optVerbose
 			if i+1 < len(args) {
-				sh.params = slices.Clone(args[i+1:])
+				sh.setParams(args[i+1:])
 			}
 			return 0
+		}
+		if a == "+" {
+			i++
+			break
 		}
 		if len(a) < 2 || a[0] != '-' && a[0] != '+' {
 			break
@@ -216,9 +220,15 @@ func builtinSet(sh *shell, args []string) int {
 		i += used - 1
 	}
 	if i < len(args) {
-		sh.params = slices.Clone(args[i:])
+		sh.setParams(args[i:])
 	}
 	return 0
+}
+
+// setParams is set's way of giving positional parameters, which outlives a
+// sourced file.
+func (sh *shell) setParams(args []string) {
+	sh.params, sh.paramsSet = slices.Clone(args), true
 }
 
 func (sh *shell) printOptions(commands bool) {

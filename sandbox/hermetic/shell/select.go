@@ -26,7 +26,7 @@ func (sh *shell) selectLoop(c *syntax.ForClause, name string, items []string) {
 		sh.errText(ps3)
 		line, _, status := sh.readLine(readOptions{delim: '\n', count: -1})
 		if status != 0 {
-			sh.errText("\n")
+			sh.out("\n")
 			sh.status = 1
 			return
 		}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"egressd/sandbox/hermetic/shell/scan"
 )
 
 // beforeCommand counts a command and runs the DEBUG trap; false: the trap says
@@ -212,6 +214,9 @@ func (sh *shell) assignArray(v *variable, name string, a *syntax.Assign) bool {
 			v.kind, v.list = indexedVar, &indexed{}
 		}
 	}
+	if !isAssoc {
+		sh.toIndexed(v)
+	}
 	v.isSet = true
 	if isAssoc {
 		for i := 0; i < len(pairs); i++ {
@@ -251,18 +256,32 @@ func (sh *shell) assignArray(v *variable, name string, a *syntax.Assign) bool {
 	return true
 }
 
-// keyedWord takes "[key]+=value" apart, which the parser leaves as a word.
+// keyedWord takes "[key]+=value" apart, which the parser knows as a word alone.
 func (sh *shell) keyedWord(w *syntax.Word) (val *syntax.Word, key string, appends, ok bool) {
-	lit, isLit := firstLit(w)
-	if !isLit || !strings.HasPrefix(lit, "[") {
-		return nil, "", false, false
+	parts := w.Parts
+	if lit, isLit := firstLit(w); isLit && lit == scan.Appended {
+		parts = parts[1:]
 	}
-	key, rest, found := strings.Cut(lit[1:], "]+=")
-	if !found {
-		return nil, "", false, false
+	for i, p := range parts {
+		lit, isLit := p.(*syntax.Lit)
+		if !isLit || i == 0 && !strings.HasPrefix(lit.Value, "[") {
+			if i == 0 {
+				break
+			}
+			continue
+		}
+		before, rest, found := strings.Cut(lit.Value, "]+=")
+		if !found {
+			continue
+		}
+		in := append(append([]syntax.WordPart{}, parts[:i]...), &syntax.Lit{Value: before})
+		first := *in[0].(*syntax.Lit)
+		first.Value = first.Value[1:]
+		in[0] = &first
+		val = &syntax.Word{Parts: append([]syntax.WordPart{&syntax.Lit{Value: rest}}, parts[i+1:]...)}
+		return val, sh.str(&syntax.Word{Parts: in}), true, true
 	}
-	val = &syntax.Word{Parts: append([]syntax.WordPart{&syntax.Lit{Value: rest}}, w.Parts[1:]...)}
-	return val, key, true, true
+	return nil, "", false, false
 }
 
 // tempAssign makes the assignments before a command, for it alone; pop takes

@@ -84,17 +84,18 @@ type shell struct {
 	proc *proc
 	ctx  context.Context //nolint:containedctx // a shell lives exactly as long
 
-	scope   *scope
-	held    int64
-	funcs   map[string]*function
-	aliases map[string]string
-	hashed  map[string]string
-	params  []string
-	opts    options
-	shopts  map[string]bool
-	fds     map[int]*stream.File
-	dir     string
-	umask   uint32
+	scope     *scope
+	held      int64
+	funcs     map[string]*function
+	aliases   map[string]string
+	hashed    map[string]string
+	params    []string
+	paramsSet bool // set gave them since the last source began
+	opts      options
+	shopts    map[string]bool
+	fds       map[int]*stream.File
+	dir       string
+	umask     uint32
 
 	status     int
 	pipeStatus []int

@@ -15,10 +15,15 @@ func (e *expansion) literal(s string, first, last bool) {
 	}
 	if first && strings.HasPrefix(s, "~") {
 		s = e.tilde(s, last)
-	} else if first && e.split && !e.assign {
-		if name, _, ok := strings.Cut(s, "=~"); ok && validName(name) {
-			e.add(name+"=", false)
-			s = e.tilde(s[len(name)+1:], last)
+	}
+	colon := e.assign
+	if first && e.split && !e.assign {
+		if name, rest, ok := strings.Cut(s, "="); ok && validName(name) {
+			colon = true
+			if strings.HasPrefix(rest, "~") {
+				e.add(name+"=", false)
+				s = e.tilde(rest, last)
+			}
 		}
 	}
 	for s != "" {
@@ -30,7 +35,7 @@ func (e *expansion) literal(s string, first, last bool) {
 		e.add(s[:i], false)
 		s = s[i:]
 		switch {
-		case s[0] == '~' && e.assign && i > 0 && strings.HasSuffix(e.cur.text.String(), ":"):
+		case s[0] == '~' && colon && i > 0 && strings.HasSuffix(e.cur.text.String(), ":"):
 			rest := e.tilde(s, last)
 			if rest == s {
 				e.add("~", false)
@@ -57,9 +62,6 @@ func (e *expansion) literal(s string, first, last bool) {
 // of s. Names of users are nobody here: they stay.
 func (e *expansion) tilde(s string, last bool) string {
 	end := strings.IndexAny(s, "/:")
-	if end >= 0 && s[end] == ':' && !e.assign {
-		end = strings.IndexByte(s, '/')
-	}
 	if end < 0 {
 		if !last {
 			return s

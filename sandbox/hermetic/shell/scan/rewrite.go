@@ -24,6 +24,15 @@ func rewrite(text string, err error) (next string, w *Warning, ok bool) {
 		next, ok = quoteWord(text, int(at))
 		return next, nil, ok
 	}
+	if next, ok = appendedKey(text, int(at)); ok {
+		return next, nil, true
+	}
+	if strings.Contains(msg, "cannot form a statement alone") {
+		if i := strings.IndexByte(text[min(int(at), len(text)):], '!'); i >= 0 {
+			i += int(at) + 1
+			return text[:i] + " true" + text[i:], nil, true
+		}
+	}
 	if next, ok = spacedKey(text, int(at)); ok {
 		return next, nil, true
 	}
@@ -60,6 +69,32 @@ func spacedKey(text string, at int) (string, bool) {
 			return text[:i+1] + `"` + inside + `"` + text[i+end:], true
 		}
 		open = strings.LastIndexByte(text[start:i], '[')
+	}
+	return "", false
+}
+
+// Appended is before an element "[key]+=value" of an array, which the parser
+// knows as a word alone.
+const Appended = "\x01"
+
+// appendedKey marks the last "[key]+=" before a mistake, on its line.
+func appendedKey(text string, at int) (string, bool) {
+	at = min(at, len(text))
+	start := strings.LastIndexByte(text[:at], '\n') + 1
+	end := at
+	for end < len(text) && end < at+64 && text[end] != '\n' {
+		end++
+	}
+	for end > start {
+		i := strings.LastIndex(text[start:end], "]+=")
+		if i < 0 {
+			return "", false
+		}
+		end = start + i
+		open := strings.LastIndexByte(text[start:end], '[')
+		if open > 0 && strings.IndexByte(" \t(", text[start+open-1]) >= 0 {
+			return text[:start+open] + Appended + text[start+open:], true
+		}
 	}
 	return "", false
 }
