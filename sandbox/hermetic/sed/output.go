@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"strings"
 	"syscall"
 
@@ -167,17 +168,36 @@ func newInPlace(c *command.Call, name, suffix string, info fs.FileInfo) (*inPlac
 	if suffix != "" {
 		p.backup = backupName(c, dir, base, suffix)
 	}
-	for try := byte('A'); ; try++ {
-		p.temp = dir + "sed" + string(try) + "tmp" + base
+	shown := "./" // as it was called, without its last part
+	if at := strings.LastIndexByte(name, '/'); at >= 0 {
+		shown = name[:at+1]
+	}
+	for try := 1; ; try++ {
+		temp := tempName()
+		p.temp = dir + temp
 		f, err := c.FS.OpenFile(p.temp, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL, info.Mode().Perm())
 		if err == nil {
 			p.out = &output{w: newWriter(f), c: f, whole: true}
 			return p, c.FS.Chmod(p.temp, info.Mode().Perm())
 		}
-		if !errors.Is(err, fs.ErrExist) || try == 'Z' {
-			return nil, fail(statusPanic, "couldn't open temporary file %s: %s", p.temp, command.Reason(err))
+		if !errors.Is(err, fs.ErrExist) || try == maxTemp {
+			return nil, fail(statusPanic, "couldn't open temporary file %s%s: %s", shown, temp, command.Reason(err))
 		}
 	}
+}
+
+// maxTemp is how many names of a temporary file are tried.
+const maxTemp = 100
+
+// tempName is a name that does not grow with the file's, which may be as long as
+// names can be.
+func tempName() string {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	b := []byte("sedXXXXXX")
+	for i := 3; i < len(b); i++ {
+		b[i] = letters[rand.IntN(len(letters))]
+	}
+	return string(b)
 }
 
 // backupName is where -iSUFFIX keeps the old file.

@@ -2,6 +2,7 @@ package sed
 
 import (
 	_ "embed"
+	"strings"
 	"testing"
 
 	"egressd/sandbox/hermetic/gnu/gnutest"
@@ -27,6 +28,11 @@ func TestInPlace(t *testing.T) {
 		if got := read(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
+	}
+	long := strings.Repeat("n", 255) // as long as a name can be
+	run("x", "sed", "-n", "w "+long)
+	if _, errs, status := run("", "sed", "-i", "s/x/y/", long); status != 0 || read(long) != "y" {
+		t.Errorf("a long name: %d %q %q", status, errs, read(long))
 	}
 	if _, _, status := run("", "sed", "-i", "1q", "a"); status != 0 || read("a") != "ONE\ntwo\n" {
 		t.Errorf("after q the rest of the file is lost: %q", read("a"))
