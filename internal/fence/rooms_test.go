@@ -175,6 +175,12 @@ var rooms = []room{
 		reason:  "as the commands, with a parser of jq and one of YAML",
 	},
 	{
+		path:   "sandbox/hermetic/grep",
+		ours:   []string{"sandbox/hermetic/command", "sandbox/hermetic/limits", "sandbox/hermetic/regex", "sandbox/hermetic/vfs", "sandbox/hermetic/gnu/...", "internal/gitignore"},
+		std:    []string{"os", "net", "net/http", "os/exec", "io/ioutil", "path/filepath"},
+		reason: "as the commands; rg leaves out what git ignores",
+	},
+	{
 		path: "sandbox/hermetic/...",
 		ours: []string{
 			"sandbox/hermetic/command", "sandbox/hermetic/vfs", "sandbox/hermetic/limits", "sandbox/hermetic/regex", "sandbox/hermetic/text",

@@ -20,6 +20,7 @@ func Commands() command.Table {
 		"egrep": func(ctx context.Context, c *command.Call) int { return run(ctx, c, extended) },
 		"fgrep": func(ctx context.Context, c *command.Call) int { return run(ctx, c, fixed) },
 		"zgrep": func(ctx context.Context, c *command.Call) int { return run(ctx, c, zipped) },
+		"rg":    ripgrep,
 	}
 }
 
@@ -287,7 +288,7 @@ func (s *search) summary(one *scan, name string) {
 	if s.o.quiet {
 		return
 	}
-	if s.o.count && s.o.list == 0 {
+	if s.o.count && s.o.list == 0 && (matched || !s.o.dropZero) {
 		s.out.name(&s.o, name, ':')
 		s.out.text(fmt.Sprintf("%d\n", one.count))
 	}

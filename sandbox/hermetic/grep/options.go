@@ -35,6 +35,9 @@ type options struct {
 	max                                     int // lines per file; negative: all
 	binary                                  string
 	color, lineBuffered                     bool
+	anyText                                 bool // what is no UTF-8 is text
+	dropZero                                bool // -c leaves out files without a match
+	heading                                 bool // the name of the file stands above its lines
 
 	recurse, follow, omitDot bool
 	directories, devices     string

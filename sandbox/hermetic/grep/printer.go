@@ -65,7 +65,9 @@ func (p *printer) separator(o *options) {
 // head writes what stands before a line.
 func (p *printer) head(s *scan, sep byte, offset int64, length int) {
 	o := &s.o
-	p.name(o, s.name, sep)
+	if !o.heading {
+		p.name(o, s.name, sep)
+	}
 	if o.lineNumber {
 		p.colored(o.color, colorOther, fmt.Sprintf("%*d", s.width, s.number))
 		p.colored(o.color, colorPunct, string(sep))

@@ -34,6 +34,7 @@ type scan struct {
 	kept    int      // bytes of them
 	after   int      // lines of -A to come
 	width   int      // of numbers, with -T
+	headed  bool     // the name of the file was printed
 	last    int64    // where the last selected line ends
 	printed int64    // number of the last line printed
 }
@@ -260,7 +261,7 @@ func (s *scan) leading(line []byte) {
 		line = s.history[0]
 	}
 	first := s.number - int64(len(s.history))
-	if (s.o.before > 0 || s.o.after > 0) && s.out.lines && s.o.separate && (s.printed == 0 || first > s.printed+1) && s.text(line) {
+	if (s.o.before > 0 || s.o.after > 0) && s.out.lines && s.o.separate && (s.printed == 0 && !s.o.heading || s.printed > 0 && first > s.printed+1) && s.text(line) {
 		s.out.separator(&s.o)
 	}
 	number, offset := s.number, s.offset
@@ -275,10 +276,11 @@ func (s *scan) leading(line []byte) {
 // print writes one line, selected or not; a line that is not text is not
 // printed, and the file is binary then.
 func (s *scan) print(line []byte, start, end int, selected bool) bool {
-	s.out.lines = true
+	s.out.lines = s.out.lines || !s.o.heading
 	if !s.o.only && !s.text(line) {
 		return false
 	}
+	s.head()
 	s.printed = s.number
 	if err := s.out.line(s, line, start, end, selected); err != nil {
 		s.stop = err
@@ -287,9 +289,21 @@ func (s *scan) print(line []byte, start, end int, selected bool) bool {
 	return true
 }
 
+// head prints the name of the file above its first line, with --heading.
+func (s *scan) head() {
+	if s.o.heading && s.o.named && !s.headed {
+		if s.out.lines {
+			s.out.text("\n")
+		}
+		s.out.listed(&s.o, s.name)
+		s.headed = true
+	}
+	s.out.lines = true
+}
+
 // text reports whether b may be printed; if not, the file is binary.
 func (s *scan) text(b []byte) bool {
-	ok := s.o.binary == "text" || s.o.byteLocale || utf8.Valid(b)
+	ok := s.o.anyText || s.o.binary == "text" || s.o.byteLocale || utf8.Valid(b)
 	s.hidden = s.hidden || !ok
 	return ok
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"path"
 	"strings"
 	"testing"
 	"time"
@@ -27,8 +26,10 @@ func In(t testing.TB, table command.Table, files map[string]string, bounds limit
 	}
 	t.Cleanup(func() { _ = fsys.Close() })
 	for name, text := range files {
-		if dir := path.Dir(name); dir != "." {
-			_ = fsys.Mkdir("/"+dir, 0o755) // a second file finds it there
+		for i, c := range name {
+			if c == '/' {
+				_ = fsys.Mkdir("/"+name[:i], 0o755) // a second file finds it there
+			}
 		}
 		write(t, fsys, name, text)
 	}
