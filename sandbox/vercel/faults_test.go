@@ -193,6 +193,7 @@ func TestUnreadableThere(t *testing.T) {
 	w := newWorld(t, vercelapi.Config{})
 	w.files("a", "a", "dir/b", "b")
 	w.ok(0, "echo x >>a; chmod 0 a dir/b; chmod 0 dir")
+	must(t, os.Chmod(filepath.Join(w.dir, "dir/b"), 0o600)) // as unreadable here, now
 	w.has("dir/b", "b")
 	if c := w.changes; len(c) != 1 || len(c[0].Deleted) != 0 {
 		t.Errorf("%+v", c)

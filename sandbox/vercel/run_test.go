@@ -183,7 +183,8 @@ func TestPlaces(t *testing.T) {
 	if res, err := w.back.Run(t.Context(), spec); err != nil || res.ExitCode != 0 {
 		t.Fatal(res, err)
 	}
-	if out := w.read(w.out); out != "/vercel/elsewhere\npipedbash\n" {
+	// What came first was read by the run that was given up, if it came that far.
+	if out := w.read(w.out); out != "/vercel/elsewhere\npipedbash\n" && out != "/vercel/elsewhere\nbegun pipedbash\n" {
 		t.Errorf("output %q", out)
 	}
 	w.clean()
