@@ -45,6 +45,9 @@ func (r *running) conclude() error {
 
 // tellChanges records what the overlay held, and tells who wants to know.
 func (r *running) tellChanges() {
+	if r.ended.Total < 0 {
+		return // they are not known, which is not that there are none
+	}
 	words := map[byte]string{'A': "added", 'M': "modified", 'D': "deleted"}
 	list := make([]Change, 0, len(r.ended.Changes))
 	for _, c := range r.ended.Changes {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand"
 	"strings"
 
@@ -309,6 +310,10 @@ func (in *interp) spend(n int) error {
 
 // fatal is how gawk tells of an error at run time.
 func (in *interp) fatal(err error) string {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = fmt.Errorf("%s failure (%s)", at.Op, command.Reason(at.Err))
+	}
 	if in.nr > 0 {
 		return fmt.Sprintf("cmd. line:%d: (FILENAME=%s FNR=%s) fatal: %v", in.line, in.rec.name, num(in.fnr).text("%d"), err)
 	}

@@ -69,7 +69,7 @@ type EndReport struct {
 	Code    int    // exit status
 	Limit   string // the bound that ended it, in a sentence; "": none
 	Changes []Change
-	Total   int // changes in all; Changes may be cut off
+	Total   int // changes in all; Changes may be cut off; negative: they could not be listed
 }
 
 // Change is one difference that an overlay held.

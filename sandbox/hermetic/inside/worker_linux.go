@@ -166,7 +166,8 @@ func (w *worker) report(fs *vfs.FS, budget *limits.Budget, out *output, code int
 	}
 	changes, err := fs.Changes()
 	if err != nil {
-		r.Limit = "the changes can't be listed: " + command.Reason(err)
+		r.Limit, r.Total = "the changes can't be listed: "+command.Reason(err), -1
+		return r
 	}
 	r.Total = len(changes)
 	size := 0

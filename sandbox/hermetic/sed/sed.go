@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strconv"
 	"strings"
 	"syscall"
@@ -127,14 +128,18 @@ func start(ctx context.Context, c *command.Call, o *options) int {
 
 func report(c *command.Call, err error) int {
 	var f *failure
+	var at *fs.PathError
 	switch {
 	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
 		return 141
 	case errors.As(err, &f):
 		c.Errorf("%s", f.text)
 		return f.status
+	case errors.As(err, &at):
+		c.Errorf("couldn't flush %s: %s", at.Path, command.Reason(err))
+		return statusPanic
 	}
-	c.Errorf("%v", err)
+	c.Errorf("%s", command.Reason(err))
 	return statusPanic
 }
 
