@@ -53,8 +53,8 @@ type stmt struct {
 	args       []expr
 	body, alt  *stmt
 	init, step *stmt
-	name       *nameExpr // of for-in and delete
-	to         string    // ">", ">>", "|" or ""
+	array      expr   // of for-in and delete: a name or an element
+	to         string // ">", ">>", "|" or ""
 	dest       expr
 	cases      []switchCase
 	line       int
@@ -80,9 +80,16 @@ type (
 		slot  int
 		local bool
 	}
+	// indexExpr is an element of an array, which may be an element itself.
 	indexExpr struct {
-		array *nameExpr
+		array expr
 		subs  []expr
+	}
+	// indirectExpr is @name(arguments).
+	indirectExpr struct {
+		name expr
+		args []expr
+		line int
 	}
 	fieldExpr  struct{ index expr }
 	assignExpr struct {
@@ -107,7 +114,7 @@ type (
 	groupExpr struct{ list []expr }
 	inExpr    struct {
 		subs  []expr
-		array *nameExpr
+		array expr
 	}
 	matchExpr struct {
 		e, re  expr

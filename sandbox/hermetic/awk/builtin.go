@@ -49,10 +49,10 @@ func (in *interp) length(e *builtinExpr) (value, error) {
 	if len(e.args) == 0 {
 		return num(float64(in.runes(in.rec.text()))), nil
 	}
-	if n, ok := e.args[0].(*nameExpr); ok {
-		if c := in.cell(n); c.arr != nil || c.origin != nil && c.origin.arr != nil {
-			return num(float64(len(c.array().m))), nil
-		}
+	if c, err := in.place(e.args[0]); err != nil {
+		return value{}, err
+	} else if c.isArray() {
+		return num(float64(len(c.array().m))), nil
 	}
 	v, err := in.eval(e.args[0])
 	return num(float64(in.runes(v.text(in.convfmt)))), err
@@ -282,22 +282,21 @@ var errArray = errors.New("argument is not an array")
 
 // arrayArg is the array that e names.
 func (in *interp) arrayArg(e expr) (*array, error) {
-	n, ok := e.(*nameExpr)
-	if !ok {
-		return nil, errArray
+	switch e.(type) {
+	case *nameExpr, *indexExpr:
+		return in.arrayOf(e)
 	}
-	return in.cell(n).array(), nil
+	return nil, errArray
 }
 
 func (in *interp) typeOf(e *builtinExpr) (value, error) {
 	kind := "untyped"
-	switch a := e.args[0].(type) {
-	case *nameExpr:
-		c := in.cell(a)
-		if c.arr != nil || c.origin != nil && c.origin.arr != nil {
-			kind = "array"
-		}
-	case *regexExpr:
+	c, err := in.place(e.args[0])
+	if err != nil {
+		return value{}, err
+	}
+	if c.isArray() {
+		kind = "array"
 	}
 	if kind != "array" {
 		v, err := in.eval(e.args[0])
@@ -308,7 +307,7 @@ func (in *interp) typeOf(e *builtinExpr) (value, error) {
 		if _, ok := v.numeric(); ok && v.kind == vInput {
 			kind = "strnum"
 		}
-		if _, ok := e.args[0].(*fieldExpr); ok && v.kind == vUnset {
+		if v.kind == vInput && v.s == "" && v.n == missing {
 			kind = "unassigned"
 		}
 	}

@@ -16,8 +16,11 @@ func (in *interp) call(e *callExpr) (value, error) {
 		if i >= len(e.args) {
 			continue
 		}
-		if n, ok := e.args[i].(*nameExpr); ok && (n.local || in.special[n.slot] == svNone) {
-			c := in.cell(n)
+		c, err := in.place(e.args[i])
+		if err != nil {
+			return value{}, err
+		}
+		if c != nil {
 			frame[i] = &cell{v: c.v, arr: c.arr, origin: c}
 			continue
 		}

@@ -24,7 +24,11 @@ func (in *interp) element(e *indexExpr) (*cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	return in.at(in.cell(e.array).array(), key)
+	a, err := in.arrayOf(e.array)
+	if err != nil {
+		return nil, err
+	}
+	return in.at(a, key)
 }
 
 func (in *interp) at(a *array, key string) (*cell, error) {
@@ -70,6 +74,9 @@ func (in *interp) eval(e expr) (value, error) {
 		return in.variable(e)
 	case *indexExpr:
 		c, err := in.element(e)
+		if err == nil && c.arr != nil {
+			err = in.asScalar(e)
+		}
 		if err != nil {
 			return value{}, err
 		}
@@ -114,7 +121,11 @@ func (in *interp) evalMore(e expr) (value, error) {
 		if err != nil {
 			return value{}, err
 		}
-		_, ok := in.cell(e.array).array().m[key]
+		a, err := in.arrayOf(e.array)
+		if err != nil {
+			return value{}, err
+		}
+		_, ok := a.m[key]
 		return boolean(ok), nil
 	case *matchExpr:
 		v, err := in.eval(e.e)
@@ -125,6 +136,8 @@ func (in *interp) evalMore(e expr) (value, error) {
 		return boolean(ok != e.negate), err
 	case *callExpr:
 		return in.call(e)
+	case *indirectExpr:
+		return in.indirect(e)
 	case *builtinExpr:
 		return in.builtin(e)
 	case *getlineExpr:
@@ -177,7 +190,36 @@ func (in *interp) regexSource(e expr) (string, error) {
 	return v.text(in.convfmt), err
 }
 
+// pinned is a target whose subscripts are reckoned once, for what reads and
+// then sets it.
+func (in *interp) pinned(target expr) (expr, error) {
+	switch t := target.(type) {
+	case *indexExpr:
+		array, err := in.pinned(t.array)
+		if err != nil {
+			return nil, err
+		}
+		key, err := in.key(t.subs)
+		return &indexExpr{array, []expr{&strExpr{str(key)}}}, err
+	case *fieldExpr:
+		n, err := in.eval(t.index)
+		return &fieldExpr{&numExpr{num(n.number())}}, err
+	case *groupExpr:
+		if len(t.list) == 1 {
+			return in.pinned(t.list[0])
+		}
+	}
+	return target, nil
+}
+
 func (in *interp) assign(e *assignExpr) (value, error) {
+	if e.op != "" && !isVariable(e.target) {
+		target, err := in.pinned(e.target)
+		if err != nil {
+			return value{}, err
+		}
+		e = &assignExpr{e.op, target, e.value}
+	}
 	v, err := in.eval(e.value)
 	if err != nil {
 		return value{}, err
@@ -211,6 +253,9 @@ func (in *interp) assignTo(target expr, v value) error {
 		return nil
 	case *indexExpr:
 		c, err := in.element(t)
+		if err == nil && c.arr != nil {
+			err = in.asScalar(t)
+		}
 		if err != nil {
 			return err
 		}
@@ -253,6 +298,7 @@ func (in *interp) setSlot(slot int, v value) error {
 	case svFIELDWIDTHS:
 		return in.rec.setWidths(text())
 	case svOFS:
+		in.rec.text() // a record that is to be made anew is so with the old one
 		in.ofs = text()
 	case svORS:
 		in.ors = text()
@@ -368,7 +414,19 @@ func (in *interp) unary(e *unaryExpr) (value, error) {
 	return num(v.number()), nil
 }
 
+func isVariable(e expr) bool {
+	_, ok := e.(*nameExpr)
+	return ok
+}
+
 func (in *interp) increment(e *incExpr) (value, error) {
+	if !isVariable(e.target) {
+		target, err := in.pinned(e.target)
+		if err != nil {
+			return value{}, err
+		}
+		e = &incExpr{target, e.by, e.prefix}
+	}
 	v, err := in.eval(e.target)
 	if err != nil {
 		return value{}, err

@@ -128,12 +128,16 @@ func (in *interp) loop(s *stmt) (flow, error) {
 }
 
 func (in *interp) forIn(s *stmt) (flow, error) {
-	keys, err := in.keys(in.cell(s.name).array())
+	a, err := in.arrayOf(s.array)
+	if err != nil {
+		return fNormal, err
+	}
+	keys, err := in.keys(a)
 	if err != nil {
 		return fNormal, err
 	}
 	for _, k := range keys {
-		if err := in.assignTo(s.args[0], input(k)); err != nil {
+		if err := in.assignTo(s.args[0], str(k)); err != nil {
 			return fNormal, err
 		}
 		f, err := in.run(s.body)
@@ -203,7 +207,10 @@ func (in *interp) caseMatches(v value, e expr) (bool, error) {
 }
 
 func (in *interp) delete(s *stmt) error {
-	a := in.cell(s.name).array()
+	a, err := in.arrayOf(s.array)
+	if err != nil {
+		return err
+	}
 	if s.args == nil {
 		for k := range a.m {
 			in.size -= int64(len(k) + cellSize)

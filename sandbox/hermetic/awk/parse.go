@@ -43,6 +43,9 @@ func parse(src string) (prog *program, err error) {
 		if !f.defined {
 			panic(&undefinedError{f.name})
 		}
+		if _, also := p.prog.globals[f.name]; also {
+			p.fail("function `%s' called with space between name and `(',\nor used as a variable or an array", f.name)
+		}
 	}
 	return p.prog, nil
 }
@@ -164,6 +167,9 @@ func (p *parser) function() {
 	for p.newlines(); !p.isOp(")"); {
 		if p.tok.kind != tName {
 			p.fail("syntax error")
+		}
+		if first, twice := f.params[p.tok.text]; twice {
+			p.fail("function `%s': parameter #%d, `%s', duplicates parameter #%d", f.name, len(f.params)+1, p.tok.text, first+1)
 		}
 		f.params[p.tok.text] = len(f.params)
 		p.next()

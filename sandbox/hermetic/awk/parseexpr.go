@@ -93,8 +93,7 @@ func (p *parser) in() expr {
 		if g, ok := e.(*groupExpr); ok {
 			subs = g.list
 		}
-		e = &inExpr{subs, p.name(p.tok.text)}
-		p.next()
+		e = &inExpr{subs, p.variable()}
 	}
 	return e
 }
@@ -282,6 +281,10 @@ func (p *parser) opPrimary() expr {
 		return &incExpr{e, by, true}
 	case p.isOp("("):
 		return p.group()
+	case p.isOp("@"):
+		p.enter()
+		defer p.leave()
+		return p.indirect()
 	case p.isOp("!", "-", "+"):
 		return p.unary()
 	}
@@ -309,21 +312,40 @@ func (p *parser) group() expr {
 }
 
 func (p *parser) variable() expr {
-	n := p.name(p.tok.text)
+	var e expr = p.name(p.tok.text)
 	p.next()
-	if !p.isOp("[") {
-		return n
+	for depth := 0; p.isOp("["); depth++ {
+		if depth > maxIndexes {
+			p.fail("too many subscripts")
+		}
+		p.next()
+		noIn, noGt := p.noIn, p.noGt
+		p.noIn, p.noGt = false, false
+		subs := p.list("]")
+		p.noIn, p.noGt = noIn, noGt
+		p.want("]")
+		if len(subs) == 0 {
+			p.fail("syntax error")
+		}
+		e = &indexExpr{e, subs}
 	}
+	return e
+}
+
+// maxIndexes bounds how deep arrays lie in each other.
+const maxIndexes = 100
+
+// indirect reads what follows the "@" of a call by name.
+func (p *parser) indirect() expr {
+	line := p.tok.line
 	p.next()
-	noIn, noGt := p.noIn, p.noGt
-	p.noIn, p.noGt = false, false
-	subs := p.list("]")
-	p.noIn, p.noGt = noIn, noGt
-	p.want("]")
-	if len(subs) == 0 {
+	if p.tok.kind != tName && p.tok.kind != tFuncName {
 		p.fail("syntax error")
 	}
-	return &indexExpr{n, subs}
+	e := &indirectExpr{name: p.name(p.tok.text), line: line}
+	p.next()
+	e.args = p.args()
+	return e
 }
 
 func (p *parser) args() []expr {

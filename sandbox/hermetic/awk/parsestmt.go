@@ -139,11 +139,10 @@ func (p *parser) forStmt() *stmt {
 		if p.isWord("in") {
 			p.next()
 			if p.tok.kind == tName {
-				array := p.tok.text
-				p.next()
+				array := p.variable()
 				if p.isOp(")") {
 					p.next()
-					s := &stmt{kind: sForIn, name: p.name(array), args: []expr{p.name(name)}}
+					s := &stmt{kind: sForIn, array: array, args: []expr{p.name(name)}}
 					s.body = p.loopBody()
 					return s
 				}
@@ -261,12 +260,9 @@ func (p *parser) deleteStmt() *stmt {
 	if p.tok.kind != tName {
 		p.fail("syntax error")
 	}
-	s := &stmt{kind: sDelete, name: p.name(p.tok.text)}
-	p.next()
-	if p.isOp("[") {
-		p.next()
-		s.args = p.list("]")
-		p.want("]")
+	s := &stmt{kind: sDelete, array: p.variable()}
+	if e, ok := s.array.(*indexExpr); ok {
+		s.array, s.args = e.array, e.subs
 	}
 	if paren {
 		p.want(")")

@@ -161,7 +161,7 @@ func (r *record) field(n float64) (value, error) {
 		return value{}, err
 	}
 	if i > len(r.fields) {
-		return value{}, nil
+		return value{kind: vInput, n: missing}, nil
 	}
 	return r.fields[i-1], nil
 }

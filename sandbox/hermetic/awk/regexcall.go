@@ -63,7 +63,7 @@ func (in *interp) splitParts(e *builtinExpr, s string) (parts, seps []string, er
 		return in.splitContent(s, src)
 	}
 	if len(e.args) < 3 {
-		return in.rec.divide(s)
+		return in.splitBy(s, in.rec.fs, in.rec.rs.paragraph)
 	}
 	if re, ok := e.args[2].(*regexExpr); ok {
 		if re.src == "" {
@@ -250,6 +250,22 @@ func expand(out *strings.Builder, with, s string, loc []int, groups bool) {
 		case c == '&':
 			out.WriteString(s[loc[0]:loc[1]])
 			continue
+		case c == '\\' && !groups:
+			n := 0 // of the backslashes in front of &, each two are one
+			for i+n < len(with) && with[i+n] == '\\' {
+				n++
+			}
+			if i+n >= len(with) || with[i+n] != '&' {
+				out.WriteString(with[i : i+n])
+				i += n - 1
+				continue
+			}
+			out.WriteString(with[i : i+n/2])
+			if i += n - 1; n%2 == 1 {
+				out.WriteByte('&')
+				i++
+			}
+			continue
 		case c == '\\' && i+1 < len(with):
 			d := with[i+1]
 			switch {
@@ -257,7 +273,7 @@ func expand(out *strings.Builder, with, s string, loc []int, groups bool) {
 				out.WriteByte('&')
 				i++
 				continue
-			case d == '\\' && (groups || strings.HasPrefix(with[i+2:], "&")):
+			case d == '\\' && groups:
 				out.WriteByte('\\')
 				i++
 				continue

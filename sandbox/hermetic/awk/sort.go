@@ -28,7 +28,7 @@ func (in *interp) keys(a *array) ([]string, error) {
 	}
 	pairs := make([]pair, len(keys))
 	for i, k := range keys {
-		pairs[i] = pair{k, a.m[k].v}
+		pairs[i] = pair{k, a.m[k].v, a.m[k].arr}
 	}
 	if err := in.sortPairs(pairs, how); err != nil {
 		return nil, err
@@ -42,12 +42,21 @@ func (in *interp) keys(a *array) ([]string, error) {
 type pair struct {
 	key string
 	v   value
+	arr *array // of an element that is one
+}
+
+// compareText orders strings, in any case when IGNORECASE says so.
+func (in *interp) compareText(a, b string) int {
+	if in.ignoreCase {
+		return strings.Compare(strings.ToLower(a), strings.ToLower(b))
+	}
+	return strings.Compare(a, b)
 }
 
 // sortPairs sorts by one of gawk's orders, or by a function of the program.
 func (in *interp) sortPairs(pairs []pair, how string) error {
 	var less func(a, b pair) int
-	byKey := func(a, b pair) int { return strings.Compare(a.key, b.key) }
+	byKey := func(a, b pair) int { return in.compareText(a.key, b.key) }
 	switch strings.TrimSuffix(strings.TrimSuffix(how, "_asc"), "_desc") {
 	case "@ind_str":
 		less = byKey
@@ -60,7 +69,7 @@ func (in *interp) sortPairs(pairs []pair, how string) error {
 		}
 	case "@val_str":
 		less = func(a, b pair) int {
-			if c := strings.Compare(a.v.text(in.convfmt), b.v.text(in.convfmt)); c != 0 {
+			if c := in.compareText(a.v.text(in.convfmt), b.v.text(in.convfmt)); c != 0 {
 				return c
 			}
 			return byKey(a, b)
@@ -74,6 +83,12 @@ func (in *interp) sortPairs(pairs []pair, how string) error {
 		}
 	case "@val_type":
 		less = func(a, b pair) int {
+			if (a.arr == nil) != (b.arr == nil) { // arrays are last
+				if a.arr == nil {
+					return -1
+				}
+				return 1
+			}
 			if c := in.order(a.v, b.v); c != 0 {
 				return c
 			}
@@ -102,7 +117,7 @@ func (in *interp) order(a, b value) int {
 	case ok:
 		return 0
 	}
-	return strings.Compare(a.s, b.s)
+	return in.compareText(a.s, b.s)
 }
 
 // sortByFunction sorts by what f(i1, v1, i2, v2) gives.
@@ -226,7 +241,7 @@ func (in *interp) asort(e *builtinExpr) (value, error) {
 	}
 	pairs := make([]pair, 0, len(src.m))
 	for k, c := range src.m {
-		pairs = append(pairs, pair{k, c.v})
+		pairs = append(pairs, pair{k, c.v, c.arr})
 	}
 	slices.SortFunc(pairs, func(a, b pair) int { return strings.Compare(a.key, b.key) })
 	if err := in.sortPairs(pairs, how); err != nil {
@@ -240,8 +255,8 @@ func (in *interp) asort(e *builtinExpr) (value, error) {
 		if err != nil {
 			return value{}, err
 		}
-		if c.v = p.v; e.name == "asorti" {
-			c.v = str(p.key)
+		if c.v, c.arr = p.v, p.arr; e.name == "asorti" {
+			c.v, c.arr = str(p.key), nil
 		}
 	}
 	return num(float64(len(pairs))), nil

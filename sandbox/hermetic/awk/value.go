@@ -15,6 +15,9 @@ const (
 	vInput // a string from outside: a number, too, when it looks like one
 )
 
+// missing marks a field that is not there: it is empty, and no number.
+const missing = 1
+
 type value struct {
 	kind valueKind
 	n    float64
@@ -136,6 +139,8 @@ func special(s string) (float64, bool) {
 	return 0, false
 }
 
+func isAlnum(c byte) bool { return isDigit(c) || c == '_' || 'a' <= lower(c) && lower(c) <= 'z' }
+
 // numberLen is how much of s is a number at its begin. source: of a program,
 // where 0x11 is one.
 func numberLen(s string, source bool) int {
@@ -182,7 +187,7 @@ func numberLen(s string, source bool) int {
 func parseNumber(s string, source bool) float64 {
 	s = strings.TrimLeft(s, " \t\n\r\f\v")
 	if len(s) >= 4 {
-		if n, ok := special(s[:4]); ok && !source {
+		if n, ok := special(s[:4]); ok && !source && (len(s) == 4 || !isAlnum(s[4])) {
 			return n
 		}
 	}
