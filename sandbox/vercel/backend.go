@@ -188,6 +188,9 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	if err != nil {
 		return fmt.Errorf("standard input: %w", err)
 	}
+	if err := r.unsettle(); err != nil {
+		return err
+	}
 	early()
 	r.progress("", 0, 0, 0)
 	err = r.command(ctx, input)

@@ -3,6 +3,8 @@ package vercel
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"io"
 	"maps"
 	"path"
 	"strings"
@@ -45,6 +47,11 @@ func (r *run) compare(ctx context.Context, stamp string) error {
 	if err != nil {
 		return err
 	}
+	if marks[unsettled] != "" {
+		if err := r.restore(ctx); err != nil {
+			return err
+		}
+	}
 	if len(gone)+len(dirs) == 0 && len(r.tree.Entries()) == 0 {
 		r.stamp = stamp
 		return nil
@@ -81,10 +88,63 @@ func (r *run) remember(ctx context.Context, marks map[string]string) error {
 	return nil
 }
 
+// unsettled is a mark for no path: a program has run since, and what it did has
+// not been brought back.
+const unsettled = ""
+
+// unsettle notes that a program is about to run.
+func (r *run) unsettle() error {
+	if r.stamp == "" {
+		return nil
+	}
+	marks := r.tree.Marks()
+	marks[unsettled] = "yes"
+	return r.Synced.Save(r.place.root, r.stamp, marks)
+}
+
+// missingScript writes to the file $1 those names in the file $0 that are not
+// there.
+const missingScript = `xargs -0 -r sh -c 'for f; do [ -e "$f" ] || [ -L "$f" ] || printf "%s\\0" "$f"; done' sh <"$0" >"$1"`
+
+// restore lets files be sent that the disk lacks because of a run that was given
+// up: what is brought back of this one must not delete them here.
+func (r *run) restore(ctx context.Context) error {
+	var names []string
+	for name := range r.tree.There() {
+		names = append(names, path.Join(r.workdir, name))
+	}
+	if err := r.forEach(ctx, missingScript, names, nil); err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	f, err := r.Client.ReadFile(ctx, r.session, r.temporary("list1"), "")
+	if err != nil {
+		return err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxMissing+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if len(data) > maxMissing {
+		return errors.New("too many files are missing there: launch sandbox rm, and begin anew")
+	}
+	var lost []string
+	for name := range strings.SplitSeq(string(data), "\x00") {
+		lost = append(lost, strings.TrimPrefix(name, strings.TrimSuffix(r.workdir, "/")+"/"))
+	}
+	r.tree.Lost(lost)
+	return nil
+}
+
+// maxMissing bounds a list of names, in bytes.
+const maxMissing = 256 << 20
+
 // rememberBack notes what the disk had when it was brought back.
 func (r *run) rememberBack(ctx context.Context, report *stage.Report) error {
 	if r.stamp != "" && maps.Equal(report.There, r.tree.Marks()) {
-		return nil
+		return r.Synced.Save(r.place.root, r.stamp, report.There)
 	}
 	return r.remember(ctx, report.There)
 }

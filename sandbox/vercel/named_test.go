@@ -111,20 +111,25 @@ func TestNamed(t *testing.T) {
 func TestNamedInterrupted(t *testing.T) {
 	t.Parallel()
 	w, _ := named(t, vercelapi.Config{})
-	w.files("a", "a", "b", "b")
+	w.files("a", "a", "b", "b", "mine", "mine", "dir/deep", "deep")
+	must(t, os.Symlink("a", filepath.Join(w.dir, "link")))
 	w.fault("POST /v2/sandboxes/sessions/*/fs/read status=404 times=-1")
-	if _, err := w.run("echo work >work; echo x >a"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := w.run("echo work >work; echo x >a; rm -r mine dir link"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 	w.api.ClearFaults()
 	w.has("work", "-")
 	must(t, os.Remove(filepath.Join(w.dir, "b")))
 	w.ok(0, "cat work a; ls")
-	if out := w.read(w.out); out != "work\nx\na\nwork\n" {
+	if out := w.read(w.out); out != "work\nx\na\ndir\nlink\nmine\nwork\n" {
 		t.Errorf("output %q", out)
 	}
 	w.has("work", "work\n")
 	w.has("a", "x\n")
+	// What a run that came to nothing deleted there is not deleted here.
+	w.has("mine", "mine")
+	w.has("dir/deep", "deep")
+	w.has("link", "x\n")
 }
 
 // A disk that was set back lacks files that the last run had. They are sent

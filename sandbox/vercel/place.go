@@ -58,6 +58,8 @@ func (b *Backend) checkWorkdir() error {
 	case b.Workdir == "":
 	case !strings.HasPrefix(b.Workdir, "/") || strings.ContainsRune(b.Workdir, 0):
 		return unable(fmt.Sprintf("the working directory must be an absolute VM path: %s", b.Workdir), "")
+	case strings.Trim(b.Workdir, "/") == "":
+		return unable("the working directory would be the whole VM, which would come back", "name a directory: --vercel-workdir /vercel/app")
 	case strings.Contains(b.Workdir+"/", "/../"):
 		return unable(fmt.Sprintf("the working directory must not contain '..': %s", b.Workdir), "")
 	}

@@ -201,6 +201,7 @@ func TestRefused(t *testing.T) {
 		{func(b *Backend) { b.Client = nil }, "no credentials"},
 		{func(b *Backend) { b.Workdir = "rel" }, "must be an absolute VM path: rel"},
 		{func(b *Backend) { b.Workdir = "/a\x00b" }, "must be an absolute VM path"},
+		{func(b *Backend) { b.Workdir = "//" }, "the whole VM"},
 		{func(b *Backend) { b.Workdir = "/a/../b" }, "must not contain '..': /a/../b"},
 		{func(b *Backend) { b.Runtime, b.Image = "node24", "x" }, "exclude each other"},
 		{func(b *Backend) { b.VCPUs = 3 }, "3 vCPUs"},

@@ -88,6 +88,15 @@ func (t *Tree) Compare(ctx context.Context, marks map[string]string) (gone, dirs
 	return gone, dirs, nil
 }
 
+// Lost takes back that the other side has these paths.
+func (t *Tree) Lost(names []string) {
+	for _, name := range names {
+		if e := t.entries[name]; e != nil && e.there {
+			e.there, e.sent = false, false
+		}
+	}
+}
+
 func kind(mark string) byte {
 	if mark == "" {
 		return 0
