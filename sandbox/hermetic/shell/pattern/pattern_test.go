@@ -99,3 +99,25 @@ func TestSpecial(t *testing.T) {
 		t.Errorf("%q", s)
 	}
 }
+
+// The time of groups that repeat grows with the text, and what does not is
+// counted in full.
+func TestGroupsCount(t *testing.T) {
+	text := strings.Repeat(" ", 100_000)
+	for _, tt := range []struct {
+		pat  string
+		most int
+	}{{"*( )*( )*( )x", 10_000_000}, {"+( )x", 3_000_000}, {"*(*( ))x", 10_000_000}} {
+		steps := 0
+		p := Compile(tt.pat, Options{Ext: true, Step: func(n int) { steps += n }})
+		began := time.Now()
+		if p.Match(text) || steps > tt.most || time.Since(began) > 5*time.Second {
+			t.Errorf("%s: %d steps in %v", tt.pat, steps, time.Since(began))
+		}
+	}
+	steps := 0
+	Compile("!(x)y", Options{Ext: true, Step: func(n int) { steps += n }}).Match(text[:2000])
+	if steps < 500 {
+		t.Errorf("!(x)y: only %d steps are counted", steps)
+	}
+}

@@ -1,5 +1,7 @@
 package pattern
 
+import "math/bits"
+
 // ends is a set of positions in a text, ascending.
 type ends []int
 
@@ -37,15 +39,23 @@ func union(a, b ends) ends {
 	return out
 }
 
-// without is what is in a and not in b.
-func without(a, b ends) ends {
+// marks are positions in a text that were seen, as bits.
+type marks []uint64
+
+// add reports whether at is new.
+func (s marks) add(at int) bool {
+	bit := uint64(1) << (at & 63)
+	was := s[at>>6]&bit != 0
+	s[at>>6] |= bit
+	return !was
+}
+
+// list is all of them, ascending.
+func (s marks) list() ends {
 	var out ends
-	for _, x := range a {
-		for len(b) > 0 && b[0] < x {
-			b = b[1:]
-		}
-		if len(b) == 0 || b[0] != x {
-			out = append(out, x)
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			out = append(out, i<<6+bits.TrailingZeros64(word))
 		}
 	}
 	return out
@@ -92,6 +102,7 @@ func (m *matcher) node(n *node, at ends) ends {
 
 // all is every position from at to the end.
 func (m *matcher) all(at int) ends {
+	m.step((len(m.s)-at)/4 + 1)
 	out := make(ends, 0, len(m.s)-at+1)
 	for at < len(m.s) {
 		out = append(out, at)
@@ -124,15 +135,28 @@ func (m *matcher) group(n *node, at ends) ends {
 		}
 		return out
 	}
-	reached := m.either(n, at)
-	for fresh := reached; len(fresh) > 0; {
-		fresh = without(m.either(n, fresh), reached)
-		reached = union(reached, fresh)
-	}
+	reached := m.repeat(n, at)
 	if n.r == '*' {
 		return union(at, reached)
 	}
 	return reached
+}
+
+// repeat is where one turn of a group or more can end. A place is gone on from
+// once.
+func (m *matcher) repeat(n *node, at ends) ends {
+	m.step(len(m.s)/64 + 1)
+	seen := make(marks, len(m.s)/64+1)
+	for len(at) > 0 {
+		var fresh ends
+		for _, q := range m.either(n, at) {
+			if seen.add(q) {
+				fresh = append(fresh, q)
+			}
+		}
+		at = fresh
+	}
+	return seen.list()
 }
 
 func (m *matcher) either(n *node, at ends) ends {
