@@ -58,7 +58,7 @@ func (sh *shell) assocKey(name, index string) string {
 
 // maxSums bounds expressions that are subscripts of expressions: package arith
 // sees names that stand for expressions, and not what their subscripts name.
-const maxSums = 1024
+const maxSums = 128
 
 func (sh *shell) sum(text string) (int64, error) {
 	if sh.sums >= maxSums {
