@@ -87,7 +87,7 @@ func (o *options) measure(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer end()
-	env = append(env, "HOME="+home, "PATH="+os.Getenv("PATH"))
+	env = append(env, "HOME="+home, "PATH=/usr/local/bin:/usr/bin:/bin")
 	for _, r := range []struct {
 		name, script string
 		flags        []string

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -235,6 +236,9 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 	}
 	for _, note := range n.Notes {
 		s.note(note)
+	}
+	if here, err := os.Getwd(); err == nil && here == filepath.Clean(s.getenv("HOME")) {
+		s.note("the workspace is your home directory: all of it is sent, keys too, but for what .gitignore names")
 	}
 	return b, nil
 }

@@ -51,7 +51,8 @@ func goroutines() string {
 	for {
 		var b strings.Builder
 		_ = pprof.Lookup("goroutine").WriteTo(&b, 1)
-		if !strings.Contains(strings.ReplaceAll(b.String(), "egressd/sandbox/vercel.TestMain", ""), "egressd/sandbox/vercel.(") {
+		others := strings.NewReplacer("egressd/sandbox/vercel.TestMain", "", "egressd/sandbox/vercel.goroutines", "").Replace(b.String())
+		if !strings.Contains(others, "egressd/sandbox/vercel.") && !strings.Contains(others, "egressd/sandbox/vercel/api.") {
 			return ""
 		}
 		select {
