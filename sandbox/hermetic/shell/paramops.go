@@ -8,6 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"egressd/sandbox/hermetic/shell/pattern"
+	"egressd/sandbox/hermetic/shell/scan"
 )
 
 // slice is ${x:o:l}, by characters, or by elements of a list.
@@ -240,6 +241,9 @@ func (sh *shell) operator(p *syntax.ParamExp, f *found) {
 		if op == syntax.LowerFirst || op == syntax.LowerAll {
 			change = unicode.ToLower
 		}
+		if rest, ok := strings.CutPrefix(pat, scan.Toggled); ok {
+			pat, change = rest, toggle
+		}
 		if pat == "" {
 			pat = "?"
 		}
@@ -248,6 +252,14 @@ func (sh *shell) operator(p *syntax.ParamExp, f *found) {
 	default:
 		sh.badSubst(p)
 	}
+}
+
+// toggle is the other case of a letter.
+func toggle(r rune) rune {
+	if unicode.IsUpper(r) {
+		return unicode.ToLower(r)
+	}
+	return unicode.ToUpper(r)
 }
 
 func changeCase(s string, c *pattern.Pattern, change func(rune) rune, all bool) string {

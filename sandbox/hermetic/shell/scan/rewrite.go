@@ -20,6 +20,10 @@ func rewrite(text string, err error) (next string, w *Warning, ok bool) {
 		next, ok = doubleNegation(text, int(at))
 		return next, nil, ok
 	}
+	if strings.Contains(msg, "not a valid parameter expansion operator: `~`") {
+		next, ok = toggledCase(text, int(at))
+		return next, nil, ok
+	}
 	if strings.Contains(msg, "invalid var name") {
 		next, ok = quoteWord(text, int(at))
 		return next, nil, ok
@@ -38,6 +42,24 @@ func rewrite(text string, err error) (next string, w *Warning, ok bool) {
 	}
 	next, ok = arithmetic(text, int(at))
 	return next, nil, ok
+}
+
+// Toggled is before the pattern of ${x~} and ${x~~}, which the parser reads as
+// ${x^} and ${x^^}.
+const Toggled = "\x02"
+
+// toggledCase writes the operator behind at as one that the parser knows.
+func toggledCase(text string, at int) (string, bool) {
+	at = min(at, len(text))
+	i := strings.IndexByte(text[at:min(at+2, len(text))], '~')
+	if i < 0 {
+		return "", false
+	}
+	op := "^"
+	if i += at; strings.HasPrefix(text[i:], "~~") {
+		op = "^^"
+	}
+	return text[:i] + op + Toggled + text[i+len(op):], true
 }
 
 // quoteWord puts a word in quotes: export takes any, and judges it when it runs.
