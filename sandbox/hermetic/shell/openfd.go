@@ -2,10 +2,13 @@ package shell
 
 import (
 	"io"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
 	"egressd/sandbox/hermetic/shell/stream"
+	"egressd/sandbox/hermetic/vfs"
 )
 
 // openFD is a descriptor that a command opened by its name below /dev.
@@ -39,3 +42,36 @@ func (o *openFD) Truncate(size int64) error {
 func (o *openFD) Name() string { return o.file.Name() }
 
 var _ io.ReaderAt = (*openFD)(nil)
+
+// devFD is the descriptor that a path names; -1: none.
+func devFD(path string) int {
+	switch path {
+	case "/dev/stdin":
+		return 0
+	case "/dev/stdout":
+		return 1
+	case "/dev/stderr":
+		return 2
+	}
+	if rest, ok := strings.CutPrefix(path, "/dev/fd/"); ok {
+		if n, err := strconv.Atoi(rest); err == nil && n >= 0 {
+			return n
+		}
+	}
+	return -1
+}
+
+// viewOf is the session's files as one command sees them: /dev/fd is its own.
+func viewOf(fs *vfs.FS, fds map[int]*stream.File, bound func(*stream.File) stream.Bound) *vfs.FS {
+	return fs.WithDescriptors(func(n, flag int) (vfs.File, error) {
+		f := fds[n]
+		if f == nil {
+			return nil, syscall.ENOENT
+		}
+		if f = f.Dup(); flag == syscall.O_RDONLY {
+			defer f.Close()
+			f = stream.Again(f)
+		}
+		return &openFD{Bound: bound(f), file: f}, nil
+	})
+}
