@@ -272,7 +272,7 @@ func (m *machine) firstLine(o *output) error {
 func (m *machine) reset() {
 	m.hold, m.heldChomped = m.hold[:0], true
 	for _, in := range m.prog.code {
-		in.active = in.a1.kind == addrZero
+		in.active, in.begun = in.a1.kind == addrZero, false
 	}
 	for _, r := range m.readers {
 		r.close()

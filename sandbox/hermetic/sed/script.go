@@ -47,6 +47,7 @@ type instruction struct {
 	out    *output
 
 	active bool  // in a range
+	begun  bool  // the range has been entered once
 	until  int64 // the line that ends it, when that is known
 }
 

@@ -53,9 +53,13 @@ func (m *machine) regex(re *regex.Regexp) (*regex.Regexp, error) {
 func (m *machine) inRange(in *instruction) (bool, error) {
 	if !in.active {
 		match, err := m.matches(&in.a1)
+		if err == nil && !match && m.late(in) {
+			match = true
+		}
 		if !match || err != nil {
 			return false, err
 		}
+		in.begun = true
 		return true, m.enter(in)
 	}
 	switch in.a2.kind {
@@ -79,6 +83,15 @@ func (m *machine) inRange(in *instruction) (bool, error) {
 		in.active = false
 	}
 	return true, err
+}
+
+// late reports whether a range that a line number begins is still to begin
+// because its line never came here: "1d;1,3p" prints the lines 2 and 3.
+func (m *machine) late(in *instruction) bool {
+	if in.begun || in.a1.kind != addrLine || m.in.number <= in.a1.n {
+		return false
+	}
+	return in.a2.kind != addrLine || m.in.number <= in.a2.n
 }
 
 // enter begins a range at the current line.
