@@ -344,7 +344,7 @@ func (in *interp) compile(src string) (*regex.Regexp, error) {
 
 // limit reports a string that is too long, and counts the work of making it.
 func (in *interp) limit(n int) error {
-	if int64(n) > in.c.Budget.Limits.String {
+	if l := &in.c.Budget.Limits; int64(n) > min(l.String, l.Memory/8) { // it and what it is made of are held at once
 		return errors.New("a string is longer than the limit of this run")
 	}
 	return in.spend(n / 64)
