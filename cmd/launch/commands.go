@@ -33,7 +33,7 @@ type command struct {
 }
 
 func commands() []command {
-	return []command{
+	return append([]command{
 		{"help", (*launcher).help, nil, nil},
 		{"-h", (*launcher).help, nil, nil},
 		{"-help", (*launcher).help, nil, nil},
@@ -43,12 +43,11 @@ func commands() []command {
 		{"doctor", (*launcher).doctor, nil, nil},
 		{"presets", (*launcher).presets, nil, nil},
 		{"demo", (*launcher).demo, nil, nil},
-		{"dev", (*launcher).dev, func() *flag.FlagSet { return new(devOptions).flags() }, func() []string { return []string{"vercel-api"} }},
 		{"sandbox", (*launcher).sandbox, boxFlags, boxNames},
 		{"completion", (*launcher).completion, nil, nil},
 		{"version", (*launcher).version, nil, nil},
 		{"--version", (*launcher).version, nil, nil},
-	}
+	}, developing()...)
 }
 
 // getenv reports a variable of the environment; "" when it is not set.

@@ -74,6 +74,12 @@ func size(s string) (int64, error) {
 
 // validateHermetic refuses what has no meaning without processes and sockets.
 func (o *options) validateHermetic() error {
+	if !hasWorker {
+		return &sandbox.CapabilityError{
+			Isolation: tierHermetic, What: "this launch was built small, as for the container image: it holds no shell and no commands",
+			Fix: "take a launch that was built without the tag small, or leave --tier hermetic out",
+		}
+	}
 	for _, f := range []struct{ name, why string }{
 		{"isolation", "the hermetic tier is an isolation of its own"},
 		{"publish", "a script of the hermetic tier has no server to reach"},

@@ -2,19 +2,11 @@
 // what "launch help" prints.
 package main
 
-import (
-	"os"
-
-	"egressd/internal/vercelapi/machine"
-	"egressd/sandbox/hermetic/inside"
-)
+import "os"
 
 func main() {
-	if machine.Agent(os.Args) {
-		return
-	}
-	if inside.IsWorker(os.Args) {
-		os.Exit(inside.Run(nil))
+	if code, ok := inner(os.Args); ok {
+		os.Exit(code)
 	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

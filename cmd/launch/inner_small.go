@@ -1,0 +1,13 @@
+//go:build small
+
+package main
+
+// The container image is built with the tag small: without the shell and the
+// commands of the hermetic tier, which are for a person's machine, and without
+// the double of the hosted API.
+
+func inner([]string) (int, bool) { return 0, false }
+
+const hasWorker = false
+
+func developing() []command { return nil }
