@@ -79,15 +79,7 @@ func (c *boxCall) again(b kept.Sandbox, k keeping) error {
 			args = append(args, f)
 		}
 	}
-	for _, v := range c.opts.env {
-		args = append(args, "--env="+v)
-	}
-	if c.opts.workdir != "" {
-		args = append(args, "--workdir="+c.opts.workdir)
-	}
-	if c.opts.timeout != "" {
-		args = append(args, "--timeout="+c.opts.timeout)
-	}
+	args = append(args, c.opts.ofRun()...)
 	if k.announce != nil {
 		args = append(args, "--quiet")
 	}
@@ -105,6 +97,21 @@ func (c *boxCall) again(b kept.Sandbox, k keeping) error {
 	}
 	c.code = s.run()
 	return nil
+}
+
+// ofRun spells the options that exec hands on to launch.
+func (o *boxOptions) ofRun() []string {
+	var args []string
+	for _, v := range o.env {
+		args = append(args, "--env="+v)
+	}
+	if o.workdir != "" {
+		args = append(args, "--workdir="+o.workdir)
+	}
+	if o.timeout != "" {
+		args = append(args, "--timeout="+o.timeout)
+	}
+	return args
 }
 
 // sameVariable reports whether flag passes the variable on that v, NAME or
@@ -132,16 +139,7 @@ func (c *boxCall) detach() error {
 		return err
 	}
 	defer r.Close()
-	args := []string{os.Args[0], "sandbox", background}
-	for _, v := range c.opts.env {
-		args = append(args, "--env="+v)
-	}
-	if c.opts.workdir != "" {
-		args = append(args, "--workdir="+c.opts.workdir)
-	}
-	if c.opts.timeout != "" {
-		args = append(args, "--timeout="+c.opts.timeout)
-	}
+	args := append([]string{os.Args[0], "sandbox", background}, c.opts.ofRun()...)
 	child, err := os.StartProcess(self, append(args, c.operands...), &os.ProcAttr{
 		Env: c.environ, Files: []*os.File{null, null, null, w}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})

@@ -174,17 +174,9 @@ func within(a, b any) bool {
 
 func sum(v any) (any, error) {
 	var total any
-	var list []any
-	switch v := v.(type) {
-	case []any:
-		list = v
-	case *object:
-		for _, k := range v.keys() {
-			e, _ := v.get(k)
-			list = append(list, e)
-		}
-	default:
-		return nil, failf("Cannot iterate over %s", described(v))
+	list, err := elements(v)
+	if err != nil {
+		return nil, err
 	}
 	if text, ok := concatenated(list); ok {
 		return text, nil
@@ -281,17 +273,9 @@ func toEntries(_ *machine, v any, _ []any) (any, error) {
 
 // fromEntries takes key, k, name, Name, K and Key; and value, v, Value and V.
 func fromEntries(_ *machine, v any, _ []any) (any, error) {
-	var list []any
-	switch v := v.(type) {
-	case []any:
-		list = v
-	case *object:
-		for _, k := range v.keys() {
-			x, _ := v.get(k)
-			list = append(list, x)
-		}
-	default:
-		return nil, failf("Cannot iterate over %s", described(v))
+	list, err := elements(v)
+	if err != nil {
+		return nil, err
 	}
 	out := newObject(len(list))
 	for _, e := range list {

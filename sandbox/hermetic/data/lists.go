@@ -107,17 +107,9 @@ func flatten(v, depth any) (any, error) {
 	if n < 0 {
 		return nil, failf("flatten depth must not be negative")
 	}
-	var list []any
-	switch v := v.(type) {
-	case []any:
-		list = v
-	case *object:
-		for _, k := range v.keys() {
-			x, _ := v.get(k)
-			list = append(list, x)
-		}
-	default:
-		return nil, failf("Cannot iterate over %s", described(v))
+	list, err := elements(v)
+	if err != nil {
+		return nil, err
 	}
 	return flat([]any{}, list, n), nil
 }
@@ -131,6 +123,22 @@ func flat(out, list []any, n float64) []any {
 		}
 	}
 	return out
+}
+
+// elements are what .[] of v gives, in order.
+func elements(v any) ([]any, error) {
+	switch v := v.(type) {
+	case []any:
+		return v, nil
+	case *object:
+		list := make([]any, 0, len(v.keys()))
+		for _, k := range v.keys() {
+			e, _ := v.get(k)
+			list = append(list, e)
+		}
+		return list, nil
+	}
+	return nil, failf("Cannot iterate over %s", described(v))
 }
 
 func transpose(_ *machine, v any, _ []any) (any, error) {
