@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -127,36 +126,6 @@ func within(ctx context.Context, c *command.Call, d time.Duration, args []string
 	}
 	limited, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	unblock := interrupt(limited, c)
 	status = child(limited, c, args)
-	late = limited.Err() != nil && ctx.Err() == nil
-	unblock()
-	return status, late
-}
-
-// interrupt makes reads and writes of c's streams end when ctx ends, where they
-// can; the function that it returns puts them right again.
-func interrupt(ctx context.Context, c *command.Call) (restore func()) {
-	past := time.Unix(1, 0)
-	set := func(t time.Time) {
-		if r, ok := c.Stdin.(interface{ SetReadDeadline(time.Time) error }); ok {
-			_ = r.SetReadDeadline(t)
-		}
-		for _, s := range []io.Writer{c.Stdout, c.Stderr} {
-			if w, ok := s.(interface{ SetWriteDeadline(time.Time) error }); ok {
-				_ = w.SetWriteDeadline(t)
-			}
-		}
-	}
-	done := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(done)
-		set(past)
-	})
-	return func() {
-		if !stop() {
-			<-done
-			set(time.Time{})
-		}
-	}
+	return status, limited.Err() != nil && ctx.Err() == nil
 }

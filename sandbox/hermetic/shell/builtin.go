@@ -227,30 +227,13 @@ func echoEscapes(s string) (text string, stop bool) {
 }
 
 func builtinUnset(sh *shell, args []string) int {
-	var funcs, vars, refs bool
-	i := 1
-	for ; i < len(args) && len(args[i]) > 1 && args[i][0] == '-'; i++ {
-		if args[i] == "--" {
-			i++
-			break
-		}
-		for _, c := range args[i][1:] {
-			switch c {
-			case 'f':
-				funcs = true
-			case 'v':
-				vars = true
-			case 'n':
-				refs = true
-			default:
-				sh.errorf("unset: -%c: invalid option", c)
-				sh.errText("unset: usage: unset [-f] [-v] [-n] [name ...]\n")
-				return 2
-			}
-		}
+	given, args, ok := sh.letters(args, "fvn", "[-f] [-v] [-n] [name ...]")
+	if !ok {
+		return 2
 	}
+	funcs, vars, refs := given['f'], given['v'], given['n']
 	status := 0
-	for _, name := range args[i:] {
+	for _, name := range args {
 		if funcs {
 			if f := sh.funcs[name]; f != nil && f.readonly {
 				sh.errorf("unset: %s: cannot unset: readonly function", name)

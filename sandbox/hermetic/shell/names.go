@@ -112,8 +112,11 @@ func (sh *shell) describe(name string, force, noFuncs bool, say func(kind, text 
 	}
 }
 
-func builtinCommand(sh *shell, args []string) int {
-	verbose, short, std := false, false, false
+// letters reads the options of a builtin that has only letters without values,
+// and reports those that were given and the operands. Of a letter that is not
+// known it tells as bash does, usage being what stands after the name.
+func (sh *shell) letters(args []string, known, usage string) (given map[rune]bool, operands []string, ok bool) {
+	given = map[rune]bool{}
 	i := 1
 	for ; i < len(args) && len(args[i]) > 1 && args[i][0] == '-'; i++ {
 		if args[i] == "--" {
@@ -121,21 +124,23 @@ func builtinCommand(sh *shell, args []string) int {
 			break
 		}
 		for _, c := range args[i][1:] {
-			switch c {
-			case 'v':
-				short = true
-			case 'V':
-				verbose = true
-			case 'p':
-				std = true
-			default:
-				sh.errorf("command: -%c: invalid option", c)
-				sh.errText("command: usage: command [-pVv] command [arg ...]\n")
-				return 2
+			if !strings.ContainsRune(known, c) {
+				sh.errorf("%s: -%c: invalid option", args[0], c)
+				sh.errText(args[0] + ": usage: " + args[0] + " " + usage + "\n")
+				return nil, nil, false
 			}
+			given[c] = true
 		}
 	}
-	args = args[i:]
+	return given, args[i:], true
+}
+
+func builtinCommand(sh *shell, args []string) int {
+	given, args, ok := sh.letters(args, "vVp", "[-pVv] command [arg ...]")
+	if !ok {
+		return 2
+	}
+	verbose, short, std := given['V'], given['v'], given['p']
 	if len(args) == 0 {
 		return 0
 	}

@@ -285,37 +285,15 @@ func (sh *shell) shoptsOn() []string {
 }
 
 func builtinShopt(sh *shell, args []string) int {
-	var set, unset, quiet, print, setO bool
-	i := 1
-	for ; i < len(args) && len(args[i]) > 1 && args[i][0] == '-'; i++ {
-		if args[i] == "--" {
-			i++
-			break
-		}
-		for _, c := range args[i][1:] {
-			switch c {
-			case 's':
-				set = true
-			case 'u':
-				unset = true
-			case 'q':
-				quiet = true
-			case 'p':
-				print = true
-			case 'o':
-				setO = true
-			default:
-				sh.errorf("shopt: -%c: invalid option", c)
-				sh.errText("shopt: usage: shopt [-pqsu] [-o] [optname ...]\n")
-				return 2
-			}
-		}
+	given, names, ok := sh.letters(args, "suqpo", "[-pqsu] [-o] [optname ...]")
+	if !ok {
+		return 2
 	}
+	set, unset, quiet, print, setO := given['s'], given['u'], given['q'], given['p'], given['o']
 	if set && unset {
 		sh.errorf("shopt: cannot set and unset shell options simultaneously")
 		return 1
 	}
-	names := args[i:]
 	get := func(n string) (bool, bool) { return sh.shopts[n], slices.Contains(shoptNames(), n) }
 	all, kind := shoptNames(), "shell "
 	if setO {
