@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"egressd/bench/install"
 )
 
 // Goals.
@@ -70,7 +72,7 @@ func measure(ctx context.Context, c config, stdout, stderr io.Writer) (bool, err
 	}
 	defer os.RemoveAll(dir)
 	if c.launch == "" {
-		if c.launch, err = build(ctx, dir); err != nil {
+		if c.launch, err = install.Launch(ctx, dir); err != nil {
 			return false, err
 		}
 	}
@@ -90,22 +92,6 @@ func measure(ctx context.Context, c config, stdout, stderr io.Writer) (bool, err
 		return false, err
 	}
 	return report(c, turns, crowd, stdout, stderr)
-}
-
-// build builds launch and copies it, as installing does (see bench/startup).
-func build(ctx context.Context, dir string) (string, error) {
-	linked := filepath.Join(dir, "linked")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", linked, "egressd/cmd/launch")
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build launch: %w: %s", err, text)
-	}
-	data, err := os.ReadFile(linked)
-	if err != nil {
-		return "", err
-	}
-	installed := filepath.Join(dir, "launch")
-	return installed, os.WriteFile(installed, data, 0o755) // #nosec: a program
 }
 
 // one is what one run took.

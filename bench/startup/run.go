@@ -9,11 +9,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"egressd/bench/install"
 )
 
 const (
@@ -72,7 +73,7 @@ func measure(ctx context.Context, c config, stdout, stderr io.Writer) (bool, err
 			return false, err
 		}
 		defer os.RemoveAll(dir)
-		if c.launch, err = build(ctx, dir); err != nil {
+		if c.launch, err = install.Launch(ctx, dir); err != nil {
 			return false, err
 		}
 	}
@@ -92,25 +93,6 @@ func measure(ctx context.Context, c config, stdout, stderr io.Writer) (bool, err
 		}
 	}
 	return report(c, all, stdout, stderr)
-}
-
-// build builds launch and copies it, as installing does: the linker writes
-// through a memory map, which leaves its file in the page cache in the smallest
-// pieces, and until it leaves the cache a start from it takes up to a
-// millisecond longer.
-func build(ctx context.Context, dir string) (string, error) {
-	linked := filepath.Join(dir, "linked")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", linked, "egressd/cmd/launch")
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build launch: %w: %s", err, text)
-	}
-	data, err := os.ReadFile(linked)
-	if err != nil {
-		return "", err
-	}
-	installed := filepath.Join(dir, "launch")
-	return installed, os.WriteFile(installed, data, 0o755) // #nosec: a program
 }
 
 // once reports the wall time of one run from fork to exit.

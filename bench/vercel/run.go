@@ -20,6 +20,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"egressd/bench/install"
 )
 
 // options are what the command line says.
@@ -71,11 +73,8 @@ func (o *options) measure(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	if o.launch == "" {
-		o.launch = filepath.Join(dir, "launch")
-		build := exec.CommandContext(ctx, "go", "build", "-o", o.launch, "./cmd/launch")
-		build.Stderr = stderr
-		if err := build.Run(); err != nil {
-			return fmt.Errorf("build launch: %w", err)
+		if o.launch, err = install.Launch(ctx, dir); err != nil {
+			return err
 		}
 	}
 	work, home := filepath.Join(dir, "work"), filepath.Join(dir, "home")
