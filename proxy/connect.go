@@ -6,8 +6,8 @@ import (
 	"net"
 
 	"egressd/event"
-	"egressd/internal/wire"
 	"egressd/policy"
+	"egressd/proxy/internal/wire"
 )
 
 // established answers a CONNECT that is allowed (RFC 9110 section 9.3.6).

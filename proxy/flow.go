@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"egressd/event"
-	"egressd/internal/wire"
 	"egressd/policy"
+	"egressd/proxy/internal/wire"
 )
 
 // flow is one client connection on its way through the looks. The door it came

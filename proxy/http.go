@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"egressd/internal/http1"
 	"egressd/policy"
+	"egressd/proxy/internal/http1"
 )
 
 // Implementation constants.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"egressd/event"
-	"egressd/internal/http1"
 	"egressd/policy"
+	"egressd/proxy/internal/http1"
 )
 
 // skippedBytes is how much of the body of a denied request is read for the sake

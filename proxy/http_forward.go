@@ -17,8 +17,8 @@ import (
 
 	"github.com/elazarl/goproxy"
 
-	"egressd/internal/http1"
 	"egressd/policy"
+	"egressd/proxy/internal/http1"
 )
 
 const maxInformational = 16 // 1xx responses to one request

@@ -3,8 +3,8 @@ package proxy
 import (
 	"strings"
 
-	"egressd/internal/http1"
 	"egressd/policy"
+	"egressd/proxy/internal/http1"
 )
 
 // target turns the facts of one request into the question for the policy. bad

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"testing"
 
-	"egressd/internal/http1"
 	"egressd/policy"
+	"egressd/proxy/internal/http1"
 )
 
 func TestTarget(t *testing.T) {

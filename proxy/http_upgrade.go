@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"egressd/internal/http1"
+	"egressd/proxy/internal/http1"
 )
 
 // upgrade forwards a request that asks for another protocol (RFC 9110 section

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"egressd/event"
-	"egressd/internal/ca"
 	"egressd/policy"
+	"egressd/proxy/ca"
 )
 
 func TestInterceptJudgesEachRequest(t *testing.T) {

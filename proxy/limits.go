@@ -3,8 +3,8 @@ package proxy
 import (
 	"time"
 
-	"egressd/internal/wire"
 	"egressd/policy"
+	"egressd/proxy/internal/wire"
 )
 
 // Implementation constants.

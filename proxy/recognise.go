@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"egressd/event"
-	"egressd/internal/wire"
 	"egressd/policy"
+	"egressd/proxy/internal/wire"
 )
 
 // explicit serves one connection to the explicit listener: what it speaks is

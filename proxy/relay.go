@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"egressd/event"
-	"egressd/internal/wire"
 	"egressd/policy"
+	"egressd/proxy/internal/wire"
 )
 
 // relayed is one flow being relayed. Its decision is recorded before the first

@@ -4,8 +4,8 @@ import (
 	"io"
 	"sync"
 
-	"egressd/internal/wire"
 	"egressd/policy"
+	"egressd/proxy/internal/wire"
 )
 
 // again is what the origin's first bytes say: whether it asks the client for a

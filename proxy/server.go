@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"egressd/event"
-	"egressd/internal/ca"
 	"egressd/policy"
+	"egressd/proxy/ca"
 )
 
 // Resolver finds the addresses of a name. Called only after the name was

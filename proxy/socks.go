@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"egressd/event"
-	"egressd/internal/wire"
 	"egressd/policy"
+	"egressd/proxy/internal/wire"
 )
 
 // SOCKS5 reply codes (RFC 1928 section 6).

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"testing"
 
-	"egressd/internal/ca"
 	"egressd/policy"
+	"egressd/proxy/ca"
 )
 
 // tlsGate is a webGate in front of an https origin whose certificate names

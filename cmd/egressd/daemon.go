@@ -12,9 +12,9 @@ import (
 	"strings"
 	"syscall"
 
+	"egressd/internal/cli/explain"
 	"egressd/internal/daemon"
-	"egressd/internal/explain"
-	"egressd/internal/systemd"
+	"egressd/internal/daemon/systemd"
 )
 
 // daemon runs until somebody ends it.

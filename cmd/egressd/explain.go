@@ -7,9 +7,9 @@ import (
 	"os"
 	"strings"
 
+	"egressd/internal/cli/explain"
 	"egressd/internal/daemon"
-	"egressd/internal/explain"
-	"egressd/internal/tokens"
+	"egressd/internal/daemon/tokens"
 	"egressd/policy"
 )
 

@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"egressd/internal/cli/policyflags"
 	"egressd/internal/daemon"
-	"egressd/internal/gateflags"
 )
 
 // options is what the command line and the environment of the daemon say.
 type options struct {
-	gate                           gateflags.Flags
+	gate                           policyflags.Flags
 	listen, transparent, dns       doors
 	control, netns                 doors
 	sources                        sources
@@ -30,7 +30,7 @@ type options struct {
 }
 
 // list is a flag that may be given more than once.
-type list struct{ *gateflags.List }
+type list struct{ *policyflags.List }
 
 // IsList implements listed.
 func (list) IsList() bool { return true }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"egressd/internal/admin"
+	"egressd/internal/daemon/admin"
 )
 
 type healthOptions struct {

@@ -5,7 +5,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	"egressd/internal/cgroup"
+	"egressd/internal/daemon/cgroup"
 )
 
 // memoryShare is how much of the control group's memory the runtime may use, in

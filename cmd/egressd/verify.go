@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"egressd/internal/gateflags"
-	"egressd/internal/verify"
+	"egressd/internal/cli/policyflags"
+	"egressd/internal/daemon/verify"
 )
 
 // verifyOptions are the flags of egressd verify.
@@ -28,7 +28,7 @@ type verifyOptions struct {
 func (o *verifyOptions) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("verify", flag.ContinueOnError)
 	for _, l := range []*list{&o.allowed, &o.denied, &o.admin, &o.policy} {
-		l.List = new(gateflags.List)
+		l.List = new(policyflags.List)
 	}
 	o.uid.bits = 32
 	fs.Var(o.allowed, "allowed", "this `URL` must work")

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"strings"
 
-	"egressd/internal/completion"
-	"egressd/internal/explain"
+	"egressd/internal/cli/completion"
+	"egressd/internal/cli/explain"
 )
 
 func (p *program) version(args []string) int {

@@ -8,8 +8,8 @@ import (
 	"io"
 	"strings"
 
-	"egressd/internal/completion"
-	"egressd/internal/explain"
+	"egressd/internal/cli/completion"
+	"egressd/internal/cli/explain"
 )
 
 //go:embed help.txt

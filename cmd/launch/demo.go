@@ -5,7 +5,7 @@ import (
 	"os"
 	"strconv"
 
-	"egressd/internal/demo"
+	"egressd/internal/run/demo"
 )
 
 // Environment of the client that the demo runs inside.

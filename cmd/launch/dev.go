@@ -18,16 +18,16 @@ import (
 	"time"
 
 	"egressd/dnsfilter"
-	"egressd/internal/gateflags"
-	"egressd/internal/vercelapi"
+	"egressd/internal/cli/policyflags"
+	"egressd/sandbox/vercel/fake"
 )
 
 // devOptions is what the command line of "launch dev vercel-api" says.
 type devOptions struct {
 	listen, state, token, team, project string
 
-	hosts  gateflags.List
-	faults []vercelapi.Fault
+	hosts  policyflags.List
+	faults []fake.Fault
 	delays struct{ boot, stop, snapshot time.Duration }
 }
 
@@ -40,7 +40,7 @@ func (o *devOptions) flags() *flag.FlagSet {
 	fs.StringVar(&o.project, "project", "prj_dev", "the only `PROJECT`")
 	fs.Var(&o.hosts, "host", "lead a name to addresses of your own inside: `NAME=ADDR[,ADDR...]`")
 	fs.Func("fault", "let requests go wrong: `'METHOD PATH status=429 retry-after=1 times=2'`", func(text string) error {
-		f, err := vercelapi.ParseFault(text)
+		f, err := fake.ParseFault(text)
 		o.faults = append(o.faults, f)
 		return err
 	})
@@ -73,12 +73,12 @@ func (l *launcher) dev(args []string) int {
 	return exitOK
 }
 
-func (o *devOptions) config(l *launcher) (vercelapi.Config, error) {
+func (o *devOptions) config(l *launcher) (fake.Config, error) {
 	if o.token == "" {
 		o.token = "dev-" + strings.ToLower(rand.Text())
 	}
 	log := slog.New(slog.NewTextHandler(l.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	cfg := vercelapi.Config{
+	cfg := fake.Config{
 		Dir: o.state, Token: o.token, TeamID: o.team, ProjectID: o.project, Log: log, Hosts: map[string][]netip.Addr{},
 		Hide:      []string{l.getenv("HOME")},
 		BootDelay: o.delays.boot, StopDelay: o.delays.stop, SnapshotDelay: o.delays.snapshot,
@@ -106,14 +106,14 @@ func (o *devOptions) config(l *launcher) (vercelapi.Config, error) {
 // Threat: somebody on the network, or a web page in this machine's browser, runs
 // commands here -> it listens on loopback alone and answers who has the token.
 // Left over: users of this machine who can read the terminal.
-func (l *launcher) serveVercelAPI(cfg vercelapi.Config, o *devOptions) error {
+func (l *launcher) serveVercelAPI(cfg fake.Config, o *devOptions) error {
 	at, err := netip.ParseAddrPort(o.listen)
 	if err != nil || !at.Addr().IsLoopback() {
 		return fmt.Errorf("--listen %s: want a loopback address with its port, such as 127.0.0.1:8787", o.listen)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	api, err := vercelapi.New(cfg)
+	api, err := fake.New(cfg)
 	if err != nil {
 		return err
 	}

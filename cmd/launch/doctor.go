@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"egressd/internal/explain"
-	"egressd/internal/kernel"
+	"egressd/internal/cli/explain"
+	"egressd/internal/run/kernel"
 	"egressd/netns"
 	"egressd/sandbox"
 	"egressd/sandbox/hermetic"

@@ -9,16 +9,16 @@ import (
 	"strings"
 
 	"egressd/dnsfilter"
-	"egressd/internal/explain"
-	"egressd/internal/gateflags"
-	"egressd/internal/summary"
+	"egressd/internal/cli/explain"
+	"egressd/internal/cli/policyflags"
+	"egressd/internal/run/summary"
 	"egressd/policy"
 	"egressd/sandbox/vercel"
 	"egressd/sandbox/vercel/network"
 )
 
 type explainOptions struct {
-	gate   gateflags.Flags
+	gate   policyflags.Flags
 	method string
 	tier   string
 }
@@ -113,7 +113,7 @@ func (l *launcher) check(args []string) int {
 	if fs.NArg() != 1 {
 		return l.usage(exitUsage, errors.New("check needs one policy file"))
 	}
-	gate := gateflags.Flags{Files: fs.Args()}
+	gate := policyflags.Flags{Files: fs.Args()}
 	p, err := gate.Load(os.ReadFile)
 	if err != nil {
 		return l.fail(exitUsage, err)

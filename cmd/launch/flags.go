@@ -8,15 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"egressd/internal/gateflags"
+	"egressd/internal/cli/policyflags"
 	"egressd/sandbox/kept"
 	"egressd/sandbox/process"
 )
 
 // options is what the command line of a run says.
 type options struct {
-	gate      gateflags.Flags
-	env       gateflags.List
+	gate      policyflags.Flags
+	env       policyflags.List
 	publish   []process.Publish
 	hostPorts []process.HostPort
 	scripts   scripts
@@ -111,12 +111,12 @@ func (o *options) validateProcess() error {
 }
 
 func (o *options) setTimeout(s string) (err error) {
-	o.timeout, err = gateflags.Seconds(s)
+	o.timeout, err = policyflags.Seconds(s)
 	return err
 }
 
 func (o *options) setPublish(s string) error {
-	at, err := gateflags.Loopback(s)
+	at, err := policyflags.Loopback(s)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (o *options) setPublish(s string) error {
 
 func (o *options) setHostPort(s string) error {
 	portText, localhost := strings.CutPrefix(s, "localhost:")
-	port, err := gateflags.Port(portText)
+	port, err := policyflags.Port(portText)
 	if err != nil {
 		return err
 	}

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"egressd/internal/summary"
+	"egressd/hermetic/limits"
+	"egressd/internal/run/summary"
 	"egressd/sandbox"
 	"egressd/sandbox/hermetic"
-	"egressd/sandbox/hermetic/limits"
 )
 
 const tierHermetic = "hermetic"

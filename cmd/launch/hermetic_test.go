@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"egressd/hermetic/limits"
 	"egressd/sandbox/hermetic"
-	"egressd/sandbox/hermetic/limits"
 )
 
 // startHermetic starts launch, and reports it and its worker once the script has

@@ -5,8 +5,8 @@ package main
 import (
 	"flag"
 
-	"egressd/internal/vercelapi/machine"
 	"egressd/sandbox/hermetic/inside"
+	"egressd/sandbox/vercel/fake/machine"
 )
 
 // inner runs this program as what it is inside: the hermetic tier's worker, or

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/term"
 
-	"egressd/internal/tap"
+	"egressd/internal/run/tap"
 	"egressd/sandbox"
 	"egressd/sandbox/kept"
 	"egressd/sandbox/vercel"

@@ -11,11 +11,11 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"egressd/internal/vercelapi/machine"
 	"egressd/sandbox"
 	"egressd/sandbox/hermetic"
 	"egressd/sandbox/hermetic/control"
 	"egressd/sandbox/process"
+	"egressd/sandbox/vercel/fake/machine"
 )
 
 // TestMain turns the test binary into launch, for the scripts, and into a worker

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"egressd/internal/explain"
-	handover "egressd/internal/session"
-	"egressd/internal/trail"
+	"egressd/gate/handover"
+	"egressd/internal/cli/explain"
+	"egressd/internal/run/trail"
 	"egressd/sandbox/process"
 )
 

@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"egressd/internal/gateflags"
-	"egressd/internal/summary"
+	"egressd/internal/cli/policyflags"
+	"egressd/internal/run/summary"
 	"egressd/sandbox/kept"
 )
 
@@ -165,7 +165,7 @@ func (c *boxCall) wait() error {
 	var limit time.Duration
 	if c.opts.timeout != "" {
 		var err error
-		if limit, err = gateflags.Seconds(c.opts.timeout); err != nil {
+		if limit, err = policyflags.Seconds(c.opts.timeout); err != nil {
 			return fmt.Errorf("--timeout: %w", err)
 		}
 	}

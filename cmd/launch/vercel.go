@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/term"
 
-	"egressd/internal/explain"
+	"egressd/internal/cli/explain"
 	"egressd/sandbox"
 	"egressd/sandbox/kept"
 	"egressd/sandbox/vercel"

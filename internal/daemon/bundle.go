@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"egressd/internal/ca"
-	"egressd/internal/gate"
+	"egressd/gate"
+	"egressd/proxy/ca"
 )
 
 // bundle is the file of certificates that clients are to trust. Owned by whoever

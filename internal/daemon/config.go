@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"egressd/internal/systemd"
+	"egressd/internal/daemon/systemd"
 	"egressd/policy"
 )
 

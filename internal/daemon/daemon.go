@@ -12,11 +12,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"egressd/internal/admin"
-	"egressd/internal/ca"
-	"egressd/internal/metrics"
-	"egressd/internal/watch"
+	"egressd/internal/daemon/admin"
+	"egressd/internal/daemon/metrics"
+	"egressd/internal/daemon/watch"
 	"egressd/proxy"
+	"egressd/proxy/ca"
 )
 
 // daemon is one run of egressd. Fields are set while it starts and only read

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"egressd/dnsfilter"
-	"egressd/internal/systemd"
+	"egressd/internal/daemon/systemd"
 	"egressd/policy"
 	"egressd/proxy"
 )

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"egressd/internal/gate"
+	"egressd/gate"
 )
 
 // afterDrain is what closing the rest and writing the last events may take.

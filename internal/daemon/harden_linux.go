@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/internal/seccomp"
+	"egressd/internal/linux/seccomp"
 )
 
 // harden closes this process off from others of the same user.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"syscall"
 
-	"egressd/internal/admin"
-	"egressd/internal/session"
-	"egressd/internal/unixsocket"
+	"egressd/gate/handover"
+	"egressd/internal/daemon/admin"
+	"egressd/internal/linux/unixsocket"
 	"egressd/netns"
 )
 
@@ -61,7 +61,7 @@ func (d *daemon) openControl(ctx context.Context) error {
 	}
 	for _, c := range d.c.Control {
 		err := d.add(socket{kind: kindControl, what: "--control " + c.String(), policy: c.Policy}, func(s *socket) (err error) {
-			s.ln, err = session.Listen(ctx, strings.TrimPrefix(c.Addr, "unix:"))
+			s.ln, err = handover.Listen(ctx, strings.TrimPrefix(c.Addr, "unix:"))
 			return err
 		})
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 
 	"egressd/dnsfilter"
 	"egressd/event"
-	"egressd/internal/gate"
-	"egressd/internal/gateflags"
+	"egressd/gate"
+	"egressd/internal/cli/policyflags"
 	"egressd/policy"
 )
 
@@ -61,7 +61,7 @@ func (d *daemon) read(s Source) (candidate, error) {
 // servers that it names. upstreams stand in front of them. Errors of readFile
 // are reported as they are.
 func (s Source) Compile(upstreams []policy.Entry, readFile func(string) ([]byte, error)) (*policy.Policy, []dnsfilter.Upstream, error) {
-	files, err := gateflags.ReadFiles(s.Files, readFile)
+	files, err := policyflags.ReadFiles(s.Files, readFile)
 	if err != nil {
 		return nil, nil, err
 	}

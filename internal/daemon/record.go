@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"egressd/event"
-	"egressd/internal/metrics"
+	"egressd/internal/daemon/metrics"
 )
 
 // record is the events file and who writes it.

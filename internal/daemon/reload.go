@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"egressd/event"
-	"egressd/internal/tokens"
-	"egressd/internal/watch"
+	"egressd/internal/daemon/tokens"
+	"egressd/internal/daemon/watch"
 	"egressd/policy"
 )
 

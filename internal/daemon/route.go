@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"egressd/internal/gate"
-	"egressd/internal/tokens"
+	"egressd/gate"
+	"egressd/internal/daemon/tokens"
 	"egressd/proxy"
 )
 

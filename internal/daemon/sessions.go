@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"sync"
 
-	"egressd/internal/gate"
-	"egressd/internal/metrics"
-	"egressd/internal/session"
+	"egressd/gate"
+	"egressd/gate/handover"
+	"egressd/internal/daemon/metrics"
 )
 
 // control is one control socket, and the sessions that launchers opened there.
 type control struct {
-	*session.Server
+	*handover.Server
 	of *named // the ceiling
 }
 
@@ -28,7 +28,7 @@ func (d *daemon) prepareControl() {
 			continue
 		}
 		n := d.find(s.policyName())
-		d.controls = append(d.controls, control{of: n, Server: &session.Server{
+		d.controls = append(d.controls, control{of: n, Server: &handover.Server{
 			Name: n.source.Name, Ceiling: n.current, Resolver: n.resolver, Events: n.sink, Own: d.own,
 			RootCAs: d.c.RootCAs, Log: d.log.With("policy", n.source.Name), Version: d.c.Version, Words: words,
 		}})

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"egressd/internal/gate"
+	"egressd/gate"
 )
 
 // Kinds of sockets, as in the names of the service manager's.

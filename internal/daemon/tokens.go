@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"egressd/internal/gate"
-	"egressd/internal/metrics"
+	"egressd/gate"
+	"egressd/internal/daemon/metrics"
 )
 
 // openToken makes and runs the gate of one token under n's policy.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"egressd/internal/admin"
+	"egressd/internal/daemon/admin"
 )
 
 // Validate reports what is wrong with c that can be told without opening

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"egressd/hermetic/limits"
 	"egressd/sandbox"
-	"egressd/sandbox/hermetic/limits"
 )
 
 // small are bounds that are met at once.

@@ -15,8 +15,8 @@ import (
 
 	"egressd/dnsfilter"
 	"egressd/event"
+	"egressd/hermetic/limits"
 	"egressd/policy"
-	"egressd/sandbox/hermetic/limits"
 )
 
 // isolation names this tier in events and errors.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/internal/gate"
+	"egressd/gate"
 	"egressd/sandbox/hermetic/control"
 )
 

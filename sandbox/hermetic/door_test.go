@@ -17,9 +17,9 @@ import (
 
 	"egressd/dnsfilter"
 	"egressd/event"
+	"egressd/hermetic/command"
 	"egressd/policy"
 	"egressd/sandbox"
-	"egressd/sandbox/hermetic/command"
 )
 
 // fetch asks the gate for each URL, by hand, on connections of its own.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"egressd/hermetic/limits"
 	"egressd/sandbox"
-	"egressd/sandbox/hermetic/limits"
 )
 
 // A script that does not end is ended when its time is up, wherever it is, and

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/sandbox/hermetic/command"
+	"egressd/hermetic/command"
 )
 
 // probes are commands of the tests alone: they do in the worker what somebody

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"egressd/internal/stdfiles"
+	"egressd/internal/linux/stdfiles"
 	"egressd/sandbox"
 	"egressd/sandbox/hermetic/control"
 )

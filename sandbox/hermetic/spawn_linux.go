@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/internal/landlock"
+	"egressd/internal/linux/landlock"
 	"egressd/sandbox/hermetic/control"
 )
 

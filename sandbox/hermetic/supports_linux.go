@@ -5,9 +5,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/internal/landlock"
-	"egressd/internal/mountinfo"
-	"egressd/internal/seccomp"
+	"egressd/internal/linux/landlock"
+	"egressd/internal/linux/mountinfo"
+	"egressd/internal/linux/seccomp"
 	"egressd/sandbox"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"egressd/dnsfilter"
 	"egressd/event"
-	"egressd/internal/gate"
+	"egressd/gate"
 	"egressd/policy"
 	"egressd/sandbox"
 )

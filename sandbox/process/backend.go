@@ -19,7 +19,7 @@ import (
 
 	"egressd/dnsfilter"
 	"egressd/event"
-	handover "egressd/internal/session"
+	"egressd/gate/handover"
 	"egressd/policy"
 	"egressd/sandbox/process/spawn"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"egressd/internal/lookpath"
+	"egressd/internal/linux/lookpath"
 	"egressd/sandbox/process/control"
 )
 

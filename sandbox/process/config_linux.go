@@ -3,7 +3,7 @@ package process
 import (
 	"slices"
 
-	"egressd/internal/mountinfo"
+	"egressd/internal/linux/mountinfo"
 	"egressd/sandbox/process/control"
 )
 

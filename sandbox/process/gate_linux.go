@@ -6,8 +6,8 @@ import (
 	"os"
 	"sync"
 
-	"egressd/internal/gate"
-	handover "egressd/internal/session"
+	"egressd/gate"
+	"egressd/gate/handover"
 	"egressd/sandbox/process/control"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/internal/mountinfo"
+	"egressd/internal/linux/mountinfo"
 	"egressd/sandbox/process/control"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/internal/mountinfo"
+	"egressd/internal/linux/mountinfo"
 )
 
 // hostSocket is one unix socket that is bound to a path.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"egressd/internal/mountinfo"
+	"egressd/internal/linux/mountinfo"
 	"egressd/sandbox/process/control"
 )
 

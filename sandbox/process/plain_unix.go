@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/term"
 
-	"egressd/internal/lookpath"
+	"egressd/internal/linux/lookpath"
 	"egressd/sandbox"
 )
 

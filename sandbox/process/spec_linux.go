@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"egressd/internal/mountinfo"
+	"egressd/internal/linux/mountinfo"
 	"egressd/policy"
 	"egressd/sandbox/process/control"
 )

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/internal/foreground"
-	"egressd/internal/kernelversion"
-	"egressd/internal/stdfiles"
+	"egressd/internal/linux/foreground"
+	"egressd/internal/linux/kernelversion"
+	"egressd/internal/linux/stdfiles"
 	"egressd/sandbox"
 	"egressd/sandbox/process/control"
 )

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/internal/foreground"
+	"egressd/internal/linux/foreground"
 )
 
 // The harness is a job of its own on the launcher's terminal, as if a shell had

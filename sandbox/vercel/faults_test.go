@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"egressd/internal/vercelapi"
 	"egressd/sandbox/vercel/api"
+	"egressd/sandbox/vercel/fake"
 )
 
 // A sandbox of which nobody heard is found, and deleted.
@@ -32,7 +32,7 @@ func TestCreateIsLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, vercelapi.Config{})
+			w := newWorld(t, fake.Config{})
 			w.files("a", "a")
 			w.fault(tt.faults...)
 			res, err := w.run("cat a")
@@ -48,7 +48,7 @@ func TestCreateIsLost(t *testing.T) {
 // it can be deleted.
 func TestGivenUpWhileMade(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, vercelapi.Config{})
+	w := newWorld(t, fake.Config{})
 	w.fault("POST /v3/sandboxes delay=300ms")
 	ctx, cancel := context.WithCancel(t.Context())
 	w.watch(func(int, *http.Request) { cancel() })
@@ -68,7 +68,7 @@ func TestGivenUp(t *testing.T) {
 	for n := 1; n <= 9; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, vercelapi.Config{})
+			w := newWorld(t, fake.Config{})
 			w.files("a", "a", "b", "b")
 			must(t, os.Symlink("a", filepath.Join(w.dir, "link")))
 			ctx, cancel := context.WithCancel(t.Context())
@@ -96,7 +96,7 @@ func TestSandboxEnds(t *testing.T) {
 	for i, at := range []string{"fs/write", "cmd skip=0", "cmd skip=1", "cmd skip=2", "fs/read"} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, vercelapi.Config{})
+			w := newWorld(t, fake.Config{})
 			w.files("a", "a", "b", "b")
 			w.fault("POST /v2/sandboxes/sessions/*/" + at + " status=410 times=-1")
 			res, err := w.run("echo x >>a; rm b")
@@ -113,7 +113,7 @@ func TestSandboxEnds(t *testing.T) {
 // A sandbox that ended while the program ran has nothing to bring back.
 func TestSandboxEndsEarly(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, vercelapi.Config{})
+	w := newWorld(t, fake.Config{})
 	w.files("a", "a")
 	w.fault("POST /v2/sandboxes/sessions/*/cmd skip=1 lines=1 then=error code=sandbox_stopped")
 	if _, err := w.run("echo x >a"); err == nil || !strings.Contains(err.Error(), "what it changed is lost") {
@@ -129,7 +129,7 @@ func TestSandboxEndsEarly(t *testing.T) {
 // A sandbox that may yet come into being is looked for more than once.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, vercelapi.Config{})
+	w := newWorld(t, fake.Config{})
 	_, err := w.client.Create(t.Context(), api.CreateRequest{Name: "late"})
 	must(t, err)
 	w.fault("DELETE /v2/sandboxes/late status=404")
@@ -158,7 +158,7 @@ func TestMended(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, vercelapi.Config{})
+			w := newWorld(t, fake.Config{})
 			w.files("a", "a\n", "b", "b")
 			w.fault(faults...)
 			w.ok(0, "cat a; echo one; echo two >>a; rm b; echo new >c; sleep 0.1; echo three")
@@ -176,7 +176,7 @@ func TestMended(t *testing.T) {
 // What cannot be brought back is an error, and leaves everything here as it was.
 func TestArchiveNeverComes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, vercelapi.Config{})
+	w := newWorld(t, fake.Config{})
 	w.files("a", "a")
 	w.fault("POST /v2/sandboxes/sessions/*/fs/read bytes=40 then=end times=-1")
 	res, err := w.run("echo x >>a")
@@ -190,7 +190,7 @@ func TestArchiveNeverComes(t *testing.T) {
 // A file that the user there may not read is not one that was deleted.
 func TestUnreadableThere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, vercelapi.Config{})
+	w := newWorld(t, fake.Config{})
 	w.files("a", "a", "dir/b", "b")
 	w.ok(0, "echo x >>a; chmod 0 a dir/b; chmod 0 dir")
 	must(t, os.Chmod(filepath.Join(w.dir, "dir/b"), 0o600)) // as unreadable here, now
@@ -211,7 +211,7 @@ func TestTimeLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, vercelapi.Config{})
+			w := newWorld(t, fake.Config{})
 			w.files("a", "a")
 			spec := w.spec(script)
 			spec.Timeout, spec.Grace = 500*time.Millisecond, 200*time.Millisecond
@@ -234,7 +234,7 @@ func TestTimeLimit(t *testing.T) {
 // changed comes back.
 func TestNobodyReads(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, vercelapi.Config{})
+	w := newWorld(t, fake.Config{})
 	w.files("a", "a")
 	r, closed, err := os.Pipe()
 	must(t, err)
@@ -253,10 +253,10 @@ func TestNobodyReads(t *testing.T) {
 // A sandbox that may reach more than it should runs nothing.
 func TestWiderPolicy(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, vercelapi.Config{})
+	w := newWorld(t, fake.Config{})
 	r := &run{Backend: &w.back}
 	state := `{"sandbox":{"name":"n"},"session":{"id":"sbx_1","status":"running","cwd":"/vercel","networkPolicy":{"mode":"allow-all"}}}`
-	must(t, w.api.Inject(vercelapi.Fault{Method: "POST", Path: "/v3/sandboxes", Status: 200, ContentType: "application/json", Body: state}))
+	must(t, w.api.Inject(fake.Fault{Method: "POST", Path: "/v3/sandboxes", Status: 200, ContentType: "application/json", Body: state}))
 	if err := r.acquire(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing runs in it") || !r.loose {
 		t.Error(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"egressd/internal/vercelapi"
 	"egressd/sandbox/vercel/api"
+	"egressd/sandbox/vercel/fake"
 	"egressd/sandbox/vercel/network"
 )
 
@@ -51,7 +51,7 @@ func (m *memory) Drop(task, id string) error {
 }
 
 // named is a world whose runs have a name.
-func named(t *testing.T, cfg vercelapi.Config) (*world, *memory) {
+func named(t *testing.T, cfg fake.Config) (*world, *memory) {
 	w := newWorld(t, cfg)
 	m := &memory{snapshots: map[string]string{}}
 	w.back.Name, w.back.Synced, w.back.Tasks = "box", m, m
@@ -72,7 +72,7 @@ func count(calls []string, name string) (n int) {
 // and send what is different.
 func TestNamed(t *testing.T) {
 	t.Parallel()
-	w, _ := named(t, vercelapi.Config{})
+	w, _ := named(t, fake.Config{})
 	w.files("a", "a", "b", "b", "dir/c", "c", "swap", "file")
 	w.ok(0, "echo new >new; echo hidden >/vercel/hidden")
 	w.has("new", "new\n")
@@ -110,7 +110,7 @@ func TestNamed(t *testing.T) {
 // one, and comes back then.
 func TestNamedInterrupted(t *testing.T) {
 	t.Parallel()
-	w, _ := named(t, vercelapi.Config{})
+	w, _ := named(t, fake.Config{})
 	w.files("a", "a", "b", "b", "mine", "mine", "dir/deep", "deep")
 	must(t, os.Symlink("a", filepath.Join(w.dir, "link")))
 	w.fault("POST /v2/sandboxes/sessions/*/fs/read status=404 times=-1")
@@ -136,7 +136,7 @@ func TestNamedInterrupted(t *testing.T) {
 // again; they are not deleted here.
 func TestNamedSetBack(t *testing.T) {
 	t.Parallel()
-	w, _ := named(t, vercelapi.Config{})
+	w, _ := named(t, fake.Config{})
 	w.files("a", "a")
 	w.ok(0, "echo one >one")
 	k := &Kept{Client: w.client, Name: "box"}
@@ -160,7 +160,7 @@ func TestNamedSetBack(t *testing.T) {
 func TestNamedPolicy(t *testing.T) {
 	t.Parallel()
 	for _, keep := range []bool{false, true} {
-		w, _ := named(t, vercelapi.Config{})
+		w, _ := named(t, fake.Config{})
 		w.files("a", "a")
 		w.back.Keep, w.back.Network = keep, &network.Network{All: true}
 		w.ok(0, "true")
@@ -171,7 +171,7 @@ func TestNamedPolicy(t *testing.T) {
 		reqs := w.api.Requests()
 		calls := w.calls()
 		patch, set, first := slices.Index(calls, "PATCH /v2/sandboxes/box"), slices.Index(calls, "network-policy"), slices.IndexFunc(calls, func(s string) bool { return strings.HasPrefix(s, "cmd") })
-		boots := slices.IndexFunc(reqs, func(r vercelapi.Request) bool { return strings.Contains(r.Query, "resume=true") })
+		boots := slices.IndexFunc(reqs, func(r fake.Request) bool { return strings.Contains(r.Query, "resume=true") })
 		if patch < 0 || set < patch || first < set || (boots < 0) != keep || boots >= 0 && boots < patch {
 			t.Errorf("calls %q, boots at %d", calls, boots)
 		}
@@ -192,7 +192,7 @@ func TestNamedPolicy(t *testing.T) {
 // but not after a time limit, which may leave anything running.
 func TestNamedStays(t *testing.T) {
 	t.Parallel()
-	w, _ := named(t, vercelapi.Config{})
+	w, _ := named(t, fake.Config{})
 	w.back.Shared = func() bool { return true }
 	w.ok(0, "true")
 	if got := count(w.calls(), "stop"); got != 0 {
@@ -223,7 +223,7 @@ func TestNamedTransitions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, _ := named(t, vercelapi.Config{})
+			w, _ := named(t, fake.Config{})
 			w.files("a", "a")
 			w.ok(0, "echo b >b")
 			w.fault(faults...)
@@ -239,7 +239,7 @@ func TestNamedTransitions(t *testing.T) {
 // Two first runs of one name at once: one makes it, the other finds it.
 func TestNamedRace(t *testing.T) {
 	t.Parallel()
-	w, _ := named(t, vercelapi.Config{})
+	w, _ := named(t, fake.Config{})
 	w.fault("GET /v2/sandboxes/box status=404")
 	w.watch(func(n int, _ *http.Request) {
 		if n == 1 {
@@ -259,7 +259,7 @@ func TestNamedRace(t *testing.T) {
 // A task goes on from its last run's snapshot.
 func TestTask(t *testing.T) {
 	t.Parallel()
-	w, m := named(t, vercelapi.Config{})
+	w, m := named(t, fake.Config{})
 	w.back.Name, w.back.Task = "", "T"
 	w.files("a", "a")
 	w.ok(3, "echo deps >/vercel/deps; echo b >b; exit 3")
@@ -301,7 +301,7 @@ func TestTask(t *testing.T) {
 // Files go to and from a sandbox that is kept.
 func TestCopy(t *testing.T) {
 	t.Parallel()
-	w, _ := named(t, vercelapi.Config{})
+	w, _ := named(t, fake.Config{})
 	w.ok(0, "true")
 	k := &Kept{Client: w.client, Name: "box", Workdir: "/vercel/workspace"}
 	w.files("tree/a", "a", "tree/sub/b", "b", "one", "one")

@@ -12,16 +12,16 @@ import (
 	"testing"
 	"time"
 
-	"egressd/internal/vercelapi"
 	"egressd/sandbox"
 	"egressd/sandbox/vercel/api"
+	"egressd/sandbox/vercel/fake"
 	"egressd/sandbox/vercel/network"
 )
 
 // The calls of a run in which all goes well are these, VERCEL.md section 13.
 func TestSequence(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, vercelapi.Config{})
+	w := newWorld(t, fake.Config{})
 	w.files("a", "a", "sub/b", "b", ".dot", "d", "gone", "g", "empty", "")
 	must(t, os.Chmod(filepath.Join(w.dir, "a"), 0o755))
 	res, err := w.back.Run(t.Context(), w.secretive(`test -x a && test -z "$(cat empty)" && case "$VALUE" in env-*) true;; *) false; esac && cat .dot sub/b
@@ -67,7 +67,7 @@ func TestSequence(t *testing.T) {
 // A workspace without files makes no write, V10.
 func TestNothingToSend(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, vercelapi.Config{})
+	w := newWorld(t, fake.Config{})
 	w.ok(0, "pwd")
 	want := []string{"POST /v3/sandboxes", "cmd mkdir", "cmd sh", "cmd tar", "fs/read", "stop", "DELETE /v2/sandboxes/launch-s" + strings.ToLower(t.Name())}
 	if got := w.calls(); !slices.Equal(got, want) {
@@ -81,7 +81,7 @@ func TestNothingToSend(t *testing.T) {
 // What travels: everything but what git ignores and the seed's names.
 func TestWorkspace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, vercelapi.Config{})
+	w := newWorld(t, fake.Config{})
 	odd := []string{"-rf", "new\nline", "\xff\xfe", "ümläut", "quo'te\"", "*", strings.Repeat("d/", 120) + strings.Repeat("n", 200)}
 	for _, name := range odd {
 		w.files(name, "odd")
@@ -126,7 +126,7 @@ func TestExitCodes(t *testing.T) {
 	} {
 		t.Run(tt.argv[0], func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, vercelapi.Config{})
+			w := newWorld(t, fake.Config{})
 			spec := w.spec("")
 			spec.Argv = tt.argv
 			res, err := w.back.Run(t.Context(), spec)
@@ -144,7 +144,7 @@ func TestExitCodes(t *testing.T) {
 // Where a program starts, and what it reads.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, vercelapi.Config{})
+	w := newWorld(t, fake.Config{})
 	w.files("in", "from a file")
 	w.back.Workdir = "/vercel/elsewhere//"
 	spec := w.spec("")
@@ -193,7 +193,7 @@ func TestPlaces(t *testing.T) {
 // What cannot run is said before anything is asked, V2 to V5.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, vercelapi.Config{})
+	w := newWorld(t, fake.Config{})
 	for _, tt := range []struct {
 		change func(*Backend)
 		want   string

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"egressd/internal/vercelapi"
+	"egressd/sandbox/vercel/fake"
 )
 
 // storms is how many runs go through a storm.
@@ -45,7 +45,7 @@ func TestStorm(t *testing.T) {
 }
 
 func storm(t *testing.T, dice *rand.Rand) {
-	w := newWorld(t, vercelapi.Config{})
+	w := newWorld(t, fake.Config{})
 	w.files("keep", "keep", "change", "before", "drop", "drop", "sub/deep", "deep")
 	must(t, os.Symlink("keep", filepath.Join(w.dir, "link")))
 	var faults []string
@@ -55,7 +55,7 @@ func storm(t *testing.T, dice *rand.Rand) {
 		if what == "status=504 times=-1" && dice.IntN(3) > 0 {
 			what = "status=504"
 		}
-		f, err := vercelapi.ParseFault(fmt.Sprintf("%s skip=%d %s", place, dice.IntN(4), what))
+		f, err := fake.ParseFault(fmt.Sprintf("%s skip=%d %s", place, dice.IntN(4), what))
 		must(t, err)
 		if f.Path == "*" {
 			f.Path, f.Skip = "", dice.IntN(12)

@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"egressd/event"
-	"egressd/internal/vercelapi"
-	"egressd/internal/vercelapi/machine"
 	"egressd/sandbox"
 	"egressd/sandbox/vercel/api"
+	"egressd/sandbox/vercel/fake"
+	"egressd/sandbox/vercel/fake/machine"
 	"egressd/sandbox/vercel/network"
 )
 
@@ -73,7 +73,7 @@ const (
 // world is a double, a workspace, and a run's surroundings.
 type world struct {
 	*testing.T
-	api    *vercelapi.Server
+	api    *fake.Server
 	client *api.Client
 	dir    string // the workspace
 	back   Backend
@@ -89,7 +89,7 @@ type world struct {
 }
 
 var canRun = sync.OnceValue(func() error {
-	s, err := vercelapi.New(vercelapi.Config{})
+	s, err := fake.New(fake.Config{})
 	if err != nil {
 		return err
 	}
@@ -102,13 +102,13 @@ var canRun = sync.OnceValue(func() error {
 	return err
 })
 
-func newWorld(t *testing.T, cfg vercelapi.Config) *world {
+func newWorld(t *testing.T, cfg fake.Config) *world {
 	t.Helper()
 	if err := canRun(); err != nil {
 		t.Skipf("no sandbox runs on this machine: %v", err)
 	}
 	cfg.Token, cfg.TeamID, cfg.ProjectID = token, "team_t", "prj_t"
-	s, err := vercelapi.New(cfg)
+	s, err := fake.New(cfg)
 	must(t, err)
 	w := &world{T: t, api: s, dir: t.TempDir()}
 	ts := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -230,11 +230,11 @@ func (w *world) watch(f func(n int, r *http.Request)) {
 	w.asked, w.before = 0, f
 }
 
-// fault lets something go wrong, see vercelapi.ParseFault.
+// fault lets something go wrong, see fake.ParseFault.
 func (w *world) fault(texts ...string) {
 	w.Helper()
 	for _, text := range texts {
-		f, err := vercelapi.ParseFault(text)
+		f, err := fake.ParseFault(text)
 		must(w.T, err)
 		must(w.T, w.api.Inject(f))
 	}
@@ -289,7 +289,7 @@ func (w *world) alone() {
 }
 
 // secrets checks that they are only where they belong.
-func (w *world) secrets(reqs []vercelapi.Request, heard ...string) {
+func (w *world) secrets(reqs []fake.Request, heard ...string) {
 	w.Helper()
 	for _, r := range reqs {
 		head := r.Header.Clone()

@@ -6,7 +6,7 @@ package control
 import (
 	"syscall"
 
-	"egressd/sandbox/hermetic/limits"
+	"egressd/hermetic/limits"
 )
 
 // Name is argv[0] of the worker, by which a process knows that it is one.

@@ -4,19 +4,19 @@
 package inside
 
 import (
-	"egressd/sandbox/hermetic/archive"
-	"egressd/sandbox/hermetic/awk"
-	"egressd/sandbox/hermetic/command"
-	"egressd/sandbox/hermetic/compare"
+	"egressd/hermetic/archive"
+	"egressd/hermetic/awk"
+	"egressd/hermetic/command"
+	"egressd/hermetic/compare"
+	"egressd/hermetic/data"
+	"egressd/hermetic/files"
+	"egressd/hermetic/find"
+	"egressd/hermetic/grep"
+	"egressd/hermetic/run"
+	"egressd/hermetic/sed"
+	"egressd/hermetic/text"
+	"egressd/hermetic/web"
 	"egressd/sandbox/hermetic/control"
-	"egressd/sandbox/hermetic/data"
-	"egressd/sandbox/hermetic/files"
-	"egressd/sandbox/hermetic/find"
-	"egressd/sandbox/hermetic/grep"
-	"egressd/sandbox/hermetic/run"
-	"egressd/sandbox/hermetic/sed"
-	"egressd/sandbox/hermetic/text"
-	"egressd/sandbox/hermetic/web"
 )
 
 // IsWorker reports whether a process with these arguments was started as a

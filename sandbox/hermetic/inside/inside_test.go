@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"egressd/sandbox/hermetic/command"
+	"egressd/hermetic/command"
 	"egressd/sandbox/hermetic/control"
 )
 
@@ -36,7 +36,7 @@ func TestCommands(t *testing.T) {
 // Every room that has commands is joined, here or by a room that is.
 func TestAllTables(t *testing.T) {
 	source := ""
-	files, err := filepath.Glob("../*/*.go")
+	files, err := filepath.Glob("../../../hermetic/*/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"egressd/sandbox/hermetic/limits"
+	"egressd/hermetic/limits"
 )
 
 // memoryLook is how often memory is looked at. The kernel's limit stands behind

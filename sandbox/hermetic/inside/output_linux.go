@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/sandbox/hermetic/limits"
+	"egressd/hermetic/limits"
 )
 
 // brokenWrites is how many writes into a closed pipe end the run. Each ends the

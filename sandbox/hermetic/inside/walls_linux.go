@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/internal/seccomp"
+	"egressd/internal/linux/seccomp"
 	"egressd/sandbox/hermetic/control"
 )
 

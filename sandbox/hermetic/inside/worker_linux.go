@@ -11,11 +11,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/sandbox/hermetic/command"
+	"egressd/hermetic/command"
+	"egressd/hermetic/limits"
+	"egressd/hermetic/shell"
+	"egressd/hermetic/vfs"
 	"egressd/sandbox/hermetic/control"
-	"egressd/sandbox/hermetic/limits"
-	"egressd/sandbox/hermetic/shell"
-	"egressd/sandbox/hermetic/vfs"
 )
 
 // Exit codes of the process. What became of the script is in the report; a

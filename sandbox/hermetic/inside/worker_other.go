@@ -2,7 +2,7 @@
 
 package inside
 
-import "egressd/sandbox/hermetic/command"
+import "egressd/hermetic/command"
 
 // Run reports a failure: workers exist on Linux only.
 func Run(command.Table) int { return 125 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"egressd/internal/mountinfo"
+	"egressd/internal/linux/mountinfo"
 	"egressd/netns/capture"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/internal/mountinfo"
+	"egressd/internal/linux/mountinfo"
 )
 
 // kernelFiles are the magic numbers (linux/magic.h) of file systems that stand

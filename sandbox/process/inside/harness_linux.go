@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/internal/foreground"
-	"egressd/internal/lookpath"
+	"egressd/internal/linux/foreground"
+	"egressd/internal/linux/lookpath"
 	"egressd/sandbox/process/control"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/internal/kernelversion"
-	"egressd/internal/landlock"
-	"egressd/internal/seccomp"
+	"egressd/internal/linux/kernelversion"
+	"egressd/internal/linux/landlock"
+	"egressd/internal/linux/seccomp"
 	"egressd/sandbox/process/control"
 )
 

@@ -43,7 +43,7 @@ func (r *recorded) text(key string) string {
 // TestAsTheSDK makes every request that the SDK 3.5.0 made against the double by
 // a method of ours, and compares what goes out.
 func TestAsTheSDK(t *testing.T) {
-	text, err := os.ReadFile("../../../internal/vercelapi/testdata/sdk/traffic-3.5.0.json")
+	text, err := os.ReadFile("../fake/testdata/sdk/traffic-3.5.0.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"egressd/internal/gitignore"
+	"egressd/hermetic/gitignore"
 )
 
 // Scan lists a workspace. Files that git tracks are sent even where a

@@ -1,0 +1,139 @@
+// Package gate joins what one policy stands behind: the proxy, the DNS filter
+// and the synthetic addresses that one hands out and the other knows again.
+// A sandbox has one gate, a daemon one for each policy.
+package gate
+
+import (
+	"context"
+	"crypto/x509"
+	"log/slog"
+	"net/netip"
+
+	"egressd/dnsfilter"
+	"egressd/event"
+	"egressd/policy"
+	"egressd/proxy"
+	"egressd/proxy/ca"
+)
+
+// Config is what a gate is made of. The zero Config makes one that denies
+// everything.
+type Config struct {
+	Policy   *policy.Current     // nil denies everything
+	Resolver *dnsfilter.Resolver // real look-ups, after the verdict; nil: no name resolves
+	Events   event.Sink          // nil denies every flow: what cannot be recorded does not pass
+	Log      *slog.Logger        // nil discards
+
+	Session string // copied into every event
+	// PolicyName is what denials call the policy; see proxy.Server.
+	PolicyName string
+	Isolation  string
+
+	// Ask is consulted when no rule covers a flow; nil: the denial stands.
+	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
+	// SecretValue reports the placeholder that clients see for the secret in the
+	// variable env, and its value. Nil: nothing is substituted.
+	SecretValue func(env string) (placeholder, value string, ok bool)
+	Rewrite     proxy.Rewriter // changes requests inside intercepted TLS; nil: they leave as they came
+	RootCAs     *x509.CertPool // whom intercepted origins must be verified by; nil: the system's
+
+	// CA signs for the hosts whose TLS is opened. Nil: New makes one when the
+	// policy wants TLS opened.
+	CA *ca.Authority
+	// Pins are the synthetic addresses, shared by gates that one DNS door serves.
+	// Nil: the gate has its own.
+	Pins *dnsfilter.Pins
+	// Route reports whose gate a client of the doors is for: this one or another
+	// that serves or runs. Nil: the client must authenticate, and at the DNS door
+	// is refused. The zero Route: everybody is for this one. See proxy.Server.
+	Route func(proxy.Client) *Gate
+	// Resets is shared by gates that share a network namespace with their clients.
+	// Nil: this one does not. See proxy.Server.
+	Resets *proxy.Resets
+	// Own are the owner's other listeners: never dialled, whatever a rule says.
+	Own []netip.AddrPort
+}
+
+// Gate is the engine behind any number of doors. Safe for concurrent use.
+type Gate struct {
+	proxy  *proxy.Server
+	dns    *dnsfilter.Server
+	bundle []byte
+	log    *slog.Logger
+}
+
+// New makes a gate; nothing is served yet.
+func New(c Config) (_ *Gate, err error) {
+	if c.Pins == nil {
+		if c.Pins, err = dnsfilter.NewPins(netip.Prefix{}); err != nil {
+			return nil, err
+		}
+	}
+	if c.Policy == nil {
+		c.Policy = new(policy.Current)
+	}
+	if c.Resolver == nil {
+		c.Resolver = new(dnsfilter.Resolver)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	g := &Gate{log: c.Log}
+	if c.CA == nil {
+		if hosts := c.Policy.Load().Intercepted(); len(hosts) > 0 {
+			if c.CA, err = ca.New(hosts); err != nil {
+				return nil, err
+			}
+			g.bundle = c.CA.Bundle(SystemRoots())
+		}
+	}
+	g.proxy = &proxy.Server{
+		Policy: c.Policy, Resolver: c.Resolver, Names: c.Pins, Events: c.Events, Log: c.Log,
+		Session: c.Session, Isolation: c.Isolation, PolicyName: c.PolicyName, Ask: c.Ask, Own: c.Own, Resets: c.Resets,
+		CA: c.CA, RootCAs: c.RootCAs, SecretValue: c.SecretValue, Rewrite: c.Rewrite,
+	}
+	g.dns = &dnsfilter.Server{
+		Policy: c.Policy, Resolver: c.Resolver, Pins: c.Pins, Events: c.Events, Log: c.Log,
+		Session: c.Session, Isolation: c.Isolation, AskLater: c.Ask != nil,
+	}
+	if c.Route != nil {
+		g.route(c.Route)
+	}
+	return g, nil
+}
+
+// route makes both doors ask r.
+func (g *Gate) route(r func(proxy.Client) *Gate) {
+	g.proxy.Route = func(c proxy.Client) *proxy.Server {
+		if to := r(c); to != nil {
+			return to.proxy
+		}
+		return nil
+	}
+	g.dns.Route = func(client netip.AddrPort) *dnsfilter.Server {
+		if to := r(proxy.Client{Addr: client}); to != nil {
+			return to.dns
+		}
+		return nil
+	}
+}
+
+// Run keeps going a gate that is reached by another's Route, until ctx ends or
+// it has been drained. It calls started once clients may be routed here: before,
+// they are turned away. See proxy.Server.Run.
+func (g *Gate) Run(ctx context.Context, started func()) { g.proxy.Run(ctx, started) }
+
+// Bundle reports in PEM whom clients must trust when TLS is opened by an
+// authority of the gate's own: the system's roots and that one. Nil without.
+func (g *Gate) Bundle() []byte { return g.bundle }
+
+// Rejudge closes every flow that the policy in force now denies and reports how
+// many it closed.
+func (g *Gate) Rejudge() int { return g.proxy.Rejudge() }
+
+// Drain stops accepting at the proxy's doors and lets flows finish until ctx
+// ends. See proxy.Server.Drain.
+func (g *Gate) Drain(ctx context.Context) error { return g.proxy.Drain(ctx) }
+
+// Stats reports how the proxy stands.
+func (g *Gate) Stats() proxy.Stats { return g.proxy.Stats() }

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package handover
+
+import (
+	"egressd/gate"
+	"egressd/netns"
+)
+
+func (s Sockets) doors() (gate.Doors, error) { return gate.Doors{}, netns.ErrNotSupported }
+
+func guarded(d gate.Doors, _ ...chan struct{}) (gate.Doors, error) { return d, netns.ErrNotSupported }

@@ -1,0 +1,2 @@
+// Package hermetic runs shell scripts without processes and without sockets.
+package hermetic

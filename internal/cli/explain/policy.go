@@ -1,0 +1,95 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"egressd/internal/run/summary"
+	"egressd/policy"
+)
+
+// Policy describes a compiled policy in words.
+func Policy(name string, p *policy.Policy) string {
+	var b strings.Builder
+	allow, deny := p.Rules()
+	fmt.Fprintf(&b, "%s is good: %d allow and %d deny rules\n", summary.Safe(name), len(allow), len(deny))
+	fmt.Fprintf(&b, "digest  %s\n", p.Digest())
+	width := 0
+	for _, r := range slices.Concat(firstRules(allow), firstRules(deny)) {
+		width = max(width, min(len(summary.Safe(r.Text)), 60))
+	}
+	writeRules(&b, "allow", allow, width)
+	writeRules(&b, "deny", deny, width)
+	for _, s := range p.Secrets() {
+		var hosts []string
+		for _, h := range s.Hosts {
+			hosts = append(hosts, h.String())
+		}
+		fmt.Fprintf(&b, "secret  %s in header %s, towards %s\n", s.Env, s.Header, strings.Join(hosts, ", "))
+	}
+	if mode := p.DNS().Mode; mode != "" {
+		fmt.Fprintf(&b, "dns     %s\n", mode)
+	}
+	for _, u := range p.DNS().Upstreams {
+		fmt.Fprintf(&b, "dns     upstream %s\n", summary.Safe(u.Text))
+	}
+	if p.Audit() {
+		b.WriteString("audit   on: everything is allowed, and what would be denied is recorded\n")
+	}
+	if len(allow) == 0 && !p.Audit() {
+		b.WriteString("nothing is allowed\n")
+	}
+	return b.String()
+}
+
+// maxRules bounds the rules that are listed one by one. Implementation constant.
+const maxRules = 200
+
+func firstRules(rules []*policy.Rule) []*policy.Rule { return rules[:min(len(rules), maxRules)] }
+
+// writeRules lists rules, the places where they stand in one column.
+func writeRules(b *strings.Builder, word string, rules []*policy.Rule, width int) {
+	for _, r := range firstRules(rules) {
+		fmt.Fprintf(b, "%-7s %-*s  %s\n", word, width, summary.Safe(r.Text), summary.Safe(r.Pos.String()))
+	}
+	if len(rules) > maxRules {
+		fmt.Fprintf(b, "%-7s and %d more\n", word, len(rules)-maxRules)
+	}
+}
+
+// Preset reports the presets of these names as written. program is whose command
+// lists them, for the error.
+func Preset(program string, names []string) (string, error) {
+	var b strings.Builder
+	for _, name := range names {
+		text, ok := policy.PresetText(name)
+		if !ok {
+			return "", fmt.Errorf("no preset %q: %s presets lists them", name, program)
+		}
+		b.WriteString(text)
+	}
+	return b.String(), nil
+}
+
+// Presets lists all presets, one a line: its name and, unless namesOnly, its
+// rules.
+func Presets(namesOnly bool) string {
+	var b strings.Builder
+	for _, name := range policy.PresetNames() {
+		if namesOnly {
+			fmt.Fprintln(&b, name)
+			continue
+		}
+		text, _ := policy.PresetText(name)
+		var rules []string
+		for line := range strings.Lines(text) {
+			line, _, _ = strings.Cut(line, "#")
+			if line = strings.TrimSpace(line); line != "" {
+				rules = append(rules, line)
+			}
+		}
+		fmt.Fprintf(&b, "%-12s %s\n", name, strings.Join(rules, " "))
+	}
+	return b.String()
+}

@@ -1,0 +1,141 @@
+// Package policyflags turns the policy flags of a command line (--allow, --deny,
+// --preset, --policy, --host, --audit) into one compiled policy.
+package policyflags
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+
+	"egressd/policy"
+)
+
+// Flags holds what the policy flags said. The zero Flags is the empty policy,
+// which denies everything.
+type Flags struct {
+	Allow, Deny, Presets, Hosts, Files List
+
+	Audit bool
+
+	// Upstreams are the DNS servers to ask, each value a comma list. They stand
+	// in front of those of the files. Register leaves this one to the caller:
+	// not every command resolves names.
+	Upstreams List
+
+	// HostPorts are ports of the host's loopback that the inside may reach as
+	// host.internal; each brings its own rule.
+	HostPorts []uint16
+}
+
+// List is a flag that may be given more than once.
+type List []string
+
+// String implements [flag.Value].
+func (l *List) String() string { return strings.Join(*l, " ") }
+
+// Set implements [flag.Value].
+func (l *List) Set(s string) error {
+	*l = append(*l, s)
+	return nil
+}
+
+// Register adds the flags to fs.
+func (f *Flags) Register(fs *flag.FlagSet) {
+	fs.Var(&f.Allow, "allow", "allow this `RULE`: a host, *.host, host:port, CIDR, or METHOD URL")
+	fs.Var(&f.Deny, "deny", "deny this `RULE`, whatever allows it")
+	fs.Var(&f.Presets, "preset", "allow what this preset `NAME` lists (the command presets shows them)")
+	fs.Var(&f.Files, "policy", "read rules from this policy `FILE` (YAML)")
+	fs.Var(&f.Hosts, "host", "give a name fixed addresses, as in /etc/hosts: `NAME=ADDR`")
+	fs.BoolVar(&f.Audit, "audit", false, "allow everything; record what would have been denied")
+}
+
+// HostInternal is the name under which the inside knows the host's loopback.
+const HostInternal = "host.internal"
+
+// Document reports the flags as policy text, each entry with its place: the
+// flag, and which of its values in order.
+func (f *Flags) Document() *policy.Document {
+	d := &policy.Document{
+		Allow:   entries("--allow", f.Allow, Split),
+		Deny:    entries("--deny", f.Deny, Split),
+		Presets: entries("--preset", f.Presets, splitNames),
+		Hosts:   entries("--host", f.Hosts, nil),
+		DNS:     policy.DNS{Upstreams: entries("--dns-upstream", f.Upstreams, splitNames)},
+		Audit:   f.Audit,
+	}
+	for i, port := range f.HostPorts {
+		pos := policy.Pos{File: "--host-port", Line: i + 1}
+		rule := fmt.Sprintf("raw:%s:%d", HostInternal, port)
+		d.Allow = append(d.Allow, policy.Entry{Text: rule, Pos: pos})
+		if i == 0 {
+			d.Hosts = append(d.Hosts, policy.Entry{Text: HostInternal + "=127.0.0.1", Pos: pos})
+		}
+	}
+	return d
+}
+
+// Load compiles the flags and the policy files they name. readFile is
+// os.ReadFile. Errors name the file or the flag.
+func (f *Flags) Load(readFile func(string) ([]byte, error)) (*policy.Policy, error) {
+	docs, err := f.Documents(readFile)
+	if err != nil {
+		return nil, err
+	}
+	return policy.Compile(docs...)
+}
+
+// Documents reads what Load compiles.
+func (f *Flags) Documents(readFile func(string) ([]byte, error)) ([]*policy.Document, error) {
+	docs, err := ReadFiles(f.Files, func(name string) ([]byte, error) {
+		data, err := readFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("policy: %w", err)
+		}
+		return data, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return append([]*policy.Document{f.Document()}, docs...), nil
+}
+
+// ReadFiles reads policy files and parses them, in order. Errors of readFile are
+// reported as they are, so that it can say what the name stands for; those of
+// the text name the file and the place.
+func ReadFiles(names []string, readFile func(string) ([]byte, error)) ([]*policy.Document, error) {
+	var docs []*policy.Document
+	for _, name := range names {
+		data, err := readFile(name)
+		if err != nil {
+			return nil, err
+		}
+		doc, err := policy.ParseFile(name, data)
+		if err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, nil
+}
+
+func entries(name string, values []string, split func(string) []string) []policy.Entry {
+	var out []policy.Entry
+	for i, v := range values {
+		texts := []string{v}
+		if split != nil {
+			texts = split(v)
+		}
+		for _, t := range texts {
+			out = append(out, policy.Entry{Text: t, Pos: policy.Pos{File: name, Line: i + 1}})
+		}
+	}
+	return out
+}
+
+func splitNames(s string) []string {
+	out := strings.Split(s, ",")
+	for i := range out {
+		out[i] = strings.TrimSpace(out[i])
+	}
+	return out
+}

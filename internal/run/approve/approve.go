@@ -1,0 +1,208 @@
+// Package approve asks a person, on the terminal, about a destination that no
+// rule covers. Whatever is not a clear yes is a no.
+package approve
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"egressd/internal/run/summary"
+	"egressd/policy"
+)
+
+// Implementation constants.
+const (
+	defaultWait = 2 * time.Minute
+	maxAnswers  = 4096             // destinations remembered in one run
+	quiet       = 10 * time.Second // a no answers the program's retries, too
+	maxWaiting  = 64               // questions in line; more are denied unasked
+)
+
+// Terminal asks on a terminal, one question at a time; askers of the same host
+// and port share one question. Set the fields before the first Ask. Safe for
+// concurrent use.
+type Terminal struct {
+	Path string        // the terminal, "/dev/tty". It is opened for each question
+	Wait time.Duration // how long a question stands before it is a no. Zero means 2 minutes
+
+	// Freeze stops the program that holds the terminal (SIGSTOP) for the time of
+	// a question, so that it can't take the answer's keys. Set it only where
+	// whoever watches that program leaves it alone while Asking reports true.
+	Freeze bool
+
+	mu      sync.Mutex
+	turn    chan struct{} // one question at a time
+	waiting int
+	asking  map[string]*question
+	answers map[string]answer
+	stands  bool      // a question is on the terminal
+	stood   time.Time // when the last one ended
+}
+
+// Asking reports whether a question is on the terminal, or was a moment ago: a
+// program that stops then stopped for its sake, and goes on by itself.
+func (t *Terminal) Asking() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stands || !t.stood.IsZero() && time.Since(t.stood) < time.Second
+}
+
+func (t *Terminal) setAsking(stands bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stands, t.stood = stands, time.Now()
+}
+
+// question is one that stands or waits for its turn.
+type question struct {
+	done chan struct{} // closed when ok is set
+	ok   bool
+}
+
+// answer is one that is remembered.
+type answer struct {
+	ok    bool
+	until time.Time // zero: for the whole run
+}
+
+// Ask reports whether a person lets the flow pass. No terminal, no answer in
+// time, no more room, or ctx's end is a no.
+func (t *Terminal) Ask(ctx context.Context, r policy.Request, d policy.Decision) bool {
+	key := fmt.Sprintf("%s:%d", r.Host, r.Port)
+	t.mu.Lock()
+	if a, ok := t.answers[key]; ok && (a.until.IsZero() || time.Now().Before(a.until)) {
+		t.mu.Unlock()
+		return a.ok
+	}
+	if q := t.asking[key]; q != nil {
+		t.mu.Unlock()
+		select {
+		case <-q.done:
+			return q.ok
+		case <-ctx.Done():
+			return false
+		}
+	}
+	if t.waiting >= maxWaiting || len(t.answers) >= maxAnswers {
+		t.mu.Unlock()
+		return false
+	}
+	if t.turn == nil {
+		t.turn = make(chan struct{}, 1)
+		t.asking = make(map[string]*question)
+		t.answers = make(map[string]answer)
+	}
+	q := &question{done: make(chan struct{})}
+	t.asking[key] = q
+	t.waiting++
+	t.mu.Unlock()
+
+	word := t.inTurn(ctx, r, d)
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting--
+	delete(t.asking, key)
+	q.ok = word == always || word == once
+	switch word {
+	case always, never:
+		t.answers[key] = answer{ok: q.ok}
+	case no:
+		if ctx.Err() == nil { // whoever asked is still there, so a person (or nobody) said it
+			t.answers[key] = answer{until: time.Now().Add(quiet)}
+		}
+	}
+	close(q.done)
+	return q.ok
+}
+
+// word is what a person typed. The zero word is no.
+type word uint8
+
+const (
+	no word = iota
+	once
+	always
+	never
+)
+
+// inTurn waits for the terminal and asks.
+func (t *Terminal) inTurn(ctx context.Context, r policy.Request, d policy.Decision) word {
+	select {
+	case t.turn <- struct{}{}:
+	case <-ctx.Done():
+		return no
+	}
+	defer func() { <-t.turn }()
+	wait := t.Wait
+	if wait <= 0 {
+		wait = defaultWait
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	t.setAsking(true)
+	defer t.setAsking(false)
+	return ask(ctx, t.Path, t.Freeze, Question(r, d))
+}
+
+// Question is the text that is shown.
+//
+// Threat: a program asks for a host or path made to look like launch's own
+// words, or with terminal escapes that hide it -> a Host is canonical LDH text
+// or an address, and everything is escaped to printable ASCII on one line all
+// the same. Left over: a name that looks like another one (paypa1.com).
+func Question(r policy.Request, d policy.Decision) string {
+	host := r.Host.String()
+	if r.Host.Addr().Is6() {
+		host = "[" + host + "]"
+	}
+	what := fmt.Sprintf("%s:%d", summary.Safe(host), r.Port)
+	if r.Method != "" {
+		what += " (" + summary.Safe(r.Method) + " " + summary.Safe(r.Path) + ")"
+	}
+	return fmt.Sprintf("launch: the program wants to reach %s\nlaunch: %s. Allow? [y]es once, [a]lways in this run, [n]o, ne[v]er in this run: ", what, d.Reason)
+}
+
+// Available reports an error when nobody can be asked on the terminal at path.
+func Available(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("nobody can be asked: %w", err)
+	}
+	return f.Close()
+}
+
+// read takes one line; a line that is not a clear answer asks again.
+func read(in io.Reader, out io.Writer) word {
+	line := make([]byte, 0, 16)
+	one := make([]byte, 1)
+	for range 4096 {
+		if n, err := in.Read(one); err != nil || n != 1 {
+			return no
+		}
+		if one[0] != '\n' && one[0] != '\r' {
+			line = append(line, one[0])
+			continue
+		}
+		switch strings.ToLower(strings.TrimSpace(string(line))) {
+		case "y", "yes":
+			return once
+		case "a", "always":
+			return always
+		case "n", "no", "":
+			return no
+		case "v", "never":
+			return never
+		}
+		line = line[:0]
+		if _, err := io.WriteString(out, "launch: y, a, n or v? "); err != nil {
+			return no
+		}
+	}
+	return no
+}

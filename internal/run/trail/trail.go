@@ -1,0 +1,143 @@
+// Package trail is the record of one run: the audit file, the totals for the
+// summary, and what is learned. It owns them from the first event to the last.
+package trail
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"egressd/event"
+	"egressd/internal/run/learn"
+	"egressd/internal/run/summary"
+	"egressd/policy"
+)
+
+// Config says what to keep.
+type Config struct {
+	Events string         // events file; "-" is Stdout; "" keeps none
+	Learn  string         // new policy file to write at the end; "" learns nothing
+	Inputs []string       // files that the run is made of: Events may be none of them
+	Policy *policy.Policy // the policy of the run
+	Stdout *os.File
+}
+
+// Trail is one run's record. Safe for concurrent use between Open and Close.
+type Trail struct {
+	Session string // a random name for the run, in every event
+
+	config    Config
+	isolation string
+	totals    summary.Collector
+	learned   learn.Recorder
+	writer    *event.Writer
+	file      *os.File // nil when the writer has none of its own
+	sinks     event.Fanout
+}
+
+// Open starts a record. The caller closes it.
+func Open(c Config) (*Trail, error) {
+	t := &Trail{Session: rand.Text()[:16], config: c}
+	if c.Learn != "" {
+		if _, err := os.Lstat(c.Learn); err == nil {
+			return nil, fmt.Errorf("--learn %s exists already: remove it, or name another file", c.Learn)
+		}
+	}
+	for _, name := range c.Inputs {
+		if sameFile(name, c.Events) {
+			return nil, fmt.Errorf("--events %s is the policy file: name another file", c.Events)
+		}
+	}
+	if c.Events != "" {
+		out := c.Stdout
+		if c.Events != "-" {
+			var err error
+			if t.file, err = event.Open(c.Events); err != nil {
+				return nil, err
+			}
+			out = t.file
+		}
+		t.writer = &event.Writer{W: out}
+		t.sinks = append(t.sinks, t.writer)
+	}
+	if c.Learn != "" {
+		t.learned.Static = c.Policy.Static
+		t.sinks = append(t.sinks, &t.learned)
+	}
+	t.sinks = append(t.sinks, &t.totals)
+	return t, nil
+}
+
+// sameFile reports whether a and b are names of one regular file.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && x.Mode().IsRegular() && os.SameFile(x, y)
+}
+
+// Sink takes the events of the run.
+func (t *Trail) Sink() event.Sink { return t.sinks }
+
+// Protect lists the files of this record that nobody inside may write.
+func (t *Trail) Protect() []string {
+	if t.file == nil {
+		return nil
+	}
+	if info, err := t.file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return []string{t.config.Events}
+}
+
+// Started records that argv is about to run. Of the command line only a hash
+// is kept: people put secrets there.
+func (t *Trail) Started(isolation string, argv []string) error {
+	t.isolation = isolation
+	return t.emit(event.Event{Type: event.CommandExecuted, ArgvHash: ArgvHash(argv)})
+}
+
+// ArgvHash is what a record says of a command line.
+func ArgvHash(argv []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(argv, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+// Ended records how the run ended: failed when runErr says so.
+func (t *Trail) Ended(exitCode int, took time.Duration, runErr error) error {
+	e := event.Event{Type: event.RunCompleted, ExitCode: &exitCode, DurationMS: max(took.Milliseconds(), 0)}
+	if runErr != nil {
+		e.Type, e.Error = event.RunFailed, runErr.Error()
+	}
+	return t.emit(e)
+}
+
+func (t *Trail) emit(e event.Event) error {
+	e.Session, e.Isolation, e.Policy = t.Session, t.isolation, t.config.Policy.Digest()
+	return t.sinks.Emit(e)
+}
+
+// Close ends the record: it flushes the events, writes what was learned, and
+// prints the summary on w (nil: none). The error says what is not whole; a
+// summary that nobody reads is not part of the record.
+func (t *Trail) Close(w io.Writer) error {
+	var errs []error
+	if t.writer != nil {
+		errs = append(errs, t.writer.Close())
+	}
+	if t.file != nil {
+		errs = append(errs, t.file.Close())
+	}
+	if t.config.Learn != "" {
+		errs = append(errs, t.learned.WriteFile(t.config.Learn))
+	}
+	if w != nil {
+		_ = t.totals.Write(w)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,323 @@
+package fake
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path"
+	"sync"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"egressd/sandbox/vercel/fake/machine"
+)
+
+// Bounds of commands.
+const (
+	maxCommands   = 2048 // kept in one session; the oldest that ended goes first
+	maxRunning    = 256  // at once in one session
+	minCmdTimeout = 100  // ms
+	readBytes     = 32 << 10
+)
+
+// command is a command of a session.
+type command struct {
+	id      string
+	ses     *session
+	name    string
+	args    []string
+	cwd     string
+	started int64
+	proc    *machine.Process
+	out     *output
+	done    chan struct{} // closed when it has ended
+
+	// Set before done is closed.
+	exit     machine.Exit
+	duration int64
+}
+
+// json is what the API shows of c.
+func (c *command) json() *commandJSON {
+	j := &commandJSON{ID: c.id, Name: c.name, Args: c.args, Cwd: c.cwd, SessionID: c.ses.id, StartedAt: c.started}
+	select {
+	case <-c.done:
+		if !c.exit.Lost {
+			j.ExitCode, j.DurationMs = ptr(c.exit.Code), ptr(c.duration)
+		}
+	default:
+	}
+	return j
+}
+
+// commandBody is the body of POST cmd.
+type commandBody struct {
+	Command string            `json:"command"`
+	Args    []string          `json:"args"`
+	Cwd     string            `json:"cwd"`
+	Env     map[string]string `json:"env"`
+	Sudo    bool              `json:"sudo"`
+	Timeout *int64            `json:"timeout"`
+	Wait    bool              `json:"wait"`
+	Logs    bool              `json:"logs"`
+}
+
+func (b *commandBody) check() error {
+	switch {
+	case b.Command == "":
+		return badRequest("Invalid request: missing required property `command`.")
+	case b.Timeout != nil && *b.Timeout < minCmdTimeout:
+		return badRequest("Invalid request: `timeout` should be >= %d.", minCmdTimeout)
+	case b.Logs && !b.Wait:
+		return badRequest("Invalid request: `logs` needs `wait`.")
+	}
+	for _, a := range append([]string{b.Command, b.Cwd}, b.Args...) {
+		for i := range len(a) {
+			if a[i] == 0 {
+				return badRequest("Invalid request: `args` should NOT contain NUL.")
+			}
+		}
+	}
+	return checkEnv(b.Env)
+}
+
+// startCommand starts what b says. It goes on when the client has gone.
+func (s *Server) startCommand(ses *session, b *commandBody) (*command, error) {
+	s.mu.Lock()
+	running := 0
+	for _, c := range ses.history {
+		if c.running() {
+			running++
+		}
+	}
+	s.mu.Unlock()
+	if running >= maxRunning {
+		return nil, &apiError{http.StatusTooManyRequests, "rate_limited", "Too many commands are running in this session."}
+	}
+	cwd := ses.cwd
+	if b.Cwd != "" {
+		cwd = path.Clean(b.Cwd)
+		if !path.IsAbs(cwd) {
+			cwd = path.Join(ses.cwd, cwd)
+		}
+	}
+	p, err := ses.m.Exec(s.ctx, machine.Command{
+		Argv: append([]string{b.Command}, b.Args...), Dir: cwd, Env: ses.environment(b.Env, b.Sudo, cwd), Root: b.Sudo,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &command{
+		id: commandID(), ses: ses, name: b.Command, args: append([]string{}, b.Args...), cwd: cwd, started: nowMs(), proc: p,
+		done: make(chan struct{}),
+	}
+	c.out = newOutput(s.path(c.id))
+	s.mu.Lock()
+	ses.commands[c.id] = c
+	ses.history = append(ses.history, c)
+	s.forgetCommands(ses)
+	entered := s.enterLocked()
+	s.mu.Unlock()
+	if !entered {
+		closeFiles([]*os.File{p.Stdout, p.Stderr})
+		return nil, errSandboxStopped
+	}
+	go func() {
+		defer s.wg.Done()
+		c.run(s.ctx, b.Timeout)
+	}()
+	return c, nil
+}
+
+func (c *command) running() bool {
+	select {
+	case <-c.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// forgetCommands drops the oldest commands that have ended. s.mu is held.
+func (s *Server) forgetCommands(ses *session) {
+	for i := 0; len(ses.history) > maxCommands && i < len(ses.history); {
+		c := ses.history[i]
+		if c.running() {
+			i++
+			continue
+		}
+		c.out.release()
+		delete(ses.commands, c.id)
+		ses.history = append(ses.history[:i:i], ses.history[i+1:]...)
+	}
+}
+
+// environment is a command's: the machine's, the sandbox's, its own.
+func (ses *session) environment(own map[string]string, sudo bool, cwd string) []string {
+	env := map[string]string{
+		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME": ses.home, "USER": "vercel-sandbox", "LOGNAME": "vercel-sandbox", "SHELL": "/bin/bash", "LANG": "C.UTF-8", "PWD": cwd,
+	}
+	for _, name := range caVariables {
+		env[name] = machine.Shared + "/" + caFile
+	}
+	for _, m := range []map[string]string{ses.env, own} {
+		for k, v := range m {
+			env[k] = v
+		}
+	}
+	if sudo {
+		env["HOME"], env["USER"], env["LOGNAME"] = "/root", "root", "root"
+	}
+	var out []string
+	for k, v := range env {
+		out = append(out, k+"="+v)
+	}
+	return out
+}
+
+// run reads what the command writes until it has ended.
+func (c *command) run(ctx context.Context, timeoutMs *int64) {
+	files := []*os.File{c.proc.Stdout, c.proc.Stderr}
+	var whole, pumps sync.WaitGroup // what the command wrote was read; nobody holds the pipes any more
+	for i, f := range files {
+		whole.Add(1)
+		p := pump{f: f, stream: []byte{streamStdout, streamStderr}[i], out: c.out, whole: sync.OnceFunc(whole.Done)}
+		pumps.Go(p.run)
+	}
+	if timeoutMs != nil {
+		t := time.AfterFunc(time.Duration(*timeoutMs)*time.Millisecond, func() {
+			_ = c.proc.Signal(ctx, syscall.SIGKILL, true) // it has just ended, or its machine
+		})
+		defer t.Stop()
+	}
+	begun := time.Now()
+	c.exit = <-c.proc.Exited
+	c.duration = time.Since(begun).Milliseconds()
+	for _, f := range files {
+		_ = f.SetReadDeadline(time.Unix(1, 0)) // tells the pump, see there
+	}
+	whole.Wait()
+	c.out.end()
+	close(c.done)
+	// What the command left behind may hold the pipes for as long as it likes: it
+	// is read, so that nothing waits for a reader, and not kept.
+	free := make(chan struct{})
+	go func() {
+		defer close(free)
+		pumps.Wait()
+	}()
+	select {
+	case <-free:
+	case <-c.ses.ended:
+	case <-ctx.Done():
+	}
+	closeFiles(files)
+	<-free
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}
+
+// pump reads one stream of a command.
+type pump struct {
+	f      *os.File
+	stream byte
+	out    *output
+	whole  func() // called when all that the command itself wrote is in out
+}
+
+// maxPipeBytes is what a pipe can hold: fs/pipe-max-size, as Linux has it.
+const maxPipeBytes = 1 << 20
+
+// run reads to the end of the stream. When the command has ended, a deadline
+// that is over makes it look at what is in the pipe then: that, and no more, is
+// the command's own. A character that a read cuts in two waits for the next.
+func (p *pump) run() {
+	defer p.whole()
+	buf := make([]byte, readBytes)
+	held := 0
+	for {
+		n, err := p.f.Read(buf[held:])
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			p.rest(buf, held)
+			return
+		}
+		n += held
+		held = 0
+		if err == nil {
+			held = cutCharacter(buf[:n])
+		}
+		if n > held {
+			p.out.add(p.stream, buf[:n-held])
+		}
+		copy(buf, buf[n-held:n])
+		if err != nil {
+			return
+		}
+	}
+}
+
+// rest keeps what is in the pipe and throws away what comes later.
+func (p *pump) rest(buf []byte, held int) {
+	_ = p.f.SetReadDeadline(time.Time{})
+	raw, err := p.f.SyscallConn()
+	if err != nil {
+		return
+	}
+	last := bytes.Clone(buf[:held])
+	for n := 1; n > 0 && len(last) < maxPipeBytes; {
+		err := raw.Read(func(fd uintptr) bool {
+			n, _ = syscall.Read(int(fd), buf) // #nosec: a descriptor; EAGAIN when it is empty
+			return true
+		})
+		if err != nil {
+			break
+		}
+		last = append(last, buf[:max(n, 0)]...)
+	}
+	for len(last) > 0 {
+		n := len(last)
+		if n > readBytes {
+			n = readBytes - cutCharacter(last[:readBytes])
+		}
+		p.out.add(p.stream, last[:n])
+		last = last[n:]
+	}
+	p.whole()
+	_, _ = io.Copy(io.Discard, p.f)
+}
+
+// cutCharacter reports how many bytes at the end of b begin a UTF-8 character
+// that is not whole.
+func cutCharacter(b []byte) int {
+	for n := 1; n <= min(3, len(b)); n++ {
+		c := b[len(b)-n]
+		if utf8.RuneStart(c) {
+			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// drain waits until every command of a session whose machine has ended has
+// ended, too, and reports the processor time they took. Nobody can ask for their
+// output any more: it is let go.
+func drain(history []*command) (cpuMs int64) {
+	for _, c := range history {
+		<-c.done
+		cpuMs += c.exit.CPUms
+		c.out.release()
+	}
+	return cpuMs
+}

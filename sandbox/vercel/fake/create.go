@@ -1,0 +1,367 @@
+package fake
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// createBody is the body of create and fork, and in part of update.
+type createBody struct {
+	ProjectID          *string            `json:"projectId"`
+	Name               *string            `json:"name"`
+	Ports              *[]int             `json:"ports"`
+	Timeout            *int64             `json:"timeout"`
+	Resources          *resourcesBody     `json:"resources"`
+	Runtime            *string            `json:"runtime"`
+	Image              *string            `json:"image"`
+	Source             *sourceBody        `json:"source"`
+	Persistent         *bool              `json:"persistent"`
+	NetworkPolicy      json.RawMessage    `json:"networkPolicy"`
+	NetworkID          json.RawMessage    `json:"networkId"`
+	Env                *map[string]string `json:"env"`
+	Tags               *map[string]string `json:"tags"`
+	SnapshotExpiration *int64             `json:"snapshotExpiration"`
+	KeepLastSnapshots  json.RawMessage    `json:"keepLastSnapshots"`
+	Region             *string            `json:"region"`
+	FailoverRegions    *[]string          `json:"failoverRegions"`
+	Mounts             json.RawMessage    `json:"mounts"`
+	CurrentSnapshotID  *string            `json:"currentSnapshotId"` // update alone
+}
+
+type resourcesBody struct {
+	VCPUs  *int `json:"vcpus"`
+	Memory *int `json:"memory"`
+}
+
+type sourceBody struct {
+	Type       string `json:"type"`
+	URL        string `json:"url"`
+	Depth      int    `json:"depth"`
+	Revision   string `json:"revision"`
+	Username   string `json:"username"`
+	Password   string `json:"password"`
+	SnapshotID string `json:"snapshotId"`
+}
+
+// settings are what later sessions of a sandbox are made of.
+type settings struct {
+	persistent         bool
+	ports              []int
+	timeout            int64
+	vcpus              int
+	runtime, image     string
+	legacy             bool       // made by the old create: another user's home and directory
+	policy             *netPolicy // nil: nothing was said, so everything is allowed
+	networkID          string
+	env, tags          map[string]string
+	snapshotExpiration *int64
+	keep               *keepLast
+	region             string
+	failover           []string
+	mounts             json.RawMessage
+}
+
+func defaultSettings() settings {
+	return settings{
+		persistent: true, timeout: defaultTimeoutMs, vcpus: defaultVCPUs,
+		region: defaultRegion, failover: []string{},
+	}
+}
+
+// merge puts what b says into s, or says what is wrong with it.
+func (s *settings) merge(b *createBody) error {
+	for _, step := range []func(*createBody) error{s.mergeMachine, s.mergeMaps, s.mergeSnapshots, s.mergeNetwork} {
+		if err := step(b); err != nil {
+			return err
+		}
+	}
+	if b.Persistent != nil {
+		s.persistent = *b.Persistent
+	}
+	if b.Region != nil {
+		s.region = *b.Region
+	}
+	if b.FailoverRegions != nil {
+		s.failover = append([]string{}, *b.FailoverRegions...)
+	}
+	if b.Mounts != nil {
+		s.mounts = b.Mounts
+	}
+	return nil
+}
+
+func (s *settings) mergeMachine(b *createBody) error {
+	if b.Timeout != nil {
+		if *b.Timeout < minTimeoutMs || *b.Timeout > maxTimeoutMs {
+			return badRequest("Invalid request: `timeout` should be >= %d and <= %d.", minTimeoutMs, maxTimeoutMs)
+		}
+		s.timeout = *b.Timeout
+	}
+	if b.Resources != nil && b.Resources.VCPUs != nil {
+		n := *b.Resources.VCPUs
+		if n < 1 || n > maxVCPUs || n > 1 && n%2 != 0 {
+			return badRequest("Invalid request: `resources.vcpus` should be 1 or an even number up to %d.", maxVCPUs)
+		}
+		s.vcpus = n
+	}
+	if b.Resources != nil && b.Resources.Memory != nil && *b.Resources.Memory != s.vcpus*memoryPerVCPU {
+		return badRequest("Invalid request: `resources.memory` should be %d MB for each vCPU.", memoryPerVCPU)
+	}
+	if b.Ports != nil {
+		if err := checkPorts(*b.Ports); err != nil {
+			return err
+		}
+		s.ports = append([]int{}, *b.Ports...)
+	}
+	return nil
+}
+
+func checkPorts(ports []int) error {
+	if len(ports) > maxPorts {
+		return badRequest("Invalid request: `ports` should NOT have more than %d items.", maxPorts)
+	}
+	for i, p := range ports {
+		if p < minPort || p > maxPort {
+			return badRequest("Invalid request: `ports[%d]` should be >= %d and <= %d.", i, minPort, maxPort)
+		}
+		if slices.Contains(ports[:i], p) {
+			return badRequest("Invalid request: `ports` should NOT have duplicate items.")
+		}
+	}
+	return nil
+}
+
+func (s *settings) mergeMaps(b *createBody) error {
+	if b.Env != nil {
+		if err := checkEnv(*b.Env); err != nil {
+			return err
+		}
+		s.env = *b.Env
+	}
+	if b.Tags == nil {
+		return nil
+	}
+	if len(*b.Tags) > maxTags {
+		return badRequest("Invalid request: `tags` should NOT have more than %d properties.", maxTags)
+	}
+	for k, v := range *b.Tags {
+		if k == "" || len(k) > maxTagBytes || len(v) > maxTagBytes {
+			return badRequest("Invalid request: `tags.%s` should NOT be longer than %d characters.", k, maxTagBytes)
+		}
+	}
+	s.tags = *b.Tags
+	return nil
+}
+
+func checkEnv(env map[string]string) error {
+	total := 0
+	for k, v := range env {
+		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
+			return badRequest("Invalid request: `env` has an invalid variable.")
+		}
+		total += len(k) + len(v)
+	}
+	if len(env) > maxEnv || total > maxEnvBytes {
+		return badRequest("Invalid request: `env` is too large.")
+	}
+	return nil
+}
+
+func (s *settings) mergeSnapshots(b *createBody) error {
+	if e := b.SnapshotExpiration; e != nil {
+		if err := checkExpiration("snapshotExpiration", *e); err != nil {
+			return err
+		}
+		s.snapshotExpiration = e
+	}
+	if b.KeepLastSnapshots == nil {
+		return nil
+	}
+	if string(b.KeepLastSnapshots) == "null" {
+		s.keep = nil
+		return nil
+	}
+	var k keepLast
+	if err := decodeBytes(b.KeepLastSnapshots, &k); err != nil {
+		return err
+	}
+	if k.Count < 1 || k.Count > maxKeepSnapshots {
+		return badRequest("Invalid request: `keepLastSnapshots.count` should be >= 1 and <= %d.", maxKeepSnapshots)
+	}
+	if k.Expiration != nil {
+		if err := checkExpiration("keepLastSnapshots.expiration", *k.Expiration); err != nil {
+			return err
+		}
+	}
+	s.keep = &k
+	return nil
+}
+
+func checkExpiration(field string, ms int64) error {
+	if ms != 0 && ms < minExpirationMs {
+		return badRequest("Invalid request: `%s` should be 0 or >= %d.", field, minExpirationMs)
+	}
+	return nil
+}
+
+func (s *settings) mergeNetwork(b *createBody) error {
+	if b.NetworkPolicy != nil {
+		p, err := parsePolicy(b.NetworkPolicy)
+		if err != nil {
+			return err
+		}
+		s.policy = p
+	}
+	if b.NetworkID == nil {
+		return nil
+	}
+	s.networkID = ""
+	if string(b.NetworkID) == "null" {
+		return nil
+	}
+	if err := json.Unmarshal(b.NetworkID, &s.networkID); err != nil {
+		return badRequest("Invalid request: `networkId` should be string.")
+	}
+	return nil
+}
+
+// mergeImage settles what the machine is made from.
+func (s *settings) mergeImage(b *createBody, v3 bool) error {
+	snapshot := b.Source != nil && b.Source.Type == "snapshot"
+	switch {
+	case b.Runtime != nil && b.Image != nil:
+		return badRequest("Invalid request: `runtime` and `image` cannot be used together.")
+	case snapshot && (b.Runtime != nil || b.Image != nil):
+		return badRequest("Invalid request: `runtime` and `image` cannot be used with a snapshot source.")
+	case v3 && b.Runtime != nil:
+		return badRequest("Invalid request: should NOT have additional property `runtime`.")
+	case b.Runtime != nil && !slices.Contains(runtimes, *b.Runtime):
+		return badRequest("Invalid request: `runtime` should be equal to one of the allowed values %q.", strings.Join(runtimes, ", "))
+	case b.Image != nil && (*b.Image == "" || len(*b.Image) > maxImageBytes):
+		return badRequest("Invalid request: `image` should NOT be longer than %d characters.", maxImageBytes)
+	case snapshot:
+		return nil // what it was made from
+	case b.Runtime != nil:
+		s.runtime, s.image, s.legacy = *b.Runtime, "", true
+	case b.Image != nil:
+		s.runtime, s.image, s.legacy = "", *b.Image, false
+	case s.runtime != "" || s.image != "": // a fork's
+	case v3:
+		s.image = defaultImage
+	default:
+		s.runtime, s.legacy = defaultRuntime, true
+	}
+	return nil
+}
+
+// check says what is wrong with a source.
+func (b *sourceBody) check() error {
+	if b == nil {
+		return nil
+	}
+	switch b.Type {
+	case "snapshot":
+		if b.SnapshotID == "" {
+			return badRequest("Invalid request: `source` missing required property `snapshotId`.")
+		}
+		return nil
+	case "git", "tarball":
+	default:
+		return badRequest("Invalid request: `source.type` should be equal to one of the allowed values \"git, tarball, snapshot\".")
+	}
+	u, err := url.Parse(b.URL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return badRequest("Invalid request: `source.url` should be an http or https URL.")
+	}
+	if (b.Username == "") != (b.Password == "") {
+		return badRequest("Invalid request: `source.username` and `source.password` belong together.")
+	}
+	if b.Depth < 0 {
+		return badRequest("Invalid request: `source.depth` should be >= 1.")
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	if len(name) > maxNameBytes || !validName(name) {
+		return badRequest("Invalid request: `name` should match pattern %q and NOT be longer than %d characters.", namePattern, maxNameBytes)
+	}
+	return nil
+}
+
+func (s *Server) createSandbox(w http.ResponseWriter, r *http.Request) error {
+	var b createBody
+	if err := decode(r, &b); err != nil {
+		return err
+	}
+	project, err := s.project(r, b.ProjectID)
+	if err != nil {
+		return err
+	}
+	set := defaultSettings()
+	if b.CurrentSnapshotID != nil {
+		return badRequest("Invalid request: should NOT have additional property `currentSnapshotId`.")
+	}
+	if err := b.Source.check(); err != nil {
+		return err
+	}
+	if err := set.mergeImage(&b, strings.HasPrefix(r.URL.Path, "/v3/")); err != nil {
+		return err
+	}
+	if err := set.merge(&b); err != nil {
+		return err
+	}
+	from, err := s.sourceSnapshot(project, b.Source)
+	if err != nil {
+		return err
+	}
+	if from != nil {
+		set.runtime, set.image, set.legacy = from.runtime, from.image, from.legacy
+	}
+	return s.makeSandbox(w, key{project, nameOf(&b)}, set, from, b.Source)
+}
+
+func nameOf(b *createBody) string {
+	if b.Name == nil {
+		return generatedName()
+	}
+	return *b.Name
+}
+
+// makeSandbox registers a sandbox, boots its first session and answers.
+func (s *Server) makeSandbox(w http.ResponseWriter, k key, set settings, from *snapshot, src *sourceBody) error {
+	if err := checkName(k.name); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.sandboxes[k] != nil {
+		s.mu.Unlock()
+		return &apiError{http.StatusConflict, "conflict", fmt.Sprintf("Named sandbox '%s' already exists for this project.", k.name)}
+	}
+	if len(s.sandboxes) >= maxSandboxes {
+		s.mu.Unlock()
+		return &apiError{http.StatusTooManyRequests, "resource_limit_exceeded", "There are too many sandboxes."}
+	}
+	b := s.newBox(k, set)
+	ses, err := s.newSession(b, from)
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	s.sandboxes[k] = b
+	s.mu.Unlock()
+	if err := s.startSession(ses, from, src); err != nil {
+		s.mu.Lock()
+		delete(s.sandboxes, k)
+		s.mu.Unlock()
+		return err
+	}
+	s.mu.Lock()
+	a := answer{Sandbox: b.json(), Session: ses.json(), Routes: ses.routesJSON()}
+	s.mu.Unlock()
+	return writeJSON(w, http.StatusOK, a)
+}

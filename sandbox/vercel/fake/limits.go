@@ -1,0 +1,53 @@
+package fake
+
+import "strings"
+
+// Limits of a request, VERCEL.md sections 5.1 and 11.
+const (
+	maxNameBytes      = 128
+	maxPorts          = 15
+	minPort, maxPort  = 1024, 65535
+	minTimeoutMs      = 1000
+	maxTimeoutMs      = 24 * 60 * 60 * 1000
+	defaultTimeoutMs  = 300_000
+	maxVCPUs          = 32
+	defaultVCPUs      = 2
+	memoryPerVCPU     = 2048
+	maxImageBytes     = 255
+	maxTags           = 5
+	maxTagBytes       = 256
+	minExpirationMs   = 86_400_000
+	snapshotLifeMs    = 30 * 86_400_000 // after its last use, when nobody says otherwise
+	maxKeepSnapshots  = 10
+	defaultRegion     = "iad1"
+	defaultImage      = "vercel/sandbox/universal:latest"
+	universalImage    = "vercel/sandbox/universal"
+	shownRuntime      = "node22" // what the universal image calls itself
+	defaultRuntime    = "node24" // of the old create
+	maxEnv            = 1024
+	maxEnvBytes       = 512 << 10
+	maxLivingSessions = 256
+	maxSandboxes      = 4096
+)
+
+// runtimes are what the old create can be asked for.
+var runtimes = []string{"node22", "node24", "node26", "python3.13"}
+
+// namePattern is what names of sandboxes are held against.
+const namePattern = "^[a-zA-Z0-9_-]+$"
+
+const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// validName reports whether name matches namePattern. (A regular expression
+// would be compiled at every start of launch.)
+func validName(name string) bool { return name != "" && strings.Trim(name, alphanumeric+"_-") == "" }
+
+// validDomain reports whether d is a domain, in which whole labels may be "*".
+func validDomain(d string) bool {
+	for label := range strings.SplitSeq(d, ".") {
+		if label != "*" && (strings.Trim(label, alphanumeric+"_-") != "" || label == "" || label[0] == '-' || label[len(label)-1] == '-') {
+			return false
+		}
+	}
+	return len(d) <= 253
+}

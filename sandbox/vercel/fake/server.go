@@ -1,0 +1,278 @@
+// Package fake is a double of the hosted Vercel Sandbox API for tests and
+// for work without a network: an http.Handler with its control plane in memory.
+// Its sandboxes run commands through the process tier (see package machine),
+// behind this project's own engine, which enforces their network policies.
+//
+// It shares no type with our client, so that a misreading in one shows in the
+// other. What a program sent it keeps ([Server.Requests]); what goes wrong on
+// purpose says [Server.Inject]. Both can be had over HTTP, below /_double/.
+//
+// A program that uses it calls machine.Agent first thing in main, and so does
+// TestMain of a test:
+//
+//	if machine.Agent(os.Args) {
+//		return
+//	}
+//
+// Then:
+//
+//	api, err := vercelapi.New(vercelapi.Config{})
+//	...
+//	defer api.Close()
+//	ts := httptest.NewServer(api)
+//	defer ts.Close()
+//	client.BaseURL = ts.URL + "/api"
+package fake
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"egressd/dnsfilter"
+	"egressd/event"
+	"egressd/sandbox/vercel/fake/machine"
+)
+
+// Config is what a Server is made of. The zero Config makes one that accepts
+// every bearer token, whose sandboxes reach nothing but what Hosts names.
+type Config struct {
+	// Dir is where disks are kept, in a directory of the Server's own, which
+	// Close removes. Root needs one that everybody may pass through, since
+	// sandboxes then run as another user. "": the system's directory for
+	// temporary files.
+	Dir string
+
+	Token     string // the bearer token; "" accepts every one
+	TeamID    string // the team of that token; "" accepts every one
+	ProjectID string // the only project there is; "" makes each one that is named
+
+	// Hide are directories of this machine that sandboxes find empty, such as the
+	// user's HOME. /root, /home and /tmp are not this machine's in any case.
+	Hide []string
+
+	// Hosts are names that lead to addresses of this machine or another, loopback
+	// included, in the place of a look-up.
+	Hosts    map[string][]netip.Addr
+	Resolver *dnsfilter.Resolver // looks other names up; nil: they do not exist
+	Events   event.Sink          // what the engine decides; nil: nobody is told
+	RootCAs  *x509.CertPool      // whom origins must be verified by when their requests are changed; nil: the system's
+	TLSPorts []uint16            // where requests are changed besides port 443
+
+	BootDelay     time.Duration // how long a session is pending after create has answered; zero: it answers when it runs
+	StopDelay     time.Duration // how long a session is stopping before it is stopped
+	SnapshotDelay time.Duration // how long it is snapshotting
+
+	HTTP *http.Client // fetches tarball sources; nil: the default one, without a proxy
+	Log  *slog.Logger // nil discards
+}
+
+// Server is the double. Safe for concurrent use.
+type Server struct {
+	cfg    Config
+	mux    *http.ServeMux
+	dir    string
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+
+	mu        sync.Mutex
+	closed    bool
+	sandboxes map[key]*box
+	sessions  map[string]*session
+	snapshots map[string]*snapshot
+	order     int // counts what was made, so that equal times have an order
+	limits    map[string]*window
+
+	wg     sync.WaitGroup // sessions, timers and requests under way
+	faults faultList
+	record recorder
+}
+
+// key names a sandbox: names are unique in a project.
+type key struct{ project, name string }
+
+// New makes a double with nothing in it. The caller closes it.
+func New(cfg Config) (*Server, error) {
+	dir, err := os.MkdirTemp(cfg.Dir, "vercel-api-")
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.Chmod(dir, 0o711), machine.Reachable(dir)); err != nil { // #nosec: the machines' user passes through
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.HTTP == nil {
+		cfg.HTTP = &http.Client{Transport: &http.Transport{}}
+	}
+	s := &Server{
+		cfg: cfg, dir: dir,
+		sandboxes: map[key]*box{}, sessions: map[string]*session{}, snapshots: map[string]*snapshot{}, limits: map[string]*window{},
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.mux = s.routes()
+	return s, nil
+}
+
+// Close ends every sandbox with all that runs in it, and removes the disks. It
+// returns when nothing is left: no process, no request, no file.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.wg.Wait()
+	var errs []error
+	for _, ses := range s.sessions {
+		if ses.disk != nil {
+			errs = append(errs, ses.disk.Remove())
+		}
+	}
+	for _, snap := range s.snapshots {
+		if snap.disk != nil {
+			errs = append(errs, snap.disk.Remove())
+		}
+	}
+	s.cfg.HTTP.CloseIdleConnections()
+	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+}
+
+// enter counts something that Close waits for; false: too late.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.wg.Add(1)
+	}
+	return !s.closed
+}
+
+// path is a new place below the Server's directory.
+func (s *Server) path(id string) string { return filepath.Join(s.dir, id) }
+
+// maxBodyBytes bounds a JSON body; archives have a bound of their own.
+const maxBodyBytes = 4 << 20
+
+// ServeHTTP answers under / as api.vercel.com does, and under /api/ as
+// vercel.com does. A request whose Host is a route's, such as
+// sb-abc.vercel.run, goes to the server in that sandbox.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.enter() {
+		http.Error(w, "closed", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.wg.Done()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	r = r.WithContext(ctx)
+	if sub, ok := strings.CutSuffix(hostname(r.Host), routeDomain); ok {
+		s.proxyTo(w, r, sub)
+		return
+	}
+	r.URL.Path = "/" + strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/api/"), "/")
+	if strings.HasPrefix(r.URL.Path, sidePath) {
+		s.serveSide(w, r)
+		return
+	}
+	s.serveAPI(w, r)
+}
+
+// serveAPI records the request, lets go wrong what should, and answers.
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
+	entry := s.record.begin(r)
+	w.Header().Set("X-Vercel-Id", requestID())
+	fw := &faultWriter{ResponseWriter: w, fault: s.faults.take(r)}
+	defer func() {
+		s.record.end(entry, fw.status)
+		if p := recover(); p != nil && p != (endOfAnswer{}) {
+			panic(p) // a reset, or a bug: net/http closes the connection
+		}
+	}()
+	if done := fw.before(r); done {
+		return
+	}
+	s.countRequest(w, r)
+	if err := s.authorize(r); err != nil {
+		fw.fail(err)
+		return
+	}
+	if _, pattern := s.mux.Handler(r); pattern == "" {
+		fw.fail(noSuchPath(s.mux, r))
+		return
+	}
+	s.mux.ServeHTTP(fw, r)
+	fw.after()
+}
+
+// handler answers a request, or says why not.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+func (s *Server) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	for pattern, h := range map[string]handler{
+		"POST /v2/sandboxes":             s.createSandbox,
+		"POST /v3/sandboxes":             s.createSandbox,
+		"GET /v2/sandboxes":              s.listSandboxes,
+		"GET /v2/sandboxes/{name}":       s.getSandbox,
+		"PATCH /v2/sandboxes/{name}":     s.patchSandbox,
+		"DELETE /v2/sandboxes/{name}":    s.deleteSandbox,
+		"POST /v2/sandboxes/{name}/fork": s.forkSandbox,
+
+		"GET /v2/sandboxes/sessions":                       s.listSessions,
+		"GET /v2/sandboxes/sessions/{sid}":                 s.getSession,
+		"POST /v2/sandboxes/sessions/{sid}/stop":           s.stopSession,
+		"POST /v2/sandboxes/sessions/{sid}/extend-timeout": s.extendTimeout,
+		"POST /v2/sandboxes/sessions/{sid}/network-policy": s.setNetworkPolicy,
+		"POST /v2/sandboxes/sessions/{sid}/snapshot":       s.createSnapshot,
+		"POST /v2/sandboxes/sessions/{sid}/interactive":    s.interactive,
+
+		"POST /v2/sandboxes/sessions/{sid}/cmd":            s.runCommand,
+		"GET /v2/sandboxes/sessions/{sid}/cmd":             s.listCommands,
+		"GET /v2/sandboxes/sessions/{sid}/cmd/{cid}":       s.getCommand,
+		"GET /v2/sandboxes/sessions/{sid}/cmd/{cid}/logs":  s.commandLogs,
+		"POST /v2/sandboxes/sessions/{sid}/cmd/{cid}/kill": s.killCommand,
+
+		"POST /v2/sandboxes/sessions/{sid}/fs/write": s.writeFiles,
+		"POST /v2/sandboxes/sessions/{sid}/fs/read":  s.readFile,
+		"POST /v2/sandboxes/sessions/{sid}/fs/mkdir": s.mkdir,
+
+		"GET /v2/sandboxes/snapshots":         s.listSnapshots,
+		"GET /v2/sandboxes/snapshots/tree":    s.snapshotTree,
+		"GET /v2/sandboxes/snapshots/{id}":    s.getSnapshot,
+		"DELETE /v2/sandboxes/snapshots/{id}": s.deleteSnapshot,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			fw := w.(*faultWriter) //nolint:errcheck,forcetypeassert // serveAPI alone calls it
+			if err := h(fw, r); err != nil {
+				fw.fail(err)
+			}
+		})
+	}
+	return mux
+}
+
+// noSuchPath tells a wrong method from a wrong path.
+func noSuchPath(mux *http.ServeMux, r *http.Request) error {
+	for _, m := range []string{"GET", "POST", "PATCH", "DELETE"} {
+		other := r.Clone(r.Context())
+		other.Method = m
+		if _, pattern := mux.Handler(other); pattern != "" {
+			return &apiError{http.StatusMethodNotAllowed, "method_not_allowed", fmt.Sprintf("%s is not allowed here.", r.Method)}
+		}
+	}
+	return notFound("The requested resource was not found.")
+}

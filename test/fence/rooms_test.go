@@ -1,0 +1,275 @@
+package fence
+
+// room says what one package (or, with a trailing "/...", a tree) may import.
+type room struct {
+	path    string   // below the module
+	ours    []string // rooms of ours it may import; a trailing "/..." is a tree
+	outside []string // modules from outside that it may import, by import path prefix; x/sys is free
+	std     []string // standard packages it may NOT import
+	reason  string
+}
+
+// rooms is DESIGN's table of rooms as a test. A package that no row covers is
+// an error: name the room before building in it.
+var rooms = []room{
+	{
+		path:    "policy",
+		outside: []string{"golang.org/x/net/idna", "golang.org/x/net/publicsuffix", "go.yaml.in/yaml/v3"},
+		std:     []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "math/rand", "math/rand/v2", "crypto/rand", "syscall"},
+		reason:  "the one decision is pure: no clock, no network, no logging, so that it gives one answer for one question",
+	},
+	{
+		path:   "policy/presets",
+		std:    []string{"net", "net/http", "time", "os", "log", "log/slog"},
+		reason: "data files",
+	},
+	{
+		path:   "event",
+		ours:   []string{"policy"},
+		std:    []string{"net/http", "os/exec"},
+		reason: "a leaf: every door writes it, it knows none of them",
+	},
+	{
+		path:    "proxy",
+		ours:    []string{"policy", "event", "proxy/ca", "proxy/internal/http1", "proxy/internal/wire"},
+		outside: []string{"github.com/elazarl/goproxy", "golang.org/x/net", "golang.org/x/crypto/cryptobyte", "golang.org/x/sync"},
+		std:     []string{"os/exec"},
+		reason:  "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
+	},
+	{
+		path:   "proxy/ca",
+		std:    []string{"net/http", "os/exec"},
+		reason: "key material, no network",
+	},
+	{
+		path:    "proxy/internal/...",
+		outside: []string{"golang.org/x/net", "golang.org/x/crypto/cryptobyte"},
+		std:     []string{"os/exec"},
+		reason:  "one mechanism of the doors each: it knows no policy and no event",
+	},
+	{
+		path:    "dnsfilter",
+		ours:    []string{"policy", "event"},
+		outside: []string{"github.com/miekg/dns", "golang.org/x/sync", "golang.org/x/net/ipv4", "golang.org/x/net/ipv6"},
+		std:     []string{"net/http", "os/exec"},
+		reason:  "never imports proxy, nor proxy it: main joins them",
+	},
+	{
+		path:   "netns/netlink",
+		std:    []string{"net", "net/netip", "net/http", "encoding/json", "log/slog", "os/exec"},
+		reason: "as netns/capture, which imports it",
+	},
+	{
+		path:   "netns/capture",
+		ours:   []string{"netns/netlink"},
+		std:    []string{"net", "net/netip", "net/http", "encoding/json", "log/slog", "os/exec"},
+		reason: "pid 1 of every run starts with it, so it imports next to nothing",
+	},
+	{
+		path:    "netns/rules",
+		ours:    []string{"netns/capture"},
+		outside: []string{"github.com/google/nftables", "github.com/mdlayher/netlink"},
+		reason:  "what the rules of package capture mean; tests import it, nothing that ships does",
+	},
+	{
+		path:    "netns",
+		ours:    []string{"netns/capture"},
+		outside: []string{"github.com/vishvananda/netns"},
+		std:     []string{"net/http", "os/exec"},
+		reason:  "plumbing that knows no policy; no helper binary either, so no os/exec",
+	},
+	{
+		path:   "netns/pod",
+		ours:   []string{"netns", "netns/capture", "netns/netlink"},
+		std:    []string{"net", "net/http", "os/exec", "encoding/json", "log", "log/slog"},
+		reason: "rules and how the kernel takes them, in an init container that has nothing else",
+	},
+	{
+		path:   "sandbox",
+		ours:   []string{"policy", "event"},
+		std:    []string{"net", "net/http"},
+		reason: "what to run and what a backend is; how is each backend's business",
+	},
+	{
+		path:   "sandbox/hermetic/control",
+		ours:   []string{"hermetic/limits"},
+		std:    []string{"net/http", "os/exec"},
+		reason: "what launcher and worker say to each other",
+	},
+	{
+		path:    "sandbox/hermetic/inside",
+		ours:    []string{"sandbox/hermetic/control", "hermetic/...", "internal/linux/seccomp", "internal/linux/landlock"},
+		outside: []string{"golang.org/x/sync"},
+		std:     []string{"os/exec"},
+		reason:  "the worker: it builds the walls, then runs the script; policy and engine stay outside",
+	},
+	{
+		path:   "sandbox/hermetic",
+		ours:   []string{"policy", "event", "sandbox", "proxy", "dnsfilter", "sandbox/hermetic/control", "hermetic/limits", "gate", "gate/handover", "internal/linux/..."},
+		std:    []string{"net/http"},
+		reason: "the tier outside: it joins engine and worker",
+	},
+	{
+		path:   "sandbox/vercel/stage",
+		ours:   []string{"hermetic/gitignore"},
+		std:    []string{"net", "net/http", "os/exec"},
+		reason: "files out and files in: what comes back is judged without a network in sight, and git is not run on it",
+	},
+	{
+		path:   "sandbox/kept",
+		std:    []string{"net", "net/http", "os/exec", "log/slog"},
+		reason: "records in files: what runs, and how, is each tier's business",
+	},
+	{
+		path:   "sandbox/vercel/api/firewall",
+		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
+		reason: "words of the wire, pure",
+	},
+	{
+		path:   "sandbox/vercel/api/account",
+		std:    []string{"net", "net/http", "os", "os/exec", "log"},
+		reason: "values in, credentials out: the environment is read by commands",
+	},
+	{
+		path:   "sandbox/vercel/api",
+		ours:   []string{"sandbox/vercel/api/firewall", "sandbox/vercel/api/account"},
+		std:    []string{"os", "os/exec", "log"},
+		reason: "the client of the hosted API: of use on its own, so it knows no policy, no workspace and no environment",
+	},
+	{
+		path:   "sandbox/vercel",
+		ours:   []string{"policy", "event", "sandbox", "sandbox/vercel/..."},
+		std:    []string{"net", "net/http", "os/exec"},
+		reason: "the tier: it joins client, translation and files, and knows neither engine nor the records of launch",
+	},
+	{
+		path:   "sandbox/vercel/network",
+		ours:   []string{"policy", "sandbox"},
+		std:    []string{"net", "net/http", "os", "os/exec", "log/slog"},
+		reason: "a policy in Vercel's words, pure, so that a test can show what is never said",
+	},
+	{
+		path:   "internal/run/tap",
+		std:    []string{"net", "net/http", "os/exec"},
+		reason: "bytes on their way",
+	},
+	{
+		path:   "sandbox/process/inside",
+		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/linux/seccomp", "internal/linux/foreground", "internal/linux/kernelversion", "internal/linux/landlock", "internal/linux/lookpath", "internal/linux/mountinfo"},
+		std:    []string{"net", "net/http", "encoding/json", "regexp", "text/template", "log/slog", "os/exec", "os/signal"},
+		reason: "pid 1 of every run: it starts fast, and it holds nothing that the harness could want",
+	},
+	{
+		path:   "sandbox/process/spawn",
+		std:    []string{"fmt", "strings", "reflect", "time", "net", "context"},
+		reason: "it is initialised before nearly everything, so that an init can be started that early",
+	},
+	{
+		path:   "cmd/launch/ahead",
+		ours:   []string{"sandbox/process/spawn"},
+		std:    []string{"fmt", "strings", "reflect", "time", "net", "context"},
+		reason: "as sandbox/process/spawn",
+	},
+	{
+		path:   "sandbox/process/control",
+		std:    []string{"net", "net/http", "encoding/json", "encoding/gob", "log/slog"},
+		reason: "the talk with pid 1, which starts with what this imports",
+	},
+	{
+		path:    "sandbox/process/...",
+		ours:    []string{"policy", "event", "sandbox", "proxy", "dnsfilter", "netns", "gate", "gate/handover", "internal/linux/..."},
+		outside: []string{"golang.org/x/term", "golang.org/x/sync"},
+		std:     []string{"net/http"},
+		reason:  "the one tier that joins engine and namespace",
+	},
+	{
+		path:    "cmd/launch",
+		ours:    []string{"..."},
+		outside: []string{"golang.org/x/term", "golang.org/x/sync"},
+		std:     []string{"math/rand", "math/rand/v2"},
+		reason:  "flags to config to run; anything that needs more is a room",
+	},
+	{
+		path:    "cmd/egressd",
+		ours:    []string{"..."},
+		outside: []string{"golang.org/x/sync"},
+		std:     []string{"math/rand", "math/rand/v2"},
+		reason:  "flags and environment to config to run; anything that needs more is a room",
+	},
+	{
+		path:    "internal/daemon",
+		ours:    []string{"policy", "event", "proxy", "proxy/ca", "dnsfilter", "netns", "gate", "gate/handover", "internal/..."},
+		outside: []string{"golang.org/x/sync"},
+		std:     []string{"net/http", "os/exec", "os/signal"},
+		reason:  "configuration to listeners, reload and drain; signals, flags and the environment belong to the command",
+	},
+	{
+		path:   "gate",
+		ours:   []string{"policy", "event", "proxy", "dnsfilter", "netns", "proxy/ca"},
+		std:    []string{"net/http", "os/exec"},
+		reason: "joins the doors of one policy; both binaries use it, so it knows neither a sandbox nor a daemon",
+	},
+	{
+		path:   "gate/handover",
+		ours:   []string{"policy", "event", "dnsfilter", "netns", "proxy/ca", "gate", "internal/cli/policyflags", "internal/linux/unixsocket"},
+		std:    []string{"net/http", "os/exec"},
+		reason: "both halves of one conversation: it knows neither the sandbox whose doors are handed over nor the daemon that takes them",
+	},
+	{
+		path:    "test/e2e/...",
+		outside: []string{"github.com/miekg/dns", "github.com/mdlayher/netlink", "golang.org/x/net"},
+		reason:  "black box: it drives the real binary and shares no code with it, not even a constant",
+	},
+	{
+		path:   "test/clients",
+		reason: "drives the real binary with real clients",
+	},
+	{
+		path:   "test/containers",
+		reason: "drives the real image",
+	},
+	{
+		path:   "test/docs",
+		reason: "runs what the pages say",
+	},
+	{
+		path:   "test/fence",
+		reason: "reads the tree from outside; to import a room would be to be inside",
+	},
+	{
+		path:    "internal/daemon/metrics",
+		ours:    []string{"policy", "event"},
+		outside: []string{"github.com/prometheus/client_golang/prometheus"},
+		std:     []string{"os", "os/exec", "net/http/pprof"},
+		reason:  "a sink over events and a registry of its own; what it shows of a gate is handed to it by func",
+	},
+	{
+		path:    "internal/daemon/verify",
+		outside: []string{"golang.org/x/net/dns/dnsmessage"},
+		std:     []string{"os/exec", "log", "log/slog"},
+		reason:  "it judges egressd from outside, as an agent would, and shares no code with it",
+	},
+	{
+		path:   "sandbox/vercel/fake/machine",
+		ours:   []string{"sandbox", "sandbox/process", "internal/linux/lookpath"},
+		std:    []string{"net/http", "os/exec"},
+		reason: "a computer for the double of the hosted API: it knows nothing of the API",
+	},
+	{
+		path:   "sandbox/vercel/fake",
+		ours:   []string{"policy", "event", "proxy", "dnsfilter", "sandbox/process", "sandbox/vercel/fake/machine", "gate", "gate/handover", "proxy/ca"},
+		reason: "the double of the hosted API: no edge to sandbox/vercel, so that a misreading in one shows in the other",
+	},
+	{
+		path:    "internal/...",
+		ours:    []string{"policy", "event", "internal/..."},
+		outside: []string{"golang.org/x"},
+		std:     []string{"net/http/pprof"},
+		reason:  "one mechanism each: a mechanism that knows a door or a sandbox belongs there",
+	},
+	{
+		path:   "bench/...",
+		ours:   []string{"policy", "bench/install"},
+		reason: "drives real binaries over sockets; measuring inside the process measures something else",
+	},
+}
