@@ -1,52 +1,20 @@
 package inside
 
 import (
-	"context"
 	"errors"
-	"io"
 	"io/fs"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"egressd/hermetic/limits"
 )
 
-// brokenWrites is how many writes into a closed pipe end the run. Each ends the
-// command that tries it, as SIGPIPE would; more of them are a loop that does not
-// care.
-const brokenWrites = 16
+// outputFile is a descriptor that the script prints to. Each write is one
+// write(2), so that what both descriptors say stays in order.
+type outputFile int
 
-// output is the script's way to the person, counted.
-type output struct {
-	budget *limits.Budget
-	stop   context.CancelFunc
-	closed atomic.Int32 // writes that found nobody to read them
-}
-
-func newOutput(b *limits.Budget, stop context.CancelFunc) *output {
-	return &output{budget: b, stop: stop}
-}
-
-// broken reports whether the run was ended for want of a reader.
-func (o *output) broken() bool { return o.closed.Load() >= brokenWrites }
-
-// file is one descriptor of the output. Each write is one write(2), so that what
-// both descriptors say stays in order.
-func (o *output) file(fd int) io.Writer { return &outputFile{o, fd} }
-
-type outputFile struct {
-	*output
-	fd int
-}
-
-func (f *outputFile) Write(p []byte) (n int, err error) {
-	if err := f.budget.Output(int64(len(p))); err != nil {
-		return 0, err
-	}
+func (f outputFile) Write(p []byte) (n int, err error) {
 	for n < len(p) {
-		k, err := unix.Write(f.fd, p[n:])
+		k, err := unix.Write(int(f), p[n:])
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
@@ -55,11 +23,6 @@ func (f *outputFile) Write(p []byte) (n int, err error) {
 				return n, err
 			}
 			continue
-		case errors.Is(err, unix.EPIPE):
-			if f.closed.Add(1) == brokenWrites {
-				f.stop()
-			}
-			return n, err
 		case err != nil:
 			return n, err
 		}
@@ -68,16 +31,16 @@ func (f *outputFile) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Stat looks what kind of file it is.
-func (f *outputFile) Stat() (fs.FileInfo, error) {
+// Stat reports what kind of file it is.
+func (f outputFile) Stat() (fs.FileInfo, error) {
 	var st unix.Stat_t
-	if err := unix.Fstat(f.fd, &st); err != nil {
+	if err := unix.Fstat(int(f), &st); err != nil {
 		return nil, &fs.PathError{Op: "stat", Path: "output", Err: err}
 	}
 	return outputInfo{st}, nil
 }
 
-// outputInfo is what of it a script is told.
+// outputInfo is what a script sees of it.
 type outputInfo struct{ st unix.Stat_t }
 
 func (outputInfo) Name() string         { return "output" }
@@ -100,8 +63,8 @@ func (i outputInfo) Mode() fs.FileMode {
 }
 
 // wait waits until a descriptor that does not block takes more.
-func (f *outputFile) wait() error {
-	_, err := unix.Ppoll([]unix.PollFd{{Fd: int32(f.fd), Events: unix.POLLOUT}}, nil, nil)
+func (f outputFile) wait() error {
+	_, err := unix.Ppoll([]unix.PollFd{{Fd: int32(f), Events: unix.POLLOUT}}, nil, nil)
 	if errors.Is(err, unix.EINTR) {
 		return nil
 	}

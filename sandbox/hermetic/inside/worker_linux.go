@@ -7,14 +7,11 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"egressd/hermetic"
 	"egressd/hermetic/command"
-	"egressd/hermetic/limits"
-	"egressd/hermetic/shell"
-	"egressd/hermetic/vfs"
 	"egressd/sandbox/hermetic/control"
 )
 
@@ -117,61 +114,39 @@ func (w *worker) listen(stop context.CancelFunc) {
 
 // execute runs the script.
 func (w *worker) execute(ctx context.Context) control.EndReport {
-	ctx, budget, stop := limits.New(ctx, w.start.Limits)
-	defer stop()
-	fs, err := vfs.Open(vfs.Config{
-		Dir: ".", Overlay: w.start.Overlay, Written: budget.Written,
-		Memory: budget.Limits.Memory / 2, Protect: w.start.Protect,
+	session := w.session()
+	debug.SetMemoryLimit(session.Limits.WithDefaults().Memory)
+	result, err := session.Run(ctx, hermetic.Script{
+		Text: w.start.Script, Name: w.start.Name, Args: w.start.Args, Options: w.start.Options,
 	})
-	if err != nil {
-		return control.EndReport{Code: silent, Limit: "the workspace can't be opened: " + command.Reason(err)}
-	}
-	defer fs.Close()
-	table, err := commands(w.start.Network, w.more)
-	if err != nil {
-		return control.EndReport{Code: silent, Limit: err.Error()}
-	}
-	debug.SetMemoryLimit(budget.Limits.Memory)
-	out := newOutput(budget, stop)
-	go watchMemory(ctx, budget)
-	code, err := shell.Run(ctx, shell.Config{
-		Name: w.start.Name, Args: w.start.Args, Options: w.start.Options, Dir: w.start.Dir, Env: w.start.Env,
-		Stdin: os.Stdin, Stdout: out.file(unix.Stdout), Stderr: out.file(control.StderrFD),
-		Terminals: w.ttys, Commands: table, Session: w.session(fs, budget),
-	}, w.start.Script)
-	return w.report(fs, budget, out, code, err)
+	return w.report(result, err)
 }
 
-func (w *worker) session(fs *vfs.FS, budget *limits.Budget) *command.Session {
-	s := &command.Session{FS: fs, Budget: budget, Now: time.Now}
+func (w *worker) session() *hermetic.Session {
+	s := &hermetic.Session{
+		Files: hermetic.Files{Dir: ".", Overlay: w.start.Overlay, Protect: w.start.Protect},
+		Dir:   w.start.Dir, Env: w.start.Env, Limits: w.start.Limits,
+		Stdin: os.Stdin, Stdout: outputFile(unix.Stdout), Stderr: outputFile(control.StderrFD), Terminals: w.ttys,
+		Commands: w.more,
+	}
 	if w.start.Network {
-		s.Proxy, s.Roots = w.dial, w.start.Roots
+		s.Dial, s.Roots = w.dial, w.start.Roots
 	}
 	return s
 }
 
 // report says how it ended, and what the overlay holds.
-func (w *worker) report(fs *vfs.FS, budget *limits.Budget, out *output, code int, err error) control.EndReport {
-	r := control.EndReport{Code: code & 0xff}
-	switch cause := budget.Cause(); {
-	case cause != nil:
-		r.Code, r.Limit = exitLimit, cause.Error()
-	case out.broken():
-		r.Code = exitPipe
-	case err != nil:
-		r.Code, r.Limit = silent, err.Error()
-	}
-	if !w.start.Overlay {
-		return r
-	}
-	changes, err := fs.Changes()
+func (w *worker) report(result hermetic.Result, err error) control.EndReport {
+	r := control.EndReport{Code: result.Code, Total: len(result.Changes)}
 	if err != nil {
-		r.Limit, r.Total = "the changes can't be listed: "+command.Reason(err), -1
+		r.Limit = err.Error()
+	}
+	if result.Unlisted != nil {
+		r.Limit, r.Total = "the changes can't be listed: "+command.Reason(result.Unlisted), -1
 		return r
 	}
-	r.Total = len(changes)
 	size := 0
-	for _, c := range changes[:min(len(changes), control.MaxChanges)] {
+	for _, c := range result.Changes[:min(len(result.Changes), control.MaxChanges)] {
 		if size += len(c.Path); size > control.MaxChangeBytes {
 			break
 		}
@@ -179,11 +154,5 @@ func (w *worker) report(fs *vfs.FS, budget *limits.Budget, out *output, code int
 	}
 	return r
 }
-
-// Exit codes of a script that was ended.
-const (
-	exitLimit = 126
-	exitPipe  = 128 + int(unix.SIGPIPE)
-)
 
 func (w *worker) skips(wall string) bool { return slices.Contains(w.walls.Skip, wall) }

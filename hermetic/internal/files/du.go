@@ -1,0 +1,289 @@
+package files
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"egressd/hermetic/command"
+	"egressd/hermetic/internal/gnu"
+	"egressd/hermetic/internal/inode"
+	"egressd/hermetic/internal/when"
+)
+
+// usage is one call of du.
+type usage struct {
+	*gnu.Work
+	all, apparent, total, separate, inodes, countLinks, oneFS bool
+
+	summarize bool
+	depth     int
+	follow    string
+	units     inode.Units
+	end       string
+	exclude   []string
+	threshold int64
+	stamp     string
+	seen      map[key]bool
+	device    uint64
+}
+
+func du(w *gnu.Work) {
+	sets, names, ok := w.Options("[OPTION]... [FILE]...",
+		"0,null a,all ,apparent-size B,block-size: b,bytes c,total D,dereference-args d,max-depth: ,files0-from: H h,human-readable ,inodes k L,dereference l,count-links m "+
+			"P,no-dereference S,separate-dirs ,si s,summarize t,threshold: ,time:: ,time-style: X,exclude-from: ,exclude: x,one-file-system")
+	if !ok {
+		return
+	}
+	u := &usage{Work: w, depth: -1, units: inode.Units{Block: 1024}, end: "\n", seen: map[key]bool{}}
+	if b, ok := inode.ParseUnits(w.Getenv("BLOCK_SIZE")); ok {
+		u.units = b
+	}
+	for _, s := range sets {
+		if !u.option(s) {
+			return
+		}
+	}
+	switch {
+	case u.summarize && u.all:
+		w.TryHelp("cannot both summarize and show all entries")
+		return
+	case u.summarize && u.depth > 0:
+		w.TryHelp("warning: summarizing conflicts with --max-depth=%d", u.depth)
+		return
+	case u.summarize:
+		u.depth = 0
+	}
+	if len(names) == 0 {
+		names = []string{"."}
+	}
+	var sum int64
+	for _, n := range names {
+		sum += u.operand(n)
+	}
+	if u.total {
+		u.print(sum, "total")
+	}
+}
+
+func (u *usage) option(s command.Set) bool {
+	switch s.Name {
+	case "null":
+		u.end = "\x00"
+	case "all":
+		u.all = true
+	case "apparent-size":
+		u.apparent = true
+	case "bytes":
+		u.apparent, u.units = true, inode.Units{Block: 1}
+	case "block-size":
+		b, ok := inode.ParseUnits(s.Value)
+		if !ok {
+			u.Die(1, "invalid --block-size argument %s", q(s.Value))
+			return false
+		}
+		u.units = b
+	case "total":
+		u.total = true
+	case "dereference-args", "H":
+		u.follow = "operands"
+	case "dereference":
+		u.follow = "always"
+	case "no-dereference":
+		u.follow = "never"
+	case "max-depth":
+		n, err := strconv.Atoi(s.Value)
+		if err != nil || n < 0 {
+			u.TryHelp("invalid maximum depth %s", gnu.Quote(s.Value))
+			return false
+		}
+		u.depth = n
+	case "human-readable":
+		u.units = inode.Units{Human: true}
+	case "si":
+		u.units = inode.Units{Human: true, SI: true}
+	case "k":
+		u.units = inode.Units{Block: 1024}
+	case "m":
+		u.units = inode.Units{Block: 1 << 20}
+	case "inodes":
+		u.inodes = true
+	case "count-links":
+		u.countLinks = true
+	case "separate-dirs":
+		u.separate = true
+	case "summarize":
+		u.summarize = true
+	case "exclude":
+		u.exclude = append(u.exclude, s.Value)
+	case "one-file-system":
+		u.oneFS = true
+	case "time":
+		u.stamp = "%Y-%m-%d %H:%M"
+	case "threshold":
+		neg := strings.HasPrefix(s.Value, "-")
+		n, err := gnu.Size(strings.TrimPrefix(s.Value, "-"), "kKmMGTPEZY0")
+		if err != nil || neg && n == 0 {
+			u.Die(1, "invalid --threshold argument %s", gnu.Quote(s.Value))
+			return false
+		}
+		if u.threshold = n; neg {
+			u.threshold = -n
+		}
+	case "exclude-from":
+		w := u.Work
+		w.EachLine([]string{s.Value}, '\n', func(line []byte) bool {
+			u.exclude = append(u.exclude, strings.TrimSuffix(string(line), "\n"))
+			return true
+		})
+		return w.Status == 0
+	default:
+		u.Refuse("--" + s.Name)
+		return false
+	}
+	return true
+}
+
+func (u *usage) operand(name string) int64 {
+	fi, err := lstat(u.Work, name)
+	if err == nil {
+		u.device = inode.Of(fi).Dev
+	}
+	return u.count(name, 0)
+}
+
+func (u *usage) excluded(name string) bool {
+	for _, p := range u.exclude {
+		if fnmatch(p, name, false) || fnmatch(p, last(name), false) {
+			return true
+		}
+	}
+	return false
+}
+
+// count adds up a file and what is in it, printing on the way.
+func (u *usage) count(name string, depth int) int64 {
+	if u.Ctx.Err() != nil || u.excluded(name) {
+		return 0
+	}
+	fi, err := lstat(u.Work, name)
+	if err == nil && (u.follow == "always" || u.follow == "operands" && depth == 0) {
+		fi, err = statOf(u.Work, name)
+	}
+	if err != nil {
+		u.Fault("cannot access %s: %s", q(name), reason(err))
+		return 0
+	}
+	n := inode.Of(fi)
+	if u.oneFS && n.Dev != u.device {
+		return 0
+	}
+	if !u.countLinks && (n.Links > 1 || fi.IsDir()) && n.Ino != 0 {
+		if u.seen[keyOf(fi)] {
+			return 0
+		}
+		u.seen[keyOf(fi)] = true
+	}
+	own := n.Blocks * 512
+	if u.apparent {
+		own = n.Size
+	}
+	if u.inodes {
+		own = 1
+	}
+	sum, sub := own, int64(0)
+	if fi.IsDir() {
+		list, err := u.FS.ReadDir(u.Path(name))
+		if err != nil {
+			u.Fault("cannot read directory %s: %s", q(name), reason(err))
+		}
+		for _, e := range list {
+			if depth > maxDepth {
+				break
+			}
+			got := u.count(join(name, e.Name()), depth+1)
+			if e.IsDir() {
+				sub += got
+			} else {
+				sum += got
+			}
+		}
+	}
+	shown := sum
+	if !u.separate {
+		shown += sub
+	}
+	if (fi.IsDir() || u.all || depth == 0) && (u.depth < 0 || depth <= u.depth) {
+		if u.threshold == 0 || u.threshold > 0 && shown >= u.threshold || u.threshold < 0 && shown <= -u.threshold {
+			if u.stamp != "" {
+				name = when.Format(u.stamp, fi.ModTime().In(when.Zone(u.Getenv("TZ")))) + "\t" + name
+			}
+			u.print(shown, name)
+		}
+	}
+	return sum + sub
+}
+
+func (u *usage) print(n int64, name string) {
+	text := u.units.Format(n)
+	if u.inodes {
+		text = strconv.FormatInt(n, 10)
+	}
+	fmt.Fprintf(u.Out, "%s\t%s%s", text, name, u.end)
+}
+
+// df knows the file systems of a session; how full the machine is stays
+// outside, so what may be written is shown as the space.
+func df(w *gnu.Work) {
+	sets, names, ok := w.Options("[OPTION]... [FILE]...",
+		"a,all B,block-size: h,human-readable H,si i,inodes k l,local ,no-sync ,output:: P,portability ,sync t,type: T,print-type x,exclude-type: v ,total")
+	if !ok {
+		return
+	}
+	units, header := inode.Units{Block: 1024}, "1K-blocks"
+	for _, s := range sets {
+		switch s.Name {
+		case "human-readable", "si":
+			units, header = inode.Units{Human: true, SI: s.Name == "si"}, "Size"
+		case "output", "inodes", "block-size", "total", "type", "exclude-type":
+			w.Refuse("--" + s.Name)
+			return
+		}
+	}
+	mounts := []string{"/", "/tmp"}
+	if len(names) > 0 {
+		mounts = nil
+		for _, n := range names {
+			if _, err := statOf(w, n); err != nil {
+				w.Fault("%s: %s", gnu.QuoteName(n), reason(err))
+				continue
+			}
+			mounts = append(mounts, mountPoint(w, n))
+		}
+		if len(mounts) == 0 {
+			return
+		}
+	}
+	avail, use, kind := "Available", "Use%", ""
+	if units.Human {
+		avail = "Avail"
+	}
+	if has(sets, "portability") {
+		use = "Capacity"
+		if !units.Human {
+			header = "1024-blocks"
+		}
+	}
+	if has(sets, "print-type") {
+		kind = " Type  "
+	}
+	size := units.Format(w.Budget.Limits.Written)
+	fmt.Fprintf(w.Out, "%-14s%s %9s %8s %9s %4s Mounted on\n", "Filesystem", kind, header, "Used", avail, use)
+	for _, m := range mounts {
+		name := map[string]string{"/": "workspace", "/tmp": "tmpfs", "/dev": "devtmpfs"}[m]
+		if kind != "" {
+			kind = " tmpfs "
+		}
+		fmt.Fprintf(w.Out, "%-14s%s %9s %8s %9s %*s %s\n", name, kind, size, "0", size, len(use), "0%", m)
+	}
+}

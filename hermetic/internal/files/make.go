@@ -1,0 +1,252 @@
+package files
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"egressd/hermetic/command"
+	"egressd/hermetic/internal/gnu"
+	"egressd/hermetic/internal/modes"
+)
+
+// modeOption reads the value of -m against what a new file would get.
+func modeOption(w *gnu.Work, sets []command.Set, all modes.Bits, dir bool) (bits modes.Bits, given, ok bool) {
+	for _, s := range sets {
+		if s.Name != "mode" {
+			continue
+		}
+		c, err := modes.Parse(s.Value)
+		if err != nil {
+			w.Die(1, "invalid mode %s", gnu.Quote(s.Value))
+			return 0, true, false
+		}
+		bits, given = c.Apply(all, dir, w.Umask), true
+	}
+	return bits, given, true
+}
+
+func mkdir(w *gnu.Work) {
+	sets, names, ok := w.Options("[OPTION]... DIRECTORY...", "m,mode: p,parents v,verbose Z,context::")
+	if !ok {
+		return
+	}
+	if len(names) == 0 {
+		w.TryHelp("missing operand")
+		return
+	}
+	bits, given, ok := modeOption(w, sets, 0o777&^modes.Of(w.Umask), true)
+	if !ok {
+		return
+	}
+	d := &dirMaker{Work: w, verbose: has(sets, "verbose"), as: "created directory"}
+	for _, n := range names {
+		made := false
+		if has(sets, "parents") {
+			made = d.parents(n)
+		} else {
+			made = d.make(n, 0o777)
+		}
+		if made && given {
+			if err := w.FS.Chmod(w.Path(n), bits.FileMode()); err != nil {
+				w.Fault("cannot set permissions of %s: %s", gnu.Quote(n), reason(err))
+			}
+		}
+	}
+}
+
+// dirMaker makes directories, with a word about each.
+type dirMaker struct {
+	*gnu.Work
+	verbose bool
+	as      string
+}
+
+// make makes one directory.
+func (d *dirMaker) make(name string, perm fs.FileMode) bool {
+	err := syscall.ENOENT
+	if name != "" {
+		e := d.FS.Mkdir(d.Path(name), perm&^d.Umask)
+		if e == nil {
+			if d.verbose {
+				fmt.Fprintf(d.Out, "%s: %s %s\n", d.Args[0], d.as, q(name))
+			}
+			return true
+		}
+		d.Fault("cannot create directory %s: %s", gnu.Quote(name), reason(e))
+		return false
+	}
+	d.Fault("cannot create directory %s: %s", gnu.Quote(name), reason(err))
+	return false
+}
+
+// parents makes a directory and those it lies in; made is false when it was
+// there.
+func (d *dirMaker) parents(name string) (made bool) {
+	if name == "" {
+		return d.make(name, 0)
+	}
+	for at := 0; at <= len(name); {
+		for at < len(name) && name[at] == '/' {
+			at++
+		}
+		end := strings.IndexByte(name[at:], '/')
+		if end < 0 {
+			end = len(name)
+		} else {
+			end += at
+		}
+		part := name[:end]
+		if at == end {
+			break
+		}
+		made = false
+		if fi, err := statOf(d.Work, part); err != nil || !fi.IsDir() {
+			if err == nil {
+				word := syscall.ENOTDIR
+				if strings.Trim(name[end:], "/") == "" {
+					word = syscall.EEXIST
+				}
+				d.Fault("cannot create directory %s: %s", gnu.Quote(part), reason(word))
+				return false
+			}
+			perm := fs.FileMode(0o777)
+			if made = d.make(part, perm); !made {
+				return false
+			}
+		}
+		at = end
+	}
+	return made
+}
+
+func rmdir(w *gnu.Work) {
+	sets, names, ok := w.Options("[OPTION]... DIRECTORY...", "p,parents v,verbose ,ignore-fail-on-non-empty")
+	if !ok {
+		return
+	}
+	if len(names) == 0 {
+		w.TryHelp("missing operand")
+		return
+	}
+	for _, n := range names {
+		word := "failed to remove"
+		for {
+			if has(sets, "verbose") {
+				fmt.Fprintf(w.Out, "%s: removing directory, %s\n", w.Args[0], q(n))
+			}
+			if err := removeDir(w, n); err != nil {
+				if !is(err, syscall.ENOTEMPTY) || !has(sets, "ignore-fail-on-non-empty") {
+					w.Fault("%s %s: %s", word, q(n), reason(err))
+				}
+				break
+			}
+			t := trimSlashes(n)
+			at := strings.LastIndexByte(t, '/')
+			if !has(sets, "parents") || at <= 0 {
+				break
+			}
+			n, word = trimSlashes(t[:at]), "failed to remove directory"
+		}
+	}
+}
+
+func removeDir(w *gnu.Work, name string) error {
+	fi, err := lstat(w, name)
+	switch {
+	case err != nil:
+		return err
+	case !fi.IsDir():
+		return syscall.ENOTDIR
+	case last(name) == ".":
+		return syscall.EINVAL
+	}
+	return w.FS.Remove(w.Path(name))
+}
+
+// link is link(1).
+func link(w *gnu.Work) {
+	_, names, ok := w.Options("FILE1 FILE2", "")
+	switch {
+	case !ok || w.Extra(names, 2):
+		return
+	case len(names) == 0:
+		w.TryHelp("missing operand")
+		return
+	case len(names) == 1:
+		w.TryHelp("missing operand after %s", gnu.Quote(names[0]))
+		return
+	}
+	if err := w.FS.Link(w.Path(names[0]), w.Path(names[1])); err != nil {
+		w.Fault("cannot create link %s to %s: %s", q(names[1]), q(names[0]), reason(err))
+	}
+}
+
+// unlink is unlink(1).
+func unlink(w *gnu.Work) {
+	_, names, ok := w.Options("FILE", "")
+	switch {
+	case !ok || w.Extra(names, 1):
+		return
+	case len(names) == 0:
+		w.TryHelp("missing operand")
+		return
+	}
+	fi, err := lstat(w, names[0])
+	if err == nil && fi.IsDir() {
+		err = syscall.EISDIR
+	}
+	if err == nil {
+		err = w.FS.Remove(w.Path(names[0]))
+	}
+	if err != nil {
+		w.Fault("cannot unlink %s: %s", q(names[0]), reason(err))
+	}
+}
+
+// mkfifo and mknod find that special files cannot be made.
+func mkfifo(w *gnu.Work) {
+	sets, names, ok := w.Options("[OPTION]... NAME...", "m,mode: Z,context::")
+	if !ok {
+		return
+	}
+	if len(names) == 0 {
+		w.TryHelp("missing operand")
+		return
+	}
+	if _, _, ok := modeOption(w, sets, 0o666, false); !ok {
+		return
+	}
+	for _, n := range names {
+		err := error(syscall.EPERM)
+		if _, e := lstat(w, n); e == nil {
+			err = syscall.EEXIST
+		}
+		w.Fault("cannot create fifo %s: %s", q(n), reason(err))
+	}
+}
+
+func mknod(w *gnu.Work) {
+	sets, names, ok := w.Options("[OPTION]... NAME TYPE [MAJOR MINOR]", "m,mode: Z,context::")
+	if !ok {
+		return
+	}
+	most := 4
+	if len(names) > 1 && names[1] == "p" {
+		most = 2
+	}
+	switch {
+	case len(names) == 0:
+		w.TryHelp("missing operand")
+		return
+	case len(names) == 1:
+		w.TryHelp("missing operand after %s", gnu.Quote(names[0]))
+		return
+	case w.Extra(names, most):
+		return
+	}
+	if _, _, ok := modeOption(w, sets, 0o666, false); ok {
+		w.Fault("%s: Operation not permitted", gnu.QuoteName(names[0]))
+	}
+}

@@ -1,0 +1,16 @@
+package files
+
+import (
+	"strings"
+
+	"egressd/hermetic/internal/shell/pattern"
+)
+
+// fnmatch is fnmatch(3); period says that only a period matches one at the
+// beginning.
+func fnmatch(p, name string, period bool) bool {
+	if period && strings.HasPrefix(name, ".") && !strings.HasPrefix(p, ".") && !strings.HasPrefix(p, `\.`) {
+		return false
+	}
+	return pattern.Compile(p, pattern.Options{}).Match(name)
+}
