@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"egressd/internal/cli/policyflags"
-	"egressd/sandbox/kept"
+	"egressd/internal/run/records"
 	"egressd/sandbox/process"
 )
 
@@ -65,7 +65,7 @@ const tierProcess = "process"
 // validate checks what the flag package can't.
 func (o *options) validate() error {
 	if name := o.keeping.name; name != "" {
-		if why := kept.ValidName(name); why != "" {
+		if why := records.ValidName(name); why != "" {
 			return fmt.Errorf("--name %q: %s", name, why)
 		}
 	}

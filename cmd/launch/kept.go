@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/term"
 
+	"egressd/internal/run/records"
 	"egressd/internal/run/tap"
 	"egressd/sandbox"
-	"egressd/sandbox/kept"
 	"egressd/sandbox/vercel"
 )
 
@@ -27,7 +27,7 @@ type keeping struct {
 }
 
 // store opens launch's records of what it keeps.
-func (l *launcher) store() (*kept.Store, error) {
+func (l *launcher) store() (*records.Store, error) {
 	state := l.getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
 		home := l.getenv("HOME")
@@ -36,7 +36,7 @@ func (l *launcher) store() (*kept.Store, error) {
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
-	return kept.Open(filepath.Join(state, "egressd"), time.Now)
+	return records.Open(filepath.Join(state, "egressd"), time.Now)
 }
 
 // savedFlags is what must be said again to run in the same sandbox: flags as
@@ -72,11 +72,11 @@ func savedFlags(raw []string, fs *flag.FlagSet) []string {
 	return saved
 }
 
-// recording is a run that is kept. Nil is one that is not.
+// recording is a run that is records. Nil is one that is not.
 type recording struct {
 	*session
-	store *kept.Store
-	rec   *kept.Recorder
+	store *records.Store
+	rec   *records.Recorder
 	tap   *tap.Tap
 }
 
@@ -104,11 +104,14 @@ func (s *session) located(at vercel.At) {
 	if r == nil {
 		return
 	}
-	err := r.store.Update(r.opts.keeping.name, func(b *kept.Sandbox) {
-		b.Remote = map[string]string{"sandbox": at.Sandbox, "session": at.Session, "workdir": at.Workdir, "region": at.Region, "project": s.client.ProjectID, "team": s.client.TeamID}
+	err := r.store.Update(r.opts.keeping.name, func(b *records.Sandbox) {
+		b.Remote = records.Remote{
+			Sandbox: at.Sandbox, Session: at.Session, Workdir: at.Workdir, Region: at.Region,
+			Project: s.client.ProjectID, Team: s.client.TeamID,
+		}
 	})
 	if at.Command != "" {
-		err = errors.Join(err, r.rec.Remote(at.Session+"/"+at.Command))
+		err = errors.Join(err, r.rec.Remote(records.RemoteCommand{Session: at.Session, ID: at.Command}))
 	}
 	if err != nil {
 		s.note("the record of sandbox " + r.opts.keeping.name + " is not whole: " + err.Error())
@@ -121,14 +124,11 @@ func (s *session) left(until time.Time) {
 	if r == nil {
 		return
 	}
-	err := r.store.Update(r.opts.keeping.name, func(b *kept.Sandbox) {
-		b.Status = kept.StatusStopped
+	err := r.store.Update(r.opts.keeping.name, func(b *records.Sandbox) {
+		b.Status = records.Stopped
 		if !until.IsZero() {
-			b.Status = kept.StatusActive
-			if b.Remote == nil {
-				b.Remote = map[string]string{}
-			}
-			b.Remote["until"] = until.UTC().Format(time.RFC3339)
+			b.Status = records.Active
+			b.Remote.Until = until.UTC().Truncate(time.Second)
 		}
 	})
 	if err != nil {
@@ -142,9 +142,9 @@ func (r *recording) begin(spec *sandbox.Spec) error {
 	}
 	terminal := r.opts.keeping.announce == nil && spec.Stdin != nil && spec.Stdout != nil &&
 		term.IsTerminal(int(spec.Stdin.Fd())) && term.IsTerminal(int(spec.Stdout.Fd()))
-	p := kept.Process{
-		Sandbox: r.opts.keeping.name, Kind: "command", Mode: "foreground", Provider: r.opts.tier,
-		Command: "sh", Dir: spec.Dir, Env: map[string]string{}, Metadata: map[string]any{"launcher": os.Getpid()},
+	p := records.Process{
+		Sandbox: r.opts.keeping.name, Kind: records.KindCommand, Mode: records.Foreground, Provider: r.opts.tier,
+		Command: "sh", Dir: spec.Dir, Env: map[string]string{}, Metadata: records.Metadata{Launcher: os.Getpid()},
 	}
 	if r.opts.keeping.mode != "" {
 		p.Mode = r.opts.keeping.mode
@@ -152,14 +152,14 @@ func (r *recording) begin(spec *sandbox.Spec) error {
 	if len(spec.Argv) > 0 {
 		p.Command, p.Args = spec.Argv[0], spec.Argv[1:]
 	} else {
-		p.Kind = "script"
+		p.Kind = records.KindScript
 	}
 	for _, kv := range r.opts.env {
 		name, _, _ := strings.Cut(kv, "=")
-		p.Env[name] = kept.Redacted
+		p.Env[name] = records.Redacted
 	}
 	if terminal {
-		p.Metadata["output"] = "went to a terminal, and is not recorded"
+		p.Metadata.Output = "went to a terminal, and is not recorded"
 	}
 	var err error
 	if r.rec, err = r.store.Start(p); err != nil {
@@ -188,9 +188,9 @@ func (r *recording) box() error {
 		return err
 	}
 	k := r.opts.keeping
-	b := kept.Sandbox{Name: k.name, Tier: r.opts.tier, Workspace: here, Flags: savedFlags(k.raw, new(options).flags())}
+	b := records.Sandbox{Name: k.name, Tier: r.opts.tier, Workspace: here, Flags: savedFlags(k.raw, new(options).flags())}
 	err = r.store.Create(b)
-	if !errors.Is(err, kept.ErrExists) {
+	if !errors.Is(err, records.ErrExists) {
 		return err
 	}
 	old, err := r.store.Sandbox(k.name)
@@ -200,18 +200,18 @@ func (r *recording) box() error {
 	if old.Tier != b.Tier || old.Workspace != b.Workspace {
 		return fmt.Errorf("there is a sandbox of that name for %s in %s: take another name, or launch sandbox rm %s", old.Tier, old.Workspace, k.name)
 	}
-	if there := old.Remote["project"]; r.client != nil && there != "" && there != r.client.ProjectID {
+	if there := old.Remote.Project; r.client != nil && there != "" && there != r.client.ProjectID {
 		return fmt.Errorf("there is a sandbox of that name in project %s, and this is %s: take another name, or launch sandbox rm %s", there, r.client.ProjectID, k.name)
 	}
-	return r.store.Update(k.name, func(now *kept.Sandbox) {
-		now.Status, now.Flags, now.Reason = kept.StatusActive, b.Flags, ""
+	return r.store.Update(k.name, func(now *records.Sandbox) {
+		now.Status, now.Flags, now.Reason = records.Active, b.Flags, ""
 	})
 }
 
 func (r *recording) hear(isErr bool, data []byte) {
-	kind := kept.ChunkStdout
+	kind := records.ChunkStdout
 	if isErr {
-		kind = kept.ChunkStderr
+		kind = records.ChunkStderr
 	}
 	r.rec.Write(kind, data)
 }
@@ -225,9 +225,9 @@ func (r *recording) end(res sandbox.Result, runErr error) error {
 	if r.tap != nil {
 		err = r.tap.Close()
 	}
-	status, message := "", ""
+	status, message := records.Status(""), ""
 	if res.TimedOut {
-		status = kept.Killed
+		status = records.Killed
 	}
 	if runErr != nil {
 		message = runErr.Error()

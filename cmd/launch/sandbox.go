@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"egressd/internal/run/records"
 	"egressd/sandbox"
-	"egressd/sandbox/kept"
 )
 
 const sandboxHelp = `launch sandbox looks after sandboxes that have a name.
@@ -63,7 +63,7 @@ type boxOptions struct {
 // boxCall is one call of launch sandbox.
 type boxCall struct {
 	*launcher
-	store    *kept.Store
+	store    *records.Store
 	opts     boxOptions
 	operands []string
 	code     int // exit status, when there is no error
@@ -189,9 +189,9 @@ func interrupted() (context.Context, context.CancelFunc) {
 }
 
 // box finds the sandbox that the first operand names.
-func (c *boxCall) box() (kept.Sandbox, error) {
+func (c *boxCall) box() (records.Sandbox, error) {
 	b, err := c.store.Sandbox(c.operands[0])
-	if errors.Is(err, kept.ErrNotFound) {
+	if errors.Is(err, records.ErrNotFound) {
 		return b, fmt.Errorf("there is no sandbox %s\nsee launch sandbox ls", c.operands[0])
 	}
 	return b, err
@@ -199,25 +199,25 @@ func (c *boxCall) box() (kept.Sandbox, error) {
 
 // process finds the process that the second operand names; without one, the
 // last that was started.
-func (c *boxCall) process() (kept.Process, error) {
+func (c *boxCall) process() (records.Process, error) {
 	if _, err := c.box(); err != nil {
-		return kept.Process{}, err
+		return records.Process{}, err
 	}
 	if len(c.operands) > 1 {
 		p, err := c.store.Process(c.operands[0], c.operands[1])
-		if errors.Is(err, kept.ErrNotFound) {
+		if errors.Is(err, records.ErrNotFound) {
 			return p, fmt.Errorf("sandbox %s has no process %s\nsee launch sandbox ps %s", c.operands[0], c.operands[1], c.operands[0])
 		}
 		return p, err
 	}
 	all, err := c.store.Processes(c.operands[0])
 	if len(all) == 0 {
-		return kept.Process{}, errors.Join(fmt.Errorf("nothing has run in sandbox %s", c.operands[0]), err)
+		return records.Process{}, errors.Join(fmt.Errorf("nothing has run in sandbox %s", c.operands[0]), err)
 	}
 	return all[len(all)-1], nil
 }
 
 // commandLine is what was run, for people.
-func commandLine(p kept.Process) string {
+func commandLine(p records.Process) string {
 	return strings.Join(append([]string{p.Command}, p.Args...), " ")
 }

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"egressd/internal/run/records"
 	"egressd/sandbox"
-	"egressd/sandbox/kept"
 	"egressd/sandbox/vercel"
 	"egressd/sandbox/vercel/api"
 )
@@ -31,7 +31,7 @@ func only(tier, what string) error {
 // where the tier has none.
 func (c *boxCall) hosted(name, what string) (*vercel.Kept, error) {
 	b, err := c.store.Sandbox(name)
-	if errors.Is(err, kept.ErrNotFound) {
+	if errors.Is(err, records.ErrNotFound) {
 		return nil, fmt.Errorf("there is no sandbox %s\nsee launch sandbox ls", name)
 	}
 	if err != nil {
@@ -44,21 +44,21 @@ func (c *boxCall) hosted(name, what string) (*vercel.Kept, error) {
 }
 
 // keptAt is a hosted sandbox by its record.
-func (c *boxCall) keptAt(b kept.Sandbox) (*vercel.Kept, error) {
+func (c *boxCall) keptAt(b records.Sandbox) (*vercel.Kept, error) {
 	var o options
 	fs := o.flags()
 	fs.SetOutput(io.Discard)
 	if err := fs.Parse(b.Flags); err != nil {
 		return nil, fmt.Errorf("the flags of sandbox %s: %w", b.Name, err)
 	}
-	if b.Remote["project"] != "" {
-		o.hosted.project, o.hosted.team = b.Remote["project"], b.Remote["team"]
+	if b.Remote.Project != "" {
+		o.hosted.project, o.hosted.team = b.Remote.Project, b.Remote.Team
 	}
 	client, err := c.vercelClient(&o.hosted, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
-	return &vercel.Kept{Client: client, Name: b.Name, Workdir: b.Remote["workdir"]}, nil
+	return &vercel.Kept{Client: client, Name: b.Name, Workdir: b.Remote.Workdir}, nil
 }
 
 // hostedTime bounds one command about a hosted sandbox that moves no files.
@@ -67,9 +67,9 @@ const hostedTime = 5 * time.Minute
 func (c *boxCall) copy() error {
 	from, to := c.operands[0], c.operands[1]
 	name, remote, pull := strings.Cut(from, ":")
-	pull = pull && kept.ValidName(name) == ""
+	pull = pull && records.ValidName(name) == ""
 	other, there, push := strings.Cut(to, ":")
-	push = push && kept.ValidName(other) == ""
+	push = push && records.ValidName(other) == ""
 	if pull == push {
 		return errors.New("one of the two is NAME:PATH, the other a path of this machine (write ./ before one with a colon)")
 	}
@@ -152,11 +152,11 @@ func (c *boxCall) bounded() (context.Context, context.CancelFunc) {
 // stopped notes that a hosted sandbox was stopped, and with it what ran there.
 func (c *boxCall) stopped() error {
 	name := c.operands[0]
-	return errors.Join(c.store.LoseAll(name, "sandbox_stopped"),
-		c.store.Update(name, func(b *kept.Sandbox) { b.Status = kept.StatusStopped }))
+	return errors.Join(c.store.MarkAllLost(name, records.SandboxStopped),
+		c.store.Update(name, func(b *records.Sandbox) { b.Status = records.Stopped }))
 }
 
-func (c *boxCall) stopHosted(b kept.Sandbox) error {
+func (c *boxCall) stopHosted(b records.Sandbox) error {
 	k, err := c.keptAt(b)
 	if err != nil {
 		return err
@@ -179,20 +179,20 @@ func (c *boxCall) dismiss(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.store.LoseAll(name, "sandbox_stopped"); err != nil {
+	if err := c.store.MarkAllLost(name, records.SandboxStopped); err != nil {
 		return err
 	}
 	for _, p := range all {
-		pid, ok := p.Metadata["launcher"].(float64)
-		if p.Over() || !ok || pid <= 1 {
+		pid := p.Metadata.Launcher
+		if p.Over() || pid <= 1 {
 			continue
 		}
-		launcher, err := os.FindProcess(int(pid))
+		launcher, err := os.FindProcess(pid)
 		if err != nil {
 			continue
 		}
 		tick := time.NewTicker(50 * time.Millisecond)
-		for n := 0; ctx.Err() == nil && c.store.Recorded(name, p.ID); n++ {
+		for n := 0; ctx.Err() == nil && c.store.HasRecorder(name, p.ID); n++ {
 			switch n {
 			case 0, 40: // asked once more after two seconds
 				_ = launcher.Signal(syscall.SIGTERM)
@@ -206,7 +206,7 @@ func (c *boxCall) dismiss(ctx context.Context, name string) error {
 	return ctx.Err()
 }
 
-func (c *boxCall) deleteHosted(b kept.Sandbox) error {
+func (c *boxCall) deleteHosted(b records.Sandbox) error {
 	all, err := c.store.Processes(b.Name)
 	for _, p := range all {
 		if !p.Over() {
@@ -226,14 +226,14 @@ func (c *boxCall) deleteHosted(b kept.Sandbox) error {
 }
 
 // remoteProcess is what a process is called at the service.
-func remoteProcess(p kept.Process) (session, command string, ok bool) {
-	text, _ := p.Metadata["remote"].(string)
-	return strings.Cut(text, "/")
+func remoteProcess(p records.Process) (session, command string, ok bool) {
+	c := p.Metadata.Remote
+	return c.Session, c.ID, c.Known()
 }
 
 // killRemote ends a program in a hosted sandbox: it is asked to, and killed when
 // it does not.
-func (c *boxCall) killRemote(p kept.Process) error {
+func (c *boxCall) killRemote(p records.Process) error {
 	session, command, ok := remoteProcess(p)
 	if !ok {
 		return fmt.Errorf("process %s does not say where it runs", p.ID)
@@ -244,7 +244,7 @@ func (c *boxCall) killRemote(p kept.Process) error {
 	}
 	ctx, stop := c.bounded()
 	defer stop()
-	if _, err := c.store.Stopping(p.Sandbox, p.ID); err != nil {
+	if _, err := c.store.MarkStopping(p.Sandbox, p.ID); err != nil {
 		return err
 	}
 	reattached := c.attach(ctx, p)
@@ -265,7 +265,7 @@ func gone(err error) bool { return api.IsGone(err) || errors.Is(err, fs.ErrNotEx
 // attach goes on recording a process in a hosted sandbox whose launcher is gone,
 // until ctx ends or the process does. The function that it reports waits for
 // that and says what went wrong.
-func (c *boxCall) attach(ctx context.Context, p kept.Process) (wait func() error) {
+func (c *boxCall) attach(ctx context.Context, p records.Process) (wait func() error) {
 	nothing := func() error { return nil }
 	session, command, ok := remoteProcess(p)
 	if !ok || p.Over() {
@@ -277,7 +277,7 @@ func (c *boxCall) attach(ctx context.Context, p kept.Process) (wait func() error
 	}
 	k, err := c.hosted(p.Sandbox, "processes elsewhere")
 	if err != nil {
-		return func() error { return errors.Join(err, rec.Leave()) }
+		return func() error { return errors.Join(err, rec.Detach()) }
 	}
 	done := make(chan error, 1)
 	go func() { done <- c.goOn(ctx, k, rec, session, command) }()
@@ -289,12 +289,12 @@ const askTime = 15 * time.Second
 
 // askAbout finds out what became of processes in hosted sandboxes whose
 // launchers are gone. Where the service cannot be asked they stay as they are.
-func (c *boxCall) askAbout(all []kept.Process) []kept.Process {
+func (c *boxCall) askAbout(all []records.Process) []records.Process {
 	ctx, done := context.WithTimeout(context.Background(), askTime)
 	defer done()
 	for i, p := range all {
 		session, command, ok := remoteProcess(p)
-		if !ok || p.Over() || c.store.Recorded(p.Sandbox, p.ID) {
+		if !ok || p.Over() || c.store.HasRecorder(p.Sandbox, p.ID) {
 			continue
 		}
 		k, err := c.hosted(p.Sandbox, "processes elsewhere")
@@ -315,7 +315,7 @@ func (c *boxCall) askAbout(all []kept.Process) []kept.Process {
 	return all
 }
 
-func (c *boxCall) goOn(ctx context.Context, k *vercel.Kept, rec *kept.Recorder, session, command string) error {
+func (c *boxCall) goOn(ctx context.Context, k *vercel.Kept, rec *records.Recorder, session, command string) error {
 	told := map[string]int64{}
 	// Nobody else prolongs the session of a program whose launcher is gone.
 	alive := vercel.Alive(ctx, k.Client, session, time.Now(), nil)
@@ -332,15 +332,15 @@ func (c *boxCall) goOn(ctx context.Context, k *vercel.Kept, rec *kept.Recorder, 
 	p := rec.Process()
 	switch {
 	case gone(err):
-		if err := rec.Leave(); err != nil {
+		if err := rec.Detach(); err != nil {
 			return err
 		}
-		_, err := c.store.Lose(p.Sandbox, p.ID, "sandbox_stopped")
+		_, err := c.store.MarkLost(p.Sandbox, p.ID, records.SandboxStopped)
 		return err
 	case ctx.Err() != nil:
-		return rec.Leave()
+		return rec.Detach()
 	case err != nil:
-		return errors.Join(err, rec.Leave())
+		return errors.Join(err, rec.Detach())
 	}
 	code := int(*ended.ExitCode)
 	return rec.Finish("", &code, "")

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"egressd/sandbox/kept"
+	"egressd/internal/run/records"
 )
 
 // exec runs a program in a sandbox again: launch with the flags that it was
@@ -66,7 +66,7 @@ func (l *launcher) inBackground(args []string) int {
 }
 
 // again runs the program of the operands behind the sandbox's own flags.
-func (c *boxCall) again(b kept.Sandbox, k keeping) error {
+func (c *boxCall) again(b records.Sandbox, k keeping) error {
 	if err := os.Chdir(b.Workspace); err != nil {
 		return fmt.Errorf("the workspace of sandbox %s: %w", b.Name, err)
 	}
@@ -86,8 +86,8 @@ func (c *boxCall) again(b kept.Sandbox, k keeping) error {
 	if err := fs.Parse(args); err != nil {
 		return fmt.Errorf("the flags of sandbox %s: %w", b.Name, err)
 	}
-	if there := b.Remote["project"]; there != "" {
-		s.opts.hosted.project, s.opts.hosted.team = there, b.Remote["team"]
+	if there := b.Remote.Project; there != "" {
+		s.opts.hosted.project, s.opts.hosted.team = there, b.Remote.Team
 	}
 	s.opts.argv = c.operands[1:]
 	s.opts.keeping = k
@@ -152,7 +152,7 @@ func (c *boxCall) detach() error {
 		return err
 	}
 	id, ok := strings.CutSuffix(string(said), "\n")
-	if !ok || kept.ValidName(id) != "" {
+	if !ok || records.ValidName(id) != "" {
 		_, _ = child.Wait()
 		return errors.New(strings.TrimPrefix(strings.TrimSpace(string(said)), "launch: "))
 	}
@@ -166,10 +166,10 @@ func (c *boxCall) kill() error {
 	if err != nil || p.Over() {
 		return err
 	}
-	if _, remote := p.Metadata["remote"]; remote {
+	if p.Metadata.Remote != (records.RemoteCommand{}) {
 		return c.killRemote(p)
 	}
-	return c.end([]kept.Process{p})
+	return c.end([]records.Process{p})
 }
 
 // stop ends all that runs in a sandbox.
@@ -185,7 +185,7 @@ func (c *boxCall) stop() error {
 	if err != nil {
 		return err
 	}
-	var running []kept.Process
+	var running []records.Process
 	for _, p := range all {
 		if !p.Over() {
 			running = append(running, p)
@@ -194,7 +194,7 @@ func (c *boxCall) stop() error {
 	if err := c.end(running); err != nil {
 		return err
 	}
-	return c.store.Update(c.operands[0], func(b *kept.Sandbox) { b.Status = kept.StatusStopped })
+	return c.store.Update(c.operands[0], func(b *records.Sandbox) { b.Status = records.Stopped })
 }
 
 // remove forgets a sandbox.
@@ -222,7 +222,7 @@ const killGrace = 10 * time.Second
 // end asks the launchers of processes to end them, and makes them when they do
 // not: the first signal is the program's, the second ends everything, and what
 // a launcher that is killed leaves behind the kernel kills.
-func (c *boxCall) end(running []kept.Process) error {
+func (c *boxCall) end(running []records.Process) error {
 	ctx, stop := interrupted()
 	defer stop()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM, syscall.SIGKILL} {
@@ -231,7 +231,7 @@ func (c *boxCall) end(running []kept.Process) error {
 				return err
 			}
 		}
-		var left []kept.Process
+		var left []records.Process
 		deadline := time.Now().Add(killGrace)
 		for _, p := range running {
 			if _, err := c.store.Wait(ctx, p.Sandbox, p.ID, max(time.Until(deadline), time.Millisecond)); err != nil {
@@ -245,16 +245,16 @@ func (c *boxCall) end(running []kept.Process) error {
 	return fmt.Errorf("process %s does not end", running[0].ID)
 }
 
-func (c *boxCall) signal(p kept.Process, sig syscall.Signal) error {
-	now, err := c.store.Stopping(p.Sandbox, p.ID)
+func (c *boxCall) signal(p records.Process, sig syscall.Signal) error {
+	now, err := c.store.MarkStopping(p.Sandbox, p.ID)
 	if err != nil || now.Over() {
 		return err
 	}
-	pid, ok := now.Metadata["launcher"].(float64)
-	if !ok || pid <= 1 {
+	pid := now.Metadata.Launcher
+	if pid <= 1 {
 		return fmt.Errorf("process %s does not say whose it is", p.ID)
 	}
-	launcher, err := os.FindProcess(int(pid))
+	launcher, err := os.FindProcess(pid)
 	if err != nil {
 		return nil
 	}

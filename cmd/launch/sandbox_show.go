@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"egressd/internal/cli/policyflags"
+	"egressd/internal/run/records"
 	"egressd/internal/run/summary"
-	"egressd/sandbox/kept"
 )
 
 // list prints the sandboxes.
@@ -37,17 +37,17 @@ func (c *boxCall) list() error {
 				running++
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", b.Name, b.Tier, statusNow(b, running), running, cmp.Or(b.Remote["region"], "here"), summary.Safe(b.Workspace))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", b.Name, b.Tier, statusNow(b, running), running, cmp.Or(b.Remote.Region, "here"), summary.Safe(b.Workspace))
 	}
 	return errors.Join(err, w.Flush())
 }
 
 // statusNow is the status of a sandbox, as far as that is known without asking:
 // a hosted one that was left running ends by itself.
-func statusNow(b kept.Sandbox, running int) string {
-	until, err := time.Parse(time.RFC3339, b.Remote["until"])
-	if b.Status == kept.StatusActive && running == 0 && err == nil && time.Now().After(until) {
-		return kept.StatusStopped
+func statusNow(b records.Sandbox, running int) records.SandboxStatus {
+	until := b.Remote.Until
+	if b.Status == records.Active && running == 0 && !until.IsZero() && time.Now().After(until) {
+		return records.Stopped
 	}
 	return b.Status
 }
@@ -69,7 +69,7 @@ func (c *boxCall) processes() error {
 			names = append(names, b.Name)
 		}
 	}
-	var all []kept.Process
+	var all []records.Process
 	var errs []error
 	for _, name := range names {
 		some, err := c.store.Processes(name)
@@ -113,14 +113,14 @@ func printJSON[T any](w io.Writer, all []T) error {
 // logs prints what a process printed: its outputs on the outputs of the same
 // name.
 func (c *boxCall) logs() error {
-	if c.opts.stream != "" && c.opts.stream != kept.ChunkStdout && c.opts.stream != kept.ChunkStderr {
+	if c.opts.stream != "" && c.opts.stream != records.ChunkStdout && c.opts.stream != records.ChunkStderr {
 		return fmt.Errorf("--stream %q: stdout or stderr", c.opts.stream)
 	}
 	p, err := c.process()
 	if err != nil {
 		return err
 	}
-	if note, ok := p.Metadata["output"].(string); ok {
+	if note := p.Metadata.Output; note != "" {
 		c.say("launch: the output of %s %s\n", p.ID, note)
 	}
 	if !c.opts.follow {
@@ -138,23 +138,21 @@ func (c *boxCall) logs() error {
 	return err
 }
 
-func (c *boxCall) chunk(k kept.Chunk) error {
+func (c *boxCall) chunk(k records.Chunk) error {
 	if c.opts.stream != "" && k.Type != c.opts.stream {
 		return nil
 	}
 	var err error
-	data, _ := k.Data.(map[string]any)
 	switch {
 	case c.opts.json:
-		err = printJSON(c.stdout, []kept.Chunk{k})
-	case k.Type == kept.ChunkStdout:
+		err = printJSON(c.stdout, []records.Chunk{k})
+	case k.Type == records.ChunkStdout:
 		_, err = io.WriteString(c.stdout, k.Text())
-	case k.Type == kept.ChunkStderr:
+	case k.Type == records.ChunkStderr:
 		_, err = io.WriteString(c.stderr, k.Text())
-	case k.Type == kept.ChunkError:
-		message, _ := data["message"].(string)
-		c.say("launch: %s\n", message)
-	case k.Type == kept.ChunkStatus && data["truncated"] == true:
+	case k.Type == records.ChunkError:
+		c.say("launch: %s\n", k.Message())
+	case k.Truncated():
 		c.say("launch: the rest of the output is not recorded: it was too long\n")
 	}
 	return err
@@ -186,8 +184,8 @@ func (c *boxCall) wait() error {
 	if p.ExitCode != nil {
 		c.code = *p.ExitCode
 	}
-	if p.Status == kept.Lost {
-		return fmt.Errorf("process %s is lost: %v", p.ID, p.Metadata["reason"])
+	if p.Status == records.Lost {
+		return fmt.Errorf("process %s is lost: %v", p.ID, p.Metadata.Reason)
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/term"
 
 	"egressd/internal/cli/explain"
+	"egressd/internal/run/records"
 	"egressd/sandbox"
-	"egressd/sandbox/kept"
 	"egressd/sandbox/vercel"
 	"egressd/sandbox/vercel/api"
 	"egressd/sandbox/vercel/api/account"
@@ -117,8 +117,8 @@ func (o *options) validateVercel() error {
 		return errors.New("--keep needs a --name to find the sandbox again")
 	case strings.Contains(o.keeping.name, "."):
 		return fmt.Errorf("--name %q: Vercel takes letters, digits, - and _", o.keeping.name)
-	case h.Task != "" && kept.ValidName(h.Task) != "":
-		return fmt.Errorf("--task %q: %s", h.Task, kept.ValidName(h.Task))
+	case h.Task != "" && records.ValidName(h.Task) != "":
+		return fmt.Errorf("--task %q: %s", h.Task, records.ValidName(h.Task))
 	case len(o.argv) == 0:
 		return errors.New("no program given: launch [flags] -- PROGRAM [ARGUMENT...]")
 	}
@@ -215,11 +215,11 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 	switch {
 	case err == nil:
 		b.Tasks = tasks{store}
-		place := kept.Place{Sandbox: b.Name, Task: b.Task, Where: client.TeamID + "/" + client.ProjectID}
+		place := records.Place{Sandbox: b.Name, Task: b.Task, Where: client.TeamID + "/" + client.ProjectID}
 		b.Synced = synced{store, place}
 		b.Shared = func() bool { return s.shared(store) }
 		b.Known = func(workspace string) map[string][sha256.Size]byte {
-			known, err := store.CameBack(workspace)
+			known, err := store.Returned(workspace)
 			if err != nil {
 				s.note("what earlier runs left here is not known: " + err.Error())
 			}
@@ -227,7 +227,7 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 		}
 		b.Changed = func(c vercel.Changes) {
 			s.cameBack(c)
-			if err := store.AddCameBack(c.Workspace, c.Sums); err != nil {
+			if err := store.AddReturned(c.Workspace, c.Sums); err != nil {
 				s.note("what came back is not remembered: " + err.Error())
 			}
 		}
@@ -260,8 +260,8 @@ func (s *session) clearLine() {
 
 // synced is what launch remembers of one place.
 type synced struct {
-	store *kept.Store
-	place kept.Place
+	store *records.Store
+	place records.Place
 }
 
 func (y synced) Load(workspace string) (string, map[string]string, error) {
@@ -274,11 +274,11 @@ func (y synced) Save(workspace, stamp string, marks map[string]string) error {
 
 // shared reports whether another launch runs something in this run's sandbox,
 // which this run is about to leave.
-func (s *session) shared(store *kept.Store) bool {
+func (s *session) shared(store *records.Store) bool {
 	if s.recording == nil {
 		return false
 	}
-	last, err := store.Leaving(s.opts.keeping.name, s.recording.rec.Process().ID)
+	last, err := store.MarkLeaving(s.opts.keeping.name, s.recording.rec.Process().ID)
 	if err != nil {
 		s.note("what else runs in the sandbox is not known: " + err.Error())
 	}
@@ -316,11 +316,11 @@ func redactor(n *network.Network, env []string) func(string) string {
 }
 
 // tasks are the snapshots in launch's records.
-type tasks struct{ store *kept.Store }
+type tasks struct{ store *records.Store }
 
 func (t tasks) Snapshot(task string) (string, error) {
 	found, err := t.store.Task(task)
-	if errors.Is(err, kept.ErrNotFound) {
+	if errors.Is(err, records.ErrNotFound) {
 		return "", nil
 	}
 	if err == nil && found.Tier != tierVercel {

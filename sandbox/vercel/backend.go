@@ -92,7 +92,7 @@ type At struct {
 	Routes  []api.Route
 }
 
-// Tasks remembers snapshots; package kept does.
+// Tasks remembers snapshots; internal/run/records does.
 type Tasks interface {
 	Snapshot(task string) (id string, err error) // "" when there is none
 	Set(task, id string) (old string, err error)

@@ -115,11 +115,6 @@ var rooms = []room{
 		reason: "files out and files in: what comes back is judged without a network in sight, and git is not run on it",
 	},
 	{
-		path:   "sandbox/kept",
-		std:    []string{"net", "net/http", "os/exec", "log/slog"},
-		reason: "records in files: what runs, and how, is each tier's business",
-	},
-	{
 		path:   "sandbox/vercel/api/firewall",
 		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
 		reason: "words of the wire, pure",
@@ -146,6 +141,11 @@ var rooms = []room{
 		ours:   []string{"policy", "sandbox"},
 		std:    []string{"net", "net/http", "os", "os/exec", "log/slog"},
 		reason: "a policy in Vercel's words, pure, so that a test can show what is never said",
+	},
+	{
+		path:   "internal/run/records",
+		std:    []string{"net", "net/http", "os/exec", "log/slog"},
+		reason: "records in files: what runs, and how, is each tier's business",
 	},
 	{
 		path:   "internal/run/tap",

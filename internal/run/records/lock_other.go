@@ -1,6 +1,6 @@
 //go:build !unix
 
-package kept
+package records
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 var errBusy = errors.New("in use")
 
 func (s *Store) lock(string, bool) (*os.File, error) {
-	return nil, errors.New("records need file locks, which this system has not")
+	return nil, errors.New("records need file locks, which this system does not have")
 }
 
 func private(*os.Root) error {
-	return errors.New("this system cannot tell whose a directory is")
+	return errors.New("this system does not tell who owns a directory")
 }

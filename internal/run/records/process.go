@@ -1,4 +1,4 @@
-package kept
+package records
 
 import (
 	"crypto/rand"
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// maxProcesses is how many processes a sandbox remembers; the oldest that are
-// over are forgotten first.
+// maxProcesses bounds the processes that a sandbox keeps; the oldest that are over
+// go first.
 const maxProcesses = 500
 
 func processDir(sandbox string) string { return path.Join(sandboxDir(sandbox), "processes") }
@@ -25,18 +25,17 @@ func processFile(sandbox, id, suffix string) string {
 const (
 	processRecord = ".json"
 	processStream = ".ndjson"
-	processAlive  = ".alive" // locked for as long as somebody records
+	processAlive  = ".alive" // locked while there is a Recorder
 )
 
-// newID is a name that sorts by time.
+// newID makes an ID. IDs sort by time.
 func (s *Store) newID() string {
 	return "p" + strconv.FormatInt(s.now().UnixMilli(), 36) + strings.ToLower(rand.Text()[:8])
 }
 
-// Start records a process that is about to run: Sandbox, Command, Args, Dir,
-// Mode, Kind, Provider, Metadata and the names in Env are the caller's. The
-// caller calls Finish. What it holds says that somebody looks after the
-// process: when it is gone without Finish, the process is lost.
+// Start records a process that is about to run. The caller sets Sandbox, Command,
+// Args, Dir, Mode, Kind, Provider, Metadata and the names in Env, and calls Finish
+// at the end. If this launch dies before Finish, the process is Lost.
 func (s *Store) Start(p Process) (*Recorder, error) {
 	if _, err := s.Sandbox(p.Sandbox); err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func (s *Store) Start(p Process) (*Recorder, error) {
 		return nil, err
 	}
 	s.prune(p.Sandbox)
-	p.Version, p.ID, p.Status, p.Started = 1, s.newID(), Running, s.now().UTC()
+	p.Version, p.ID, p.Status, p.Started = version, s.newID(), Running, s.now().UTC()
 	p.StreamID, p.ClientID = p.ID, "sandbox-process:"+p.ID
 	p.Ended, p.ExitCode = nil, nil
 	if p.Args == nil {
@@ -75,17 +74,16 @@ func (s *Store) record(p Process, alive *os.File) (*Recorder, error) {
 		return nil, err
 	}
 	r := &Recorder{store: s, process: p, file: f, alive: alive}
-	var dir any
+	first := startData{Args: p.Args, Command: p.Command, Status: Running}
 	if p.Dir != "" {
-		dir = p.Dir
+		first.Dir = &p.Dir
 	}
-	r.chunk(ChunkStatus, map[string]any{"status": Running, "command": p.Command, "args": p.Args, "cwd": dir}, 0)
+	r.chunk(ChunkStatus, first, 0)
 	return r, r.err
 }
 
-// Attach goes on with the recording of a process that runs elsewhere and whose
-// recorder is gone. It fails with an error when the process is over, or
-// somebody else records it.
+// Attach continues the recording of a remote process whose Recorder is gone. It
+// fails if the process is over or has a Recorder.
 func (s *Store) Attach(sandbox, id string) (*Recorder, error) {
 	alive, err := s.lock(processFile(sandbox, id, processAlive), false)
 	if errors.Is(err, errBusy) {
@@ -128,15 +126,15 @@ func (s *Store) attach(sandbox, id string, alive *os.File) (*Recorder, error) {
 		return nil, err
 	}
 	r.size = at
-	return r, r.file.Truncate(at) // half a line that the last recorder left
+	return r, r.file.Truncate(at) // the last recorder may have left half a line
 }
 
-// Process reports one process; ErrNotFound when there is none. One that nobody
-// looks after any more becomes lost, unless it runs elsewhere ("remote" in its
-// metadata): its tier can ask.
+// Process reports one process. The error is ErrNotFound if there is none. A running
+// process without a Recorder becomes Lost, unless it is remote: its tier can be
+// asked.
 func (s *Store) Process(sandbox, id string) (Process, error) {
 	p, err := s.process(sandbox, id)
-	if err != nil || p.Over() || p.Metadata["remote"] != nil {
+	if err != nil || p.Over() || p.Metadata.Remote != (RemoteCommand{}) {
 		return p, err
 	}
 	alive, err := s.lock(processFile(sandbox, id, processAlive), false)
@@ -147,7 +145,7 @@ func (s *Store) Process(sandbox, id string) (Process, error) {
 		return p, err
 	}
 	alive.Close()
-	return s.Lose(sandbox, id, "launcher_died")
+	return s.MarkLost(sandbox, id, LauncherDied)
 }
 
 func (s *Store) process(sandbox, id string) (Process, error) {
@@ -163,8 +161,8 @@ func (s *Store) process(sandbox, id string) (Process, error) {
 	return p, nil
 }
 
-// Processes lists the processes of a sandbox, the oldest first. The error tells
-// of records that could not be read.
+// Processes lists the processes of a sandbox, the oldest first. The error names
+// records that could not be read; the list has the others.
 func (s *Store) Processes(sandbox string) ([]Process, error) {
 	ids, err := s.processIDs(sandbox)
 	if err != nil {
@@ -199,10 +197,9 @@ func (s *Store) processIDs(sandbox string) ([]string, error) {
 	return ids, nil
 }
 
-// Stopping notes that somebody asked for the process's end: however it then
-// ends, it was killed. Its launcher is then told, whose process id is in the
-// metadata as "launcher".
-func (s *Store) Stopping(sandbox, id string) (Process, error) {
+// MarkStopping notes that somebody asked for the end of a process: however it then
+// ends, it was Killed. It reports the record, with the launcher to signal.
+func (s *Store) MarkStopping(sandbox, id string) (Process, error) {
 	var p Process
 	if _, err := s.Process(sandbox, id); err != nil {
 		return p, err
@@ -211,46 +208,45 @@ func (s *Store) Stopping(sandbox, id string) (Process, error) {
 		if p, err = s.process(sandbox, id); err != nil || p.Over() {
 			return err
 		}
-		if p.Metadata == nil {
-			p.Metadata = map[string]any{}
-		}
-		p.Metadata["stopping"] = true
+		p.Metadata.Stopping = true
 		return s.write(processFile(sandbox, id, processRecord), p)
 	})
 	return p, err
 }
 
-// Lose gives a running process up, for a reason such as "sandbox_stopped". One
-// that is over stays as it is.
-func (s *Store) Lose(sandbox, id, reason string) (Process, error) {
-	return s.end(sandbox, id, func(p *Process) Chunk {
-		p.Status = Lost
-		if p.Metadata == nil {
-			p.Metadata = map[string]any{}
-		}
-		p.Metadata["reason"] = reason
-		return Chunk{Type: ChunkExit, Data: map[string]any{"exitCode": nil, "status": Lost, "message": reason}}
+// Reasons why a process is lost.
+const (
+	LauncherDied   = "launcher_died"
+	SandboxStopped = "sandbox_stopped"
+)
+
+// MarkLost makes a running process Lost, for a reason. A process that is over
+// stays as it is.
+func (s *Store) MarkLost(sandbox, id, reason string) (Process, error) {
+	return s.end(sandbox, id, func(p *Process) exitData {
+		p.Status, p.Metadata.Reason = Lost, reason
+		return exitData{Status: Lost, Message: reason}
 	})
 }
 
-// LoseAll gives up every running process of a sandbox.
-func (s *Store) LoseAll(sandbox, reason string) error {
+// MarkAllLost makes every running process of a sandbox Lost.
+func (s *Store) MarkAllLost(sandbox, reason string) error {
 	ids, err := s.processIDs(sandbox)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, id := range ids {
-		if _, err := s.Lose(sandbox, id, reason); err != nil && !errors.Is(err, ErrNotFound) {
+		if _, err := s.MarkLost(sandbox, id, reason); err != nil && !errors.Is(err, ErrNotFound) {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// end moves a running process to a state that stays, and writes the stream's
-// last chunk when nobody else records.
-func (s *Store) end(sandbox, id string, change func(*Process) Chunk) (p Process, err error) {
+// end moves a running process to a final state, and writes the last chunk of its
+// stream unless a Recorder will.
+func (s *Store) end(sandbox, id string, change func(*Process) exitData) (p Process, err error) {
 	if p, err = s.process(sandbox, id); err != nil {
 		return p, err
 	}
@@ -274,8 +270,8 @@ func (s *Store) end(sandbox, id string, change func(*Process) Chunk) (p Process,
 	return p, err
 }
 
-// lastChunk ends the stream of a process that nobody records.
-func (s *Store) lastChunk(p Process, last Chunk) error {
+// lastChunk ends the stream of a process without a Recorder.
+func (s *Store) lastChunk(p Process, last exitData) error {
 	seq := 0
 	at, err := s.Chunks(p.Sandbox, p.ID, 0, func(c Chunk) error { seq = c.Seq; return nil })
 	if err != nil {
@@ -290,11 +286,11 @@ func (s *Store) lastChunk(p Process, last Chunk) error {
 	}
 	r := Recorder{store: s, process: p, file: f, seq: seq, size: at}
 	r.err = f.Truncate(at)
-	r.chunk(last.Type, last.Data, 0)
+	r.chunk(ChunkExit, last, 0)
 	return errors.Join(r.err, f.Close())
 }
 
-// prune makes room for one process more.
+// prune makes room for one more process.
 func (s *Store) prune(sandbox string) {
 	ids, err := s.processIDs(sandbox)
 	if err != nil {

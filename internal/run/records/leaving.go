@@ -1,8 +1,8 @@
-package kept
+package records
 
-// Leaving notes that a process's run is done with its sandbox, and reports
+// MarkLeaving notes that the run of a process is done with its sandbox, and reports
 // whether it was the last one: of several that leave at once exactly one is.
-func (s *Store) Leaving(sandbox, id string) (last bool, err error) {
+func (s *Store) MarkLeaving(sandbox, id string) (last bool, err error) {
 	ids, err := s.processIDs(sandbox)
 	if err != nil {
 		return false, err
@@ -12,10 +12,7 @@ func (s *Store) Leaving(sandbox, id string) (last bool, err error) {
 		if err != nil {
 			return err
 		}
-		if p.Metadata == nil {
-			p.Metadata = map[string]any{}
-		}
-		p.Metadata["leaving"] = true
+		p.Metadata.Leaving = true
 		if err := s.write(processFile(sandbox, id, processRecord), p); err != nil {
 			return err
 		}
@@ -23,8 +20,8 @@ func (s *Store) Leaving(sandbox, id string) (last bool, err error) {
 			if other == id {
 				continue
 			}
-			// One that cannot be read is nobody's that could be waited for.
-			if p, err := s.process(sandbox, other); err == nil && !p.Over() && p.Metadata["leaving"] != true && s.Recorded(sandbox, other) {
+			// A record that cannot be read keeps no sandbox running.
+			if p, err := s.process(sandbox, other); err == nil && !p.Over() && !p.Metadata.Leaving && s.HasRecorder(sandbox, other) {
 				return nil
 			}
 		}

@@ -1,8 +1,7 @@
-package kept
+package records
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -68,9 +67,9 @@ func TestSandboxes(t *testing.T) {
 	if err := s.Update("none", func(*Sandbox) {}); !errors.Is(err, ErrNotFound) {
 		t.Error(err)
 	}
-	must(t, s.Update("box", func(b *Sandbox) { b.Status, b.Name = StatusStopped, "other" }))
+	must(t, s.Update("box", func(b *Sandbox) { b.Status, b.Name = Stopped, "other" }))
 	b, err := s.Sandbox("box")
-	if err != nil || b.Status != StatusStopped || b.Name != "box" || b.Created.IsZero() {
+	if err != nil || b.Status != Stopped || b.Name != "box" || b.Created.IsZero() {
 		t.Errorf("%+v, %v", b, err)
 	}
 	must(t, s.Create(Sandbox{Name: "a"}))
@@ -116,8 +115,7 @@ func TestProcess(t *testing.T) {
 	r.Write(ChunkStdout, []byte("late"))
 	var got []string
 	for i, c := range chunks(t, s, id) {
-		data, _ := json.Marshal(c.Data)
-		got = append(got, c.Type+" "+string(data))
+		got = append(got, c.Type+" "+string(c.Data))
 		if c.Seq != i+1 || c.Sandbox != "box" || c.Process != id || c.At.IsZero() {
 			t.Errorf("%+v", c)
 		}
@@ -162,7 +160,7 @@ func TestLauncherDies(t *testing.T) {
 	_, err = r.file.WriteString(`{"version":1,"se`)
 	must(t, err)
 	p, err := other.Process("box", id)
-	if err != nil || p.Status != Lost || p.Metadata["reason"] != "launcher_died" {
+	if err != nil || p.Status != Lost || p.Metadata.Reason != "launcher_died" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	all := chunks(t, other, id)
@@ -177,7 +175,7 @@ func TestAttach(t *testing.T) {
 	s, _ := open(t)
 	r := start(t, s)
 	id := r.Process().ID
-	must(t, r.Remote("cmd_1"))
+	must(t, r.Remote(RemoteCommand{"session_1", "cmd_1"}))
 	r.Write(ChunkStdout, []byte("one"))
 	r.Write(ChunkStderr, []byte("err"))
 	r.alive.Close()
@@ -211,7 +209,7 @@ func TestStopping(t *testing.T) {
 	s, _ := open(t)
 	r := start(t, s)
 	id := r.Process().ID
-	if p, err := s.Stopping("box", id); err != nil || p.Over() {
+	if p, err := s.MarkStopping("box", id); err != nil || p.Over() {
 		t.Errorf("%+v, %v", p, err)
 	}
 	must(t, r.Finish("", code(143), ""))
@@ -220,12 +218,12 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-func TestLoseAll(t *testing.T) {
+func TestMarkAllLost(t *testing.T) {
 	s, _ := open(t)
 	running, over := start(t, s), start(t, s)
 	must(t, over.Finish("", code(0), ""))
-	must(t, running.Remote("cmd_1"))
-	must(t, s.LoseAll("box", "sandbox_stopped"))
+	must(t, running.Remote(RemoteCommand{"session_1", "cmd_1"}))
+	must(t, s.MarkAllLost("box", "sandbox_stopped"))
 	all, err := s.Processes("box")
 	must(t, err)
 	for _, p := range all {
@@ -300,7 +298,7 @@ func TestConcurrentAppends(t *testing.T) {
 			t.Fatalf("chunk %d has number %d", i+1, c.Seq)
 		}
 	}
-	if last := all[len(all)-1]; len(all) != 402 || fmt.Sprint(last.Data) != "map[exitCode:<nil> status:killed]" {
+	if last := all[len(all)-1]; len(all) != 402 || string(last.Data) != `{"exitCode":null,"status":"killed"}` {
 		t.Errorf("%d chunks, the last %+v", len(all), last)
 	}
 }
@@ -314,7 +312,7 @@ func TestStreamBounds(t *testing.T) {
 	}
 	must(t, r.Finish("", code(0), ""))
 	all := chunks(t, s, r.Process().ID)
-	if len(all) != 3 || fmt.Sprint(all[1].Data) != "map[status:running truncated:true]" || all[2].Type != ChunkExit {
+	if len(all) != 3 || string(all[1].Data) != `{"status":"running","truncated":true}` || all[2].Type != ChunkExit {
 		t.Errorf("%+v", all)
 	}
 }

@@ -1,4 +1,4 @@
-package kept
+package records
 
 import (
 	"maps"
@@ -30,7 +30,7 @@ func TestLeaving(t *testing.T) {
 	var leaving sync.WaitGroup
 	for i, r := range all {
 		leaving.Go(func() {
-			last, err := s.Leaving("box", r.Process().ID)
+			last, err := s.MarkLeaving("box", r.Process().ID)
 			if err != nil {
 				t.Error(err)
 			}
@@ -53,7 +53,7 @@ func TestLeaving(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := s.Leaving("box", "nothing"); err == nil {
+	if _, err := s.MarkLeaving("box", "nothing"); err == nil {
 		t.Error("a process that is not there left")
 	}
 }

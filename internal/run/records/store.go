@@ -1,4 +1,4 @@
-package kept
+package records
 
 import (
 	"encoding/json"
@@ -9,24 +9,23 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 	"time"
 )
 
-// Store is a directory of records. Safe for concurrent use, also by several
-// launchers: who changes a record holds a lock on its directory, and a record
-// is replaced whole. What cannot be read is reported and left as it is.
+// Store is a directory of records. It is safe for concurrent use, also by several
+// processes: a change holds a lock on the record's directory and replaces the
+// record whole. A record that cannot be read is reported and left as it is.
 type Store struct {
 	root *os.Root
 	now  func() time.Time
 }
 
-// Open opens the store in dir, and makes it. now nil is the clock. The caller
-// closes it.
+// Open opens the store in dir, which it makes if there is none. now is the clock;
+// nil is time.Now. The caller closes the store.
 //
 // Threat: another user of the machine reads what ran, or plants records ->
-// directories are 0700, files 0600, and a store that belongs to somebody else
-// or that others may write is refused.
+// directories are 0700, files 0600, and a store that belongs to another user or
+// that others may open is refused.
 func Open(dir string, now func() time.Time) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("records of launch: %w", err)
@@ -45,7 +44,7 @@ func Open(dir string, now func() time.Time) (*Store, error) {
 	return &Store{root: root, now: now}, nil
 }
 
-// Close gives up the directory.
+// Close closes the directory. Recorders of the store must be finished.
 func (s *Store) Close() error { return s.root.Close() }
 
 // Layout below the root.
@@ -61,9 +60,9 @@ func sandboxDir(name string) string { return path.Join(sandboxes, name) }
 // maxRecord bounds a record's file.
 const maxRecord = 4 << 20
 
-// read decodes a record. Members that this version does not know are an error
-// only together with another version.
-func read[T any](s *Store, name string, version func(*T) int) (T, error) {
+// read decodes a record; versionOf finds its version. Unknown members are
+// ignored, as long as the version is known.
+func read[T any](s *Store, name string, versionOf func(*T) int) (T, error) {
 	var v T
 	f, err := s.root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,13 +76,13 @@ func read[T any](s *Store, name string, version func(*T) int) (T, error) {
 	if err != nil {
 		return v, err
 	}
-	if err := json.Unmarshal(data, &v); err != nil || len(data) > maxRecord || version(&v) != 1 {
+	if err := json.Unmarshal(data, &v); err != nil || len(data) > maxRecord || versionOf(&v) != version {
 		return v, fmt.Errorf("%s: %w", name, ErrDamaged)
 	}
 	return v, nil
 }
 
-// write replaces a record whole: who reads meanwhile reads the old one.
+// write replaces a record whole: a concurrent reader sees the old one.
 func (s *Store) write(name string, v any) error {
 	data, err := json.MarshalIndent(clean(v), "", "  ")
 	if err != nil {
@@ -109,39 +108,7 @@ func (s *Store) replace(name string, data []byte) error {
 	return err
 }
 
-// clean is v as JSON without NUL characters, in names and values: databases and
-// screens that records end up in do not take them.
-func clean(v any) any {
-	data, err := json.Marshal(v)
-	if err != nil || !strings.Contains(string(data), `\u0000`) {
-		return v
-	}
-	var tree any
-	if json.Unmarshal(data, &tree) != nil {
-		return v
-	}
-	return withoutNUL(tree)
-}
-
-func withoutNUL(v any) any {
-	switch v := v.(type) {
-	case string:
-		return strings.ReplaceAll(v, "\x00", "")
-	case []any:
-		for i := range v {
-			v[i] = withoutNUL(v[i])
-		}
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[strings.ReplaceAll(k, "\x00", "")] = withoutNUL(e)
-		}
-		return out
-	}
-	return v
-}
-
-// locked runs f while nobody else changes what is in dir.
+// locked runs f with the lock on dir.
 func (s *Store) locked(dir string, f func() error) error {
 	l, err := s.lock(path.Join(dir, lockFile), true)
 	if err != nil {
@@ -151,7 +118,8 @@ func (s *Store) locked(dir string, f func() error) error {
 	return f()
 }
 
-// Create makes the record of a new sandbox; ErrExists when there is one.
+// Create makes the record of a new sandbox. The error is ErrExists if there is one
+// of that name.
 func (s *Store) Create(b Sandbox) error {
 	if why := ValidName(b.Name); why != "" {
 		return fmt.Errorf("sandbox %q: %s", b.Name, why)
@@ -168,16 +136,16 @@ func (s *Store) Create(b Sandbox) error {
 		if !errors.Is(err, ErrNotFound) {
 			return err
 		}
-		b.Version, b.Created = 1, s.now().UTC()
+		b.Version, b.Created = version, s.now().UTC()
 		b.Updated = b.Created
 		if b.Status == "" {
-			b.Status = StatusActive
+			b.Status = Active
 		}
 		return s.write(path.Join(dir, recordFile), b)
 	})
 }
 
-// Sandbox reports a sandbox; ErrNotFound when there is none.
+// Sandbox reports a sandbox. The error is ErrNotFound if there is none.
 func (s *Store) Sandbox(name string) (Sandbox, error) {
 	if why := ValidName(name); why != "" {
 		return Sandbox{}, fmt.Errorf("sandbox %q: %s", name, why)
@@ -193,7 +161,7 @@ func (s *Store) sandbox(name string) (Sandbox, error) {
 	return b, nil
 }
 
-// Update changes a sandbox's record.
+// Update changes the record of a sandbox, under its lock. The name stays.
 func (s *Store) Update(name string, change func(*Sandbox)) error {
 	if why := ValidName(name); why != "" {
 		return fmt.Errorf("sandbox %q: %s", name, why)
@@ -207,13 +175,13 @@ func (s *Store) Update(name string, change func(*Sandbox)) error {
 			return err
 		}
 		change(&b)
-		b.Name, b.Version, b.Updated = name, 1, s.now().UTC()
+		b.Name, b.Version, b.Updated = name, version, s.now().UTC()
 		return s.write(path.Join(sandboxDir(name), recordFile), b)
 	})
 }
 
-// Sandboxes lists all sandboxes by name. The error tells of records that could
-// not be read; the others are there.
+// Sandboxes lists all sandboxes by name. The error names records that could not be
+// read; the list has the others.
 func (s *Store) Sandboxes() ([]Sandbox, error) {
 	names, err := s.names(sandboxes)
 	if err != nil {
@@ -234,10 +202,10 @@ func (s *Store) Sandboxes() ([]Sandbox, error) {
 	return all, errors.Join(errs...)
 }
 
-// maxListed bounds what one listing reads.
+// maxListed bounds the entries that one listing reads.
 const maxListed = 100_000
 
-// names lists a directory, sorted; one that is not there is empty.
+// names lists a directory, sorted. A missing directory is empty.
 func (s *Store) names(dir string) ([]string, error) {
 	f, err := s.root.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -255,8 +223,8 @@ func (s *Store) names(dir string) ([]string, error) {
 	return names, nil
 }
 
-// Remove forgets a sandbox with its processes and their output. A sandbox with
-// a running process is refused: stop it first.
+// Remove deletes the record of a sandbox, its processes and their output. It fails
+// while a process is running.
 func (s *Store) Remove(name string) error {
 	if _, err := s.Sandbox(name); err != nil && !errors.Is(err, ErrDamaged) {
 		return err

@@ -1,4 +1,4 @@
-package kept
+package records
 
 import (
 	"crypto/sha256"
@@ -7,34 +7,34 @@ import (
 	"path"
 )
 
-// cameBack is what runs elsewhere left in a workspace.
-type cameBack struct {
-	Version   int               `json:"version"` // 1
+// returned lists the files that hosted runs brought back into a workspace.
+type returned struct {
+	Version   int               `json:"version"`
 	Workspace string            `json:"workspace"`
 	Sums      map[string]string `json:"sums"` // SHA-256 by path
 }
 
-// maxSums bounds what is remembered of one workspace; beyond it the last run
-// alone counts.
+// maxSums bounds the files of one workspace. Beyond it only those of the last run
+// are kept.
 const maxSums = 20_000
 
-func cameBackFile(workspace string) string {
+func returnedFile(workspace string) string {
 	sum := sha256.Sum256([]byte(workspace))
 	return path.Join("workspaces", hex.EncodeToString(sum[:16])+".json")
 }
 
-func (s *Store) cameBack(workspace string) (cameBack, error) {
-	c, err := read(s, cameBackFile(workspace), func(c *cameBack) int { return c.Version })
+func (s *Store) returned(workspace string) (returned, error) {
+	c, err := read(s, returnedFile(workspace), func(c *returned) int { return c.Version })
 	if errors.Is(err, ErrNotFound) || err == nil && c.Workspace != workspace {
-		return cameBack{Version: 1, Workspace: workspace}, nil
+		return returned{Version: version, Workspace: workspace}, nil
 	}
 	return c, err
 }
 
-// CameBack reports the files that earlier runs elsewhere left in a workspace, by
-// path, as they were then.
-func (s *Store) CameBack(workspace string) (map[string][sha256.Size]byte, error) {
-	c, err := s.cameBack(workspace)
+// Returned reports the files that hosted runs brought back into a workspace: the
+// SHA-256 of each as it was then, by path.
+func (s *Store) Returned(workspace string) (map[string][sha256.Size]byte, error) {
+	c, err := s.returned(workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (s *Store) CameBack(workspace string) (map[string][sha256.Size]byte, error)
 	return sums, nil
 }
 
-// AddCameBack remembers what a run left.
-func (s *Store) AddCameBack(workspace string, sums map[string][sha256.Size]byte) error {
+// AddReturned adds the files of one run to Returned.
+func (s *Store) AddReturned(workspace string, sums map[string][sha256.Size]byte) error {
 	if len(sums) == 0 {
 		return nil
 	}
@@ -56,18 +56,18 @@ func (s *Store) AddCameBack(workspace string, sums map[string][sha256.Size]byte)
 		return err
 	}
 	return s.locked("workspaces", func() error {
-		c, err := s.cameBack(workspace)
+		c, err := s.returned(workspace)
 		if err != nil && !errors.Is(err, ErrDamaged) {
 			return err
 		}
 		if c.Sums == nil || len(c.Sums)+len(sums) > maxSums || err != nil {
-			c = cameBack{Version: 1, Workspace: workspace, Sums: make(map[string]string, len(sums))}
+			c = returned{Version: version, Workspace: workspace, Sums: make(map[string]string, len(sums))}
 		}
 		for name, sum := range sums {
 			if len(c.Sums) < maxSums {
 				c.Sums[name] = hex.EncodeToString(sum[:])
 			}
 		}
-		return s.write(cameBackFile(workspace), c)
+		return s.write(returnedFile(workspace), c)
 	})
 }

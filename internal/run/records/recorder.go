@@ -1,4 +1,4 @@
-package kept
+package records
 
 import (
 	"encoding/json"
@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Recorder writes the stream of one process. Safe for concurrent use.
+// Recorder writes the record and the stream of one process. It is safe for
+// concurrent use. Finish or Detach closes it.
 type Recorder struct {
 	store *Store
 	alive *os.File
@@ -28,11 +29,11 @@ type Recorder struct {
 
 // part is one of the two outputs.
 type part struct {
-	offset int64  // bytes that were given, in all
-	tail   []byte // the beginning of a character
+	offset int64  // bytes written so far
+	tail   []byte // the beginning of a character that is not complete
 }
 
-// Bounds of a stream: what is beyond is not recorded, and the stream says so.
+// Bounds of a stream. Output beyond them is not recorded, and the stream says so.
 const (
 	maxStream = 64 << 20
 	maxData   = 32 << 10 // bytes of output in one chunk
@@ -45,20 +46,17 @@ func (r *Recorder) Process() Process {
 	return r.process
 }
 
-// Remote notes what the process is called elsewhere, so that another launch can
-// ask for it.
-func (r *Recorder) Remote(id string) error {
+// Remote notes how a hosted tier knows the process, so that another launch can find
+// it.
+func (r *Recorder) Remote(c RemoteCommand) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.process.Metadata == nil {
-		r.process.Metadata = map[string]any{}
-	}
-	r.process.Metadata["remote"] = id
+	r.process.Metadata.Remote = c
 	return r.store.write(processFile(r.process.Sandbox, r.process.ID, processRecord), r.process)
 }
 
-// Offset reports how many bytes of ChunkStdout or ChunkStderr were recorded:
-// where a replay of them goes on.
+// Offset reports how many bytes of an output were recorded, where a replay
+// continues. kind is ChunkStdout or ChunkStderr.
 func (r *Recorder) Offset(kind string) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,9 +70,9 @@ func (r *Recorder) part(kind string) *part {
 	return &r.out
 }
 
-// Write appends output; kind is ChunkStdout or ChunkStderr. Bytes that are no
-// UTF-8 become U+FFFD, NULs are left out. An error of the disk does not reach
-// the program: Finish reports it.
+// Write appends output; kind is ChunkStdout or ChunkStderr. Bytes that are not
+// UTF-8 become U+FFFD, and NULs are dropped. A full disk does not disturb the
+// program: Finish reports the error.
 func (r *Recorder) Write(kind string, data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +96,7 @@ func (r *Recorder) Write(kind string, data []byte) {
 	}
 }
 
-// whole reports how much of b ends with a whole character.
+// whole reports the length of b without an incomplete last character.
 func whole(b []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(b); back++ {
 		if c := b[len(b)-back]; utf8.RuneStart(c) {
@@ -115,7 +113,7 @@ func (r *Recorder) data(kind string, b []byte, offset int64) {
 	if r.size+int64(len(b)) > maxStream {
 		if !r.full {
 			r.full = true
-			r.chunk(ChunkStatus, map[string]any{"status": Running, "truncated": true}, 0)
+			r.chunk(ChunkStatus, truncatedData{Status: Running, Truncated: true}, 0)
 		}
 		return
 	}
@@ -128,10 +126,13 @@ func (r *Recorder) data(kind string, b []byte, offset int64) {
 // chunk writes one line.
 func (r *Recorder) chunk(kind string, data any, offset int64) {
 	r.seq++
-	line, err := json.Marshal(Chunk{
-		Version: 1, At: r.store.now().UTC(), Seq: r.seq, Type: kind,
-		Sandbox: r.process.Sandbox, Process: r.process.ID, Data: clean(data), Offset: offset,
-	})
+	line, err := json.Marshal(clean(data))
+	if err == nil {
+		line, err = json.Marshal(Chunk{
+			Version: version, At: r.store.now().UTC(), Seq: r.seq, Type: kind,
+			Sandbox: r.process.Sandbox, Process: r.process.ID, Data: line, Offset: offset,
+		})
+	}
 	if err == nil {
 		_, err = r.file.Write(append(line, '\n'))
 	}
@@ -141,9 +142,9 @@ func (r *Recorder) chunk(kind string, data any, offset int64) {
 	}
 }
 
-// Leave gives up the recording of a process that goes on elsewhere: another
-// launch may attach.
-func (r *Recorder) Leave() error {
+// Detach ends the recording of a remote process that goes on: another launch may
+// attach.
+func (r *Recorder) Detach() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over {
@@ -153,10 +154,10 @@ func (r *Recorder) Leave() error {
 	return errors.Join(r.err, r.file.Close(), r.alive.Close())
 }
 
-// Finish ends the record. status "" is Exited or Failed by code; code nil is
-// not known; message says why the process could not run or was given up. The
-// error is the first of the whole recording. Only the first call counts.
-func (r *Recorder) Finish(status string, code *int, message string) error {
+// Finish ends the record. Status "" means Exited or Failed, by code; code nil means
+// that the exit code is not known; message says why the process could not run. The
+// error is the first of the whole recording. Only the first call has an effect.
+func (r *Recorder) Finish(status Status, code *int, message string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over {
@@ -176,20 +177,16 @@ func (r *Recorder) Finish(status string, code *int, message string) error {
 		}
 	}
 	if message != "" {
-		r.chunk(ChunkError, map[string]any{"message": message}, 0)
+		r.chunk(ChunkError, errorData{message}, 0)
 	}
-	err := r.settle(status, code)
-	var exit any
-	if code != nil {
-		exit = *code
-	}
-	r.chunk(ChunkExit, map[string]any{"exitCode": exit, "status": r.process.Status}, 0)
+	err := r.close(status, code)
+	r.chunk(ChunkExit, exitData{ExitCode: code, Status: r.process.Status}, 0)
 	return errors.Join(r.err, err, r.file.Close(), r.alive.Close())
 }
 
-// settle writes the end into the record; a state that stays was perhaps given
-// to it by somebody else.
-func (r *Recorder) settle(status string, code *int) error {
+// close writes the end into the record. A final state that another launch wrote
+// there stays.
+func (r *Recorder) close(status Status, code *int) error {
 	s, p := r.store, &r.process
 	return s.locked(sandboxDir(p.Sandbox), func() error {
 		now, err := s.process(p.Sandbox, p.ID)
@@ -198,7 +195,7 @@ func (r *Recorder) settle(status string, code *int) error {
 		}
 		if !now.Over() {
 			now.Status = status
-			if now.Metadata["stopping"] == true {
+			if now.Metadata.Stopping {
 				now.Status = Killed
 			}
 			ended := s.now().UTC()

@@ -1,6 +1,6 @@
 //go:build unix
 
-package kept
+package records
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lock opens a file and locks it: waits for it, or reports errBusy. The lock
-// goes with the file, also when this process dies.
+// lock opens and locks a file. If another holds the lock it waits, or reports
+// errBusy. Closing the file unlocks it, and so does the death of this process.
 func (s *Store) lock(name string, wait bool) (*os.File, error) {
 	f, err := s.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Store) lock(name string, wait bool) (*os.File, error) {
 
 var errBusy = errors.New("in use")
 
-// private reports a directory that is not this user's alone.
+// private reports an error if others than this user can open the directory.
 func private(root *os.Root) error {
 	info, err := root.Stat(".")
 	if err != nil {
@@ -48,7 +48,7 @@ func private(root *os.Root) error {
 		return fmt.Errorf("it belongs to user %d", st.Uid)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("others may look into it: chmod 700")
+		return fmt.Errorf("others may open it: chmod 700")
 	}
 	return nil
 }

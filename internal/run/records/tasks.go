@@ -1,4 +1,4 @@
-package kept
+package records
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Task is the snapshot that a task goes on from.
+// Task is the snapshot from which the next run of a task continues.
 type Task struct {
 	Tier     string    `json:"tier"`
 	Snapshot string    `json:"snapshotId"`
@@ -18,13 +18,13 @@ type tasks struct {
 	Tasks   map[string]Task `json:"tasks"`
 }
 
-// maxTasks bounds the tasks that are remembered; the oldest goes first.
+// maxTasks bounds the tasks; the oldest goes first.
 const maxTasks = 10_000
 
 func (s *Store) tasks() (tasks, error) {
 	t, err := read(s, tasksFile, func(t *tasks) int { return t.Version })
 	if errors.Is(err, ErrNotFound) {
-		return tasks{Version: 1, Tasks: map[string]Task{}}, nil
+		return tasks{Version: version, Tasks: map[string]Task{}}, nil
 	}
 	if t.Tasks == nil {
 		t.Tasks = map[string]Task{}
@@ -32,7 +32,7 @@ func (s *Store) tasks() (tasks, error) {
 	return t, err
 }
 
-// Task reports the snapshot of a task; ErrNotFound when it has none.
+// Task reports the snapshot of a task. The error is ErrNotFound if it has none.
 func (s *Store) Task(id string) (Task, error) {
 	if why := ValidName(id); why != "" {
 		return Task{}, fmt.Errorf("task %q: %s", id, why)
@@ -48,8 +48,8 @@ func (s *Store) Task(id string) (Task, error) {
 	return t, nil
 }
 
-// SetTask remembers the snapshot of a task, and reports the one that it takes
-// the place of; "" when there was none.
+// SetTask sets the snapshot of a task, and reports the one that it replaces, or ""
+// if there was none.
 func (s *Store) SetTask(id, tier, snapshot string) (old string, err error) {
 	if why := ValidName(id); why != "" {
 		return "", fmt.Errorf("task %q: %s", id, why)
@@ -75,8 +75,7 @@ func (s *Store) SetTask(id, tier, snapshot string) (old string, err error) {
 	return old, err
 }
 
-// DropTask forgets a task whose snapshot is the one that could not be used. A
-// snapshot that somebody else has put there meanwhile stays.
+// DropTask forgets a task if its snapshot is still this one.
 func (s *Store) DropTask(id, snapshot string) error {
 	return s.locked(".", func() error {
 		all, err := s.tasks()

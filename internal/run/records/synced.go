@@ -1,4 +1,4 @@
-package kept
+package records
 
 import (
 	"errors"
@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Place is a disk elsewhere that stays: of a sandbox, or of a task.
+// Place is a hosted disk that outlives a run, of a sandbox or of a task.
 type Place struct {
-	Sandbox, Task string // one of them
-	Where         string // the account; what is remembered of another one is nothing
+	Sandbox, Task string // one of the two
+	Where         string // the account; what was synced with another account does not count
 }
 
-// Files of what places and workspaces have in common: a head, then path and
-// mark by turns, each followed by a NUL, since names may be any other bytes.
+// A synced file has a head, then paths and marks in turn, each followed by a NUL:
+// names may hold any other byte.
 const (
 	syncedHead = "egressd synced 1"
 	maxSynced  = 256 << 20
@@ -33,8 +33,9 @@ func (p Place) file() (string, error) {
 	return path.Join(dir, "synced"), nil
 }
 
-// Synced reports what a place and a workspace had in common under a stamp, by
-// path. Nothing, with stamp "", is what is not known.
+// Synced reports what a place and a workspace had in common after the last run: a
+// mark for each path, and the stamp of the disk at that time. Both are empty if
+// that is not known.
 func (s *Store) Synced(p Place, workspace string) (stamp string, marks map[string]string, err error) {
 	name, err := p.file()
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *Store) Synced(p Place, workspace string) (stamp string, marks map[strin
 	return parts[3], marks, nil
 }
 
-// SetSynced remembers it. What is too much to remember is not known.
+// SetSynced sets what Synced reports. Above 256 MiB it is not known.
 func (s *Store) SetSynced(p Place, workspace, stamp string, marks map[string]string) error {
 	name, err := p.file()
 	if err != nil {
