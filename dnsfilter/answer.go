@@ -106,7 +106,7 @@ func (s *Server) judge(ctx context.Context, q *query, client netip.Addr) (outcom
 	req := policy.Request{Host: h}
 	v.decision = p.Decide(req)
 	v.allowed = v.decision.Allowed()
-	forward := p.DNS().Mode == "forward"
+	forward := p.DNS().Mode == policy.DNSForward
 	if !v.allowed && s.AskLater && unlisted(v.decision.Reason) {
 		// Unapproved names never leave the machine, whatever the mode.
 		v.allowed, forward = true, false

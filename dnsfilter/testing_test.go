@@ -59,7 +59,11 @@ func stacks(prefix string) []string {
 // compile makes a policy from rules; "!rule" denies, "name=addr" is a hosts entry.
 func compile(t testing.TB, mode string, rules ...string) *policy.Current {
 	t.Helper()
-	doc := &policy.Document{DNS: policy.DNS{Mode: mode}}
+	var m policy.DNSMode
+	if err := m.UnmarshalText([]byte(mode)); err != nil {
+		t.Fatal(err)
+	}
+	doc := &policy.Document{DNS: policy.DNS{Mode: m}}
 	for i, r := range rules {
 		e := policy.Entry{Text: r, Pos: policy.Pos{File: "--allow", Line: i + 1}}
 		switch {

@@ -97,6 +97,9 @@ func (c *compiler) rule(e Entry, deny bool) (*Rule, pattern, bool) {
 	r := &c.spare[0]
 	c.spare = c.spare[1:]
 	*r = Rule{Text: e.Text, Pos: e.Pos, Index: len(*list), Deny: deny}
+	if !plain(e.Text) {
+		r.parsed = &p
+	}
 	*list = append(*list, r)
 	ix.add(r, p)
 	return r, p, true
@@ -124,44 +127,52 @@ func (c *compiler) preset(e Entry) {
 	}
 }
 
-// hosts compiles the hosts entries of one document, but for names an earlier
-// document has settled.
+// hosts compiles the hosts entries of one document, except for names that an
+// earlier document has settled.
 func (c *compiler) hosts(entries []Entry) {
 	mine := make(map[Host]bool)
 	for _, e := range entries {
-		name, list, ok := strings.Cut(e.Text, "=")
-		if !ok {
-			c.errs.add(e.Pos, "write NAME=ADDR, such as db.internal=10.0.0.5", "hosts entry %q has no =", e.Text)
-			continue
-		}
-		h, err := ParseHost(strings.TrimSpace(name))
-		if err != nil || h.Name() == "" {
-			c.errs.add(e.Pos, "write NAME=ADDR, such as db.internal=10.0.0.5", "hosts entry %q does not begin with a host name", e.Text)
-			continue
-		}
-		if _, settled := c.p.static[h]; settled && !mine[h] {
+		h, addrs, wrong := parseHostsEntry(e)
+		c.errs.merge(wrong)
+		if _, settled := c.p.static[h]; h.IsZero() || settled && !mine[h] {
 			continue
 		}
 		mine[h] = true
-		for item := range strings.SplitSeq(list, ",") {
-			c.hostAddr(e, h, strings.TrimSpace(item))
+		for _, a := range addrs {
+			if !slices.Contains(c.p.static[h], a) {
+				c.p.static[h] = append(c.p.static[h], a)
+			}
 		}
 	}
 }
 
-func (c *compiler) hostAddr(e Entry, h Host, text string) {
-	a, err := ParseHost(text)
-	if err != nil || !a.Addr().IsValid() {
-		c.errs.add(e.Pos, "write an IPv4 or IPv6 address", "hosts entry %q: %q is no address", e.Text, text)
-		return
+// parseHostsEntry reads NAME=ADDR[,ADDR...]. Addresses that are wrong are left
+// out and reported; the zero Host means that the name is.
+func parseHostsEntry(e Entry) (h Host, addrs []netip.Addr, wrong problems) {
+	name, list, ok := strings.Cut(e.Text, "=")
+	if !ok {
+		wrong.add(e.Pos, "write NAME=ADDR, such as db.internal=10.0.0.5", "hosts entry %q has no =", e.Text)
+		return Host{}, nil, wrong
 	}
-	if why := undialable(netip.PrefixFrom(a.Addr(), a.Addr().BitLen())); why != "" {
-		c.errs.add(e.Pos, "write an address that can be dialled", "hosts entry %q: %s is %s", e.Text, text, why)
-		return
+	h, err := ParseHost(strings.TrimSpace(name))
+	if err != nil || h.Name() == "" {
+		wrong.add(e.Pos, "write NAME=ADDR, such as db.internal=10.0.0.5", "hosts entry %q does not begin with a host name", e.Text)
+		return Host{}, nil, wrong
 	}
-	if !slices.Contains(c.p.static[h], a.Addr()) {
-		c.p.static[h] = append(c.p.static[h], a.Addr())
+	for item := range strings.SplitSeq(list, ",") {
+		text := strings.TrimSpace(item)
+		a, err := ParseHost(text)
+		if err != nil || !a.Addr().IsValid() {
+			wrong.add(e.Pos, "write an IPv4 or IPv6 address", "hosts entry %q: %q is not an address", e.Text, text)
+			continue
+		}
+		if why := undialable(netip.PrefixFrom(a.Addr(), a.Addr().BitLen())); why != "" {
+			wrong.add(e.Pos, "write an address that can be dialled", "hosts entry %q: %s is %s", e.Text, text, why)
+			continue
+		}
+		addrs = append(addrs, a.Addr())
 	}
+	return h, addrs, wrong
 }
 
 // settings takes what d sets and no earlier document did.
@@ -169,9 +180,9 @@ func (c *compiler) settings(d *Document) {
 	p := c.p
 	p.audit = p.audit || d.Audit
 	switch d.DNS.Mode {
-	case "":
-	case "synthetic", "forward":
-		if p.dns.Mode == "" {
+	case DNSUnset:
+	case DNSSynthetic, DNSForward:
+		if p.dns.Mode == DNSUnset {
 			p.dns.Mode = d.DNS.Mode
 		}
 	default:

@@ -66,10 +66,7 @@ func (r *Rule) ofPreset() bool { return strings.HasPrefix(r.Pos.File, presetFile
 
 // has reports whether a document wrote a rule into ix that means what r means.
 func (ix *index) has(r *Rule) bool {
-	p, err := parseRule(r.Text, r.Deny)
-	if err != nil {
-		return false // unreachable: r was compiled
-	}
+	p := r.pattern()
 	for i := ix.head(p); i >= 0; i = ix.rules[i].next {
 		c := &ix.rules[i]
 		if c.rule.ofPreset() || c.raw != p.raw || !slices.Equal(c.ports, p.ports) || !reflect.DeepEqual(c.path, p.path) {
@@ -77,7 +74,7 @@ func (ix *index) has(r *Rule) bool {
 		}
 		// The rules of a tree (.name) stand under the keys of exact and
 		// subdomain rules, too.
-		if twin, err := parseRule(c.rule.Text, r.Deny); err == nil && twin.scope == p.scope {
+		if c.rule.pattern().scope == p.scope {
 			return true
 		}
 	}
@@ -112,7 +109,7 @@ func (p *Policy) settingLines() []string {
 	for _, line := range p.limits.lines() {
 		out = append(out, "limits."+line)
 	}
-	if p.dns.Mode == "forward" {
+	if p.dns.Mode == DNSForward {
 		out = append(out, "dns.mode: forward")
 	}
 	if len(p.dns.Upstreams) > 0 {

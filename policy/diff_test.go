@@ -30,7 +30,7 @@ func TestDiff(t *testing.T) {
 			with(doc("s.test"), func(d *Document) {
 				d.Limits = Limits{Connections: 6, RatePerClient: 0.5}
 				d.Audit = true
-				d.DNS = DNS{Mode: "forward", Upstreams: []Entry{{Text: "192.0.2.1"}, {Text: "192.0.2.2"}}}
+				d.DNS = DNS{Mode: DNSForward, Upstreams: []Entry{{Text: "192.0.2.1"}, {Text: "192.0.2.2"}}}
 				d.Secrets = []Secret{{Env: "A", Header: "X", Hosts: []Host{host(t, "s.test")}}}
 			}),
 			[]string{"secrets: A in X towards s.test", "limits.connections: 6", "limits.rate_per_client: 0.5", "dns.mode: forward", "dns.upstreams: 192.0.2.1, 192.0.2.2", "audit: true"},

@@ -21,7 +21,7 @@ func (p *Policy) canonicalDigest() string {
 	}{{"allow", p.allowRules}, {"deny", p.denyRules}} {
 		lines := make([]string, 0, len(list.rules))
 		for _, r := range list.rules {
-			lines = append(lines, canonicalRule(r))
+			lines = append(lines, r.pattern().String())
 		}
 		writeSorted(h, list.word, lines)
 	}
@@ -42,8 +42,8 @@ func (p *Policy) canonicalDigest() string {
 	}
 	writeSorted(h, "secret", lines)
 	mode := p.dns.Mode
-	if mode == "" {
-		mode = "synthetic"
+	if mode == DNSUnset {
+		mode = DNSSynthetic
 	}
 	fmt.Fprintf(h, "dns %s", mode)
 	for _, u := range p.dns.Upstreams { // in order: the first is asked first
@@ -63,16 +63,6 @@ func writeSorted(w io.Writer, word string, lines []string) {
 		io.WriteString(w, line)
 		io.WriteString(w, "\n")
 	}
-}
-
-// canonicalRule spells r in one way. The text parsed once already, so it
-// parses again.
-func canonicalRule(r *Rule) string {
-	p, err := parseRule(r.Text, r.Deny)
-	if err != nil {
-		return r.Text // unreachable
-	}
-	return p.String()
 }
 
 // String spells a pattern in full: every port written down.

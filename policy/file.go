@@ -123,7 +123,7 @@ func (f *fileParser) yamlError(err error, data []byte) {
 		}
 		text = strings.Replace(text, m[0], "", 1)
 	}
-	f.errs.add(pos, "check the indentation (spaces only), brackets and quotes there and in the line before", "this is no YAML: %s", text)
+	f.errs.add(pos, "check the indentation (spaces only), brackets and quotes there and in the line before", "this is not YAML: %s", text)
 }
 
 // keys walks a mapping: every key must be known and stand there once.

@@ -87,7 +87,7 @@ func TestFileSections(t *testing.T) {
 	}) {
 		t.Errorf("limits %+v", got)
 	}
-	if got := p.DNS(); got.Mode != "forward" || len(got.Upstreams) != 2 || got.Upstreams[1].Text != "tls://9.9.9.9" {
+	if got := p.DNS(); got.Mode != DNSForward || len(got.Upstreams) != 2 || got.Upstreams[1].Text != "tls://9.9.9.9" {
 		t.Errorf("dns %+v", got)
 	}
 	if got := p.Secrets(); len(got) != 1 || got[0].Env != "API_TOKEN" || got[0].Hosts[0].Name() != "api.example.com" || got[0].Pos.Line != 25 {
@@ -132,9 +132,9 @@ func TestFileBounds(t *testing.T) {
 
 func TestCompilePrecedence(t *testing.T) {
 	flags := doc("h.test", "=h.test=10.0.0.1", "=h.test=10.0.0.2")
-	flags.DNS.Mode, flags.Limits.Connections = "forward", 5
+	flags.DNS.Mode, flags.Limits.Connections = DNSForward, 5
 	file := doc("g.test", "=h.test=10.0.0.3", "=g.test=10.0.0.4", "!h.test")
-	file.DNS.Mode, file.Limits.Connections, file.Limits.HeadBytes, file.Audit = "synthetic", 6, 7, true
+	file.DNS.Mode, file.Limits.Connections, file.Limits.HeadBytes, file.Audit = DNSSynthetic, 6, 7, true
 	p, err := Compile(flags, nil, file) // a deny in another document may cover an allow rule
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestCompilePrecedence(t *testing.T) {
 	if got := p.Static(host(t, "g.test")); len(got) != 1 {
 		t.Errorf("hosts of the file: %v", got)
 	}
-	if p.DNS().Mode != "forward" || p.Limits().Connections != 5 || p.Limits().HeadBytes != 7 || !p.Audit() {
+	if p.DNS().Mode != DNSForward || p.Limits().Connections != 5 || p.Limits().HeadBytes != 7 || !p.Audit() {
 		t.Errorf("%+v %+v %t", p.DNS(), p.Limits(), p.Audit())
 	}
 	p.Static(host(t, "h.test"))[0] = p.Static(host(t, "g.test"))[0]

@@ -16,11 +16,7 @@ const maxRuleBytes = 4096
 // covers every port.
 func parseRule(text string, deny bool) (pattern, error) {
 	if plain(text) { // the common case, and all of a long list
-		p := pattern{scope: scopeExact, name: text, ports: webPorts}
-		if deny {
-			p.ports = anyPort
-		}
-		return p, nil
+		return plainPattern(text, deny), nil
 	}
 	if len(text) > maxRuleBytes {
 		return pattern{}, wrong("split it", "rule is longer than %d bytes", maxRuleBytes)
@@ -234,7 +230,7 @@ func (p *pattern) setPrefix(text string) error {
 	pre, err := netip.ParsePrefix(text)
 	if err != nil {
 		return wrong("write a prefix such as 203.0.113.0/24 or 2001:db8::/32 (a path needs a method and https://)",
-			"rule host %q is no address prefix", text)
+			"rule host %q is not an address prefix", text)
 	}
 	if pre.Addr().Is4In6() {
 		return wrong("write the IPv4 prefix", "rule host %q is IPv4 in IPv6 clothing", text)
@@ -291,7 +287,7 @@ func parseMethods(s string) ([]string, error) {
 	for m := range strings.SplitSeq(s, ",") {
 		if m == "" || strings.Trim(m, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" {
 			return nil, wrong("write one host a rule, or methods in capitals before a URL: GET,POST https://host/path/** (* alone is any method)",
-				"rule begins with %q, which is no list of HTTP methods", s)
+				"rule begins with %q, which is not a list of HTTP methods", s)
 		}
 		out = append(out, m)
 	}

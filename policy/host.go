@@ -38,7 +38,7 @@ func (h Host) Name() string { return h.name }
 // Addr reports the address, or the zero Addr when h is a name or zero.
 func (h Host) Addr() netip.Addr { return h.addr }
 
-// IsZero reports whether h is no host at all.
+// IsZero reports whether h is the zero Host.
 func (h Host) IsZero() bool { return h.name == "" && !h.addr.IsValid() }
 
 // String reports the canonical spelling, without brackets.
@@ -186,7 +186,7 @@ func canonicalName(s string) (string, error) {
 	name := strings.TrimSuffix(s, ".")
 	ascii, err := toASCII(name)
 	if err != nil {
-		return "", fmt.Errorf("host %q is no valid name: %w", s, err)
+		return "", fmt.Errorf("host %q is not a valid name: %w", s, err)
 	}
 	if len(ascii) > maxNameBytes {
 		return "", fmt.Errorf("host %q is longer than %d bytes", s, maxNameBytes)

@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Intercepted lists, in order, the hosts whose TLS p wants opened: those of
 // rules with a path (names, "*.example.com", ".example.com", addresses), and
@@ -16,11 +13,8 @@ func (p *Policy) Intercepted() []string {
 	var hosts []string
 	for _, list := range [][]*Rule{p.allowRules, p.denyRules} {
 		for _, r := range list {
-			if !strings.Contains(r.Text, "https://") {
-				continue
-			}
-			if pat, err := parseRule(r.Text, r.Deny); err == nil && pat.path != nil {
-				hosts = append(hosts, pat.host())
+			if r.parsed != nil && r.parsed.path != nil {
+				hosts = append(hosts, r.parsed.host())
 			}
 		}
 	}

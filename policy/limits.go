@@ -3,6 +3,8 @@ package policy
 import (
 	"math"
 	"strconv"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Limits bounds one gate. Zero fields take the engine's (bounded) defaults,
@@ -40,40 +42,67 @@ const (
 )
 
 // limitKey is one field of Limits as policy text knows it.
-type limitKey struct {
-	name  string
-	most  int64             // the largest whole number
-	field func(*Limits) any // *int, *int64 or *float64
+type limitKey interface {
+	key() string
+	settle(l, other *Limits)                         // fills the field of l from other when l leaves it zero
+	narrow(l, other, def *Limits)                    // leaves the smaller bound of l and other in l
+	text(l *Limits) string                           // the value, "0" when it is not set
+	inRange(l *Limits) bool                          // whether a policy file could hold the value
+	read(f *fileParser, value *yaml.Node, l *Limits) // reads the value of the key in a policy file
 }
+
+// whole is a limit that is a whole number from 1 to most.
+type whole[N int | int64] struct {
+	name  string
+	most  int64
+	field func(*Limits) *N
+}
+
+func (k whole[N]) key() string             { return k.name }
+func (k whole[N]) settle(l, other *Limits) { settleField(k.field(l), k.field(other)) }
+func (k whole[N]) narrow(l, other, def *Limits) {
+	narrowField(k.field(l), k.field(other), k.field(def))
+}
+func (k whole[N]) text(l *Limits) string  { return strconv.FormatInt(int64(*k.field(l)), 10) }
+func (k whole[N]) inRange(l *Limits) bool { v := int64(*k.field(l)); return v >= 0 && v <= k.most }
+func (k whole[N]) read(f *fileParser, n *yaml.Node, l *Limits) {
+	*k.field(l) = N(f.count(n, k.name, k.most))
+}
+
+// rate is a limit a second: a number above 0.
+type rate struct {
+	name  string
+	field func(*Limits) *float64
+}
+
+func (k rate) key() string                                 { return k.name }
+func (k rate) settle(l, other *Limits)                     { settleField(k.field(l), k.field(other)) }
+func (k rate) narrow(l, other, def *Limits)                { narrowField(k.field(l), k.field(other), k.field(def)) }
+func (k rate) text(l *Limits) string                       { return strconv.FormatFloat(*k.field(l), 'f', -1, 64) }
+func (k rate) inRange(l *Limits) bool                      { v := *k.field(l); return v >= 0 && v <= maxRate }
+func (k rate) read(f *fileParser, n *yaml.Node, l *Limits) { *k.field(l) = f.rate(n, k.name) }
 
 // limitKeys is total: TestLimitKeys counts the fields.
 func limitKeys() []limitKey {
 	return []limitKey{
-		{"connections", math.MaxInt32, func(l *Limits) any { return &l.Connections }},
-		{"connections_per_client", math.MaxInt32, func(l *Limits) any { return &l.ConnectionsPerClient }},
-		{"rate_per_second", 0, func(l *Limits) any { return &l.RatePerSecond }},
-		{"rate_per_client", 0, func(l *Limits) any { return &l.RatePerClient }},
-		{"bytes_per_flow", math.MaxInt64, func(l *Limits) any { return &l.BytesPerFlow }},
-		{"max_duration_seconds", maxSeconds, func(l *Limits) any { return &l.MaxDurationSeconds }},
-		{"idle_timeout_seconds", maxSeconds, func(l *Limits) any { return &l.IdleTimeoutSeconds }},
-		{"head_bytes", 1 << 20, func(l *Limits) any { return &l.HeadBytes }},
-		{"hello_bytes", 1 << 20, func(l *Limits) any { return &l.HelloBytes }},
-		{"head_timeout_seconds", maxSpeechSeconds, func(l *Limits) any { return &l.HeadTimeoutSeconds }},
-		{"hello_timeout_seconds", maxSpeechSeconds, func(l *Limits) any { return &l.HelloTimeoutSeconds }},
+		whole[int]{"connections", math.MaxInt32, func(l *Limits) *int { return &l.Connections }},
+		whole[int]{"connections_per_client", math.MaxInt32, func(l *Limits) *int { return &l.ConnectionsPerClient }},
+		rate{"rate_per_second", func(l *Limits) *float64 { return &l.RatePerSecond }},
+		rate{"rate_per_client", func(l *Limits) *float64 { return &l.RatePerClient }},
+		whole[int64]{"bytes_per_flow", math.MaxInt64, func(l *Limits) *int64 { return &l.BytesPerFlow }},
+		whole[int64]{"max_duration_seconds", maxSeconds, func(l *Limits) *int64 { return &l.MaxDurationSeconds }},
+		whole[int64]{"idle_timeout_seconds", maxSeconds, func(l *Limits) *int64 { return &l.IdleTimeoutSeconds }},
+		whole[int]{"head_bytes", 1 << 20, func(l *Limits) *int { return &l.HeadBytes }},
+		whole[int]{"hello_bytes", 1 << 20, func(l *Limits) *int { return &l.HelloBytes }},
+		whole[int64]{"head_timeout_seconds", maxSpeechSeconds, func(l *Limits) *int64 { return &l.HeadTimeoutSeconds }},
+		whole[int64]{"hello_timeout_seconds", maxSpeechSeconds, func(l *Limits) *int64 { return &l.HelloTimeoutSeconds }},
 	}
 }
 
 // settle fills the zero fields of l from other.
 func (l *Limits) settle(other Limits) {
 	for _, k := range limitKeys() {
-		switch have := k.field(l).(type) {
-		case *int:
-			*have = firstSet(*have, *k.field(&other).(*int))
-		case *int64:
-			*have = firstSet(*have, *k.field(&other).(*int64))
-		case *float64:
-			*have = firstSet(*have, *k.field(&other).(*float64))
-		}
+		k.settle(l, &other)
 	}
 }
 
@@ -83,14 +112,7 @@ func (l *Limits) settle(other Limits) {
 func (l Limits) stricter(other Limits) Limits {
 	def := DefaultLimits()
 	for _, k := range limitKeys() {
-		switch a := k.field(&l).(type) {
-		case *int:
-			*a = smaller(*a, *k.field(&other).(*int), *k.field(&def).(*int))
-		case *int64:
-			*a = smaller(*a, *k.field(&other).(*int64), *k.field(&def).(*int64))
-		case *float64:
-			*a = smaller(*a, *k.field(&other).(*float64), *k.field(&def).(*float64))
-		}
+		k.narrow(&l, &other, &def)
 	}
 	return l
 }
@@ -99,17 +121,8 @@ func (l Limits) stricter(other Limits) Limits {
 func (l Limits) lines() []string {
 	var out []string
 	for _, k := range limitKeys() {
-		text := ""
-		switch v := k.field(&l).(type) {
-		case *int:
-			text = strconv.Itoa(*v)
-		case *int64:
-			text = strconv.FormatInt(*v, 10)
-		case *float64:
-			text = strconv.FormatFloat(*v, 'f', -1, 64)
-		}
-		if text != "0" {
-			out = append(out, k.name+": "+text)
+		if text := k.text(&l); text != "0" {
+			out = append(out, k.key()+": "+text)
 		}
 	}
 	return out
@@ -118,20 +131,17 @@ func (l Limits) lines() []string {
 // outOfRange names the fields that no policy file could hold.
 func (l Limits) outOfRange() (names []string) {
 	for _, k := range limitKeys() {
-		ok := true
-		switch v := k.field(&l).(type) {
-		case *int:
-			ok = *v >= 0 && int64(*v) <= k.most
-		case *int64:
-			ok = *v >= 0 && *v <= k.most
-		case *float64:
-			ok = *v >= 0 && *v <= maxRate
-		}
-		if !ok {
-			names = append(names, k.name)
+		if !k.inRange(&l) {
+			names = append(names, k.key())
 		}
 	}
 	return names
+}
+
+func settleField[N int | int64 | float64](have, other *N) { *have = firstSet(*have, *other) }
+
+func narrowField[N int | int64 | float64](have, other, def *N) {
+	*have = smaller(*have, *other, *def)
 }
 
 func firstSet[N int | int64 | float64](have, set N) N {

@@ -22,15 +22,15 @@ func TestLimitKeys(t *testing.T) {
 	}
 	var l Limits
 	for i, k := range keys {
-		switch f := k.field(&l).(type) {
-		case *int:
-			*f = i + 1
-		case *int64:
-			*f = int64(i + 1)
-		case *float64:
-			*f = float64(i) + 1
+		switch k := k.(type) {
+		case whole[int]:
+			*k.field(&l) = i + 1
+		case whole[int64]:
+			*k.field(&l) = int64(i + 1)
+		case rate:
+			*k.field(&l) = float64(i) + 1
 		default:
-			t.Fatalf("%s is a %T", k.name, f)
+			t.Fatalf("%s is a %T", k.key(), k)
 		}
 	}
 	v := reflect.ValueOf(l)
@@ -41,19 +41,26 @@ func TestLimitKeys(t *testing.T) {
 	}
 	defaults := DefaultLimits().lines()
 	for _, k := range keys {
-		_, row, ok := strings.Cut(string(data), "\n| `"+k.name+"` |")
+		_, row, ok := strings.Cut(string(data), "\n| `"+k.key()+"` |")
 		if !ok {
-			t.Errorf("%s is not in the reference", k.name)
+			t.Errorf("%s is not in the reference", k.key())
 			continue
 		}
 		row, _, _ = strings.Cut(row, "\n")
 		cell := strings.TrimSpace(strings.Split(row, "|")[1])
 		number, _, _ := strings.Cut(cell, " ")
-		if want := k.name + ": " + number; !strings.HasPrefix(cell, "as ") && !slices.Contains(defaults, want) {
+		if want := k.key() + ": " + number; !strings.HasPrefix(cell, "as ") && !slices.Contains(defaults, want) {
 			t.Errorf("the reference says %q, the code %q", want, defaults)
 		}
-		if k.most < maxSeconds*10 && k.most > 0 && !strings.Contains(row, strconv.FormatInt(k.most, 10)) {
-			t.Errorf("%s: at most %d, which the reference does not say: %s", k.name, k.most, row)
+		most := int64(0)
+		switch k := k.(type) {
+		case whole[int]:
+			most = k.most
+		case whole[int64]:
+			most = k.most
+		}
+		if most < maxSeconds*10 && most > 0 && !strings.Contains(row, strconv.FormatInt(most, 10)) {
+			t.Errorf("%s: at most %d, which the reference does not say: %s", k.key(), most, row)
 		}
 	}
 }

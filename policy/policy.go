@@ -50,12 +50,6 @@ type Document struct {
 	Audit                bool // allow everything, record what would have been denied
 }
 
-// DNS is the dns section. Zero: synthetic answers, the system's upstreams.
-type DNS struct {
-	Mode      string // "", "synthetic" or "forward"
-	Upstreams []Entry
-}
-
 // Secret binds a secret to one header towards named hosts: the client sees a
 // placeholder, the proxy substitutes the value. Those hosts' TLS is intercepted.
 type Secret struct {
@@ -96,12 +90,13 @@ func (p *Policy) Digest() string {
 	return p.digest()
 }
 
-// DNS reports the dns section; zero for a nil Policy.
+// DNS reports the dns section; zero for a nil Policy. Upstreams is the policy's
+// own slice and must not be changed: this is asked once for each DNS query.
 func (p *Policy) DNS() DNS {
 	if p == nil {
 		return DNS{}
 	}
-	return DNS{Mode: p.dns.Mode, Upstreams: slices.Clone(p.dns.Upstreams)}
+	return p.dns
 }
 
 // Secrets reports the secrets section.

@@ -55,7 +55,7 @@ func TestDigestDiffers(t *testing.T) {
 		"a prefix":      doc("10.0.0.0/31"),
 		"a hosts entry": doc("=a.test=10.0.0.1"),
 		"its address":   doc("=a.test=10.0.0.2"),
-		"dns mode":      {DNS: DNS{Mode: "forward"}},
+		"dns mode":      {DNS: DNS{Mode: DNSForward}},
 		"an upstream":   {DNS: DNS{Upstreams: []Entry{{Text: "1.1.1.1"}}}},
 		"a limit":       {Limits: Limits{Connections: 1}},
 		"other limit":   {Limits: Limits{ConnectionsPerClient: 1}},
@@ -72,7 +72,7 @@ func TestDigestDiffers(t *testing.T) {
 		}
 		seen[d] = name
 	}
-	if digest(t, base) != digest(t, base, &Document{DNS: DNS{Mode: "synthetic"}}) {
+	if digest(t, base) != digest(t, base, &Document{DNS: DNS{Mode: DNSSynthetic}}) {
 		t.Error("saying the default changes the digest")
 	}
 }

@@ -27,7 +27,7 @@ func PresetNames() []string {
 }
 
 // PresetText reports the rules of a preset as written, comments included;
-// false when there is no such preset.
+// false for an unknown preset.
 func PresetText(name string) (string, bool) {
 	if strings.ContainsAny(name, "/\\.") {
 		return "", false

@@ -28,9 +28,9 @@ func undialable(pre netip.Prefix) string {
 	case a.IsMulticast() && (a.Is4() && pre.Bits() >= 4 || a.Is6() && pre.Bits() >= 8):
 		return "multicast, which TCP cannot reach"
 	case a.IsUnspecified() && pre.IsSingleIP():
-		return "the unspecified address, which is no destination"
+		return "the unspecified address, which is not a destination"
 	case a.Is4() && a.As4()[0] == 0 && pre.Bits() >= 8:
-		return "in 0.0.0.0/8, which is no destination"
+		return "in 0.0.0.0/8, which is not a destination"
 	case a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return "the broadcast address, which TCP cannot reach"
 	}

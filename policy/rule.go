@@ -14,6 +14,27 @@ type Rule struct {
 	// source order.
 	Index int
 	Deny  bool
+
+	parsed *pattern // what Text means; nil for a plain host name, which means itself
+}
+
+// pattern reports what the rule means. Rules of a list of a million plain names
+// carry no pattern each: it is made again from the name.
+func (r *Rule) pattern() pattern {
+	if r.parsed != nil {
+		return *r.parsed
+	}
+	return plainPattern(r.Text, r.Deny)
+}
+
+// plainPattern is what a plain host name means as a rule: that host, on the web
+// ports when it is allowed, on every port when it is denied.
+func plainPattern(name string, deny bool) pattern {
+	p := pattern{scope: scopeExact, name: name, ports: webPorts}
+	if deny {
+		p.ports = anyPort
+	}
+	return p
 }
 
 // Pos is where a rule was written: a file with line and column (1-based), or a

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,10 +89,8 @@ func (f *fileParser) host(key, value *yaml.Node, name string) {
 	for _, item := range items {
 		if addr, ok := f.text(item, "hosts"); ok {
 			e := Entry{Text: name + "=" + addr, Pos: f.pos(key)}
-			var c compiler
-			c.p = &Policy{static: make(map[Host][]netip.Addr)}
-			c.hosts([]Entry{e})
-			f.errs.merge(c.errs)
+			_, _, wrong := parseHostsEntry(e)
+			f.errs.merge(wrong)
 			f.doc.Hosts = append(f.doc.Hosts, e)
 		}
 	}
@@ -105,9 +102,10 @@ func (f *fileParser) dns(n *yaml.Node) {
 	}
 	f.keys(n, "dns", map[string]func(*yaml.Node){
 		"mode": func(v *yaml.Node) {
-			mode, ok := f.text(v, "dns.mode")
-			if ok && mode != "synthetic" && mode != "forward" {
-				f.errs.add(f.pos(v), "write synthetic or forward", "dns.mode %q is not known", mode)
+			text, ok := f.text(v, "dns.mode")
+			mode, err := parseDNSMode(text)
+			if ok && (err != nil || mode == DNSUnset) {
+				f.errs.add(f.pos(v), "write synthetic or forward", "dns.mode %q is not known", text)
 			}
 			f.doc.DNS.Mode = mode
 		},
@@ -203,16 +201,7 @@ func (f *fileParser) limits(n *yaml.Node) {
 	}
 	known := make(map[string]func(*yaml.Node))
 	for _, k := range limitKeys() {
-		known[k.name] = func(v *yaml.Node) {
-			switch field := k.field(&f.doc.Limits).(type) {
-			case *int:
-				*field = int(f.count(v, k.name, k.most))
-			case *int64:
-				*field = f.count(v, k.name, k.most)
-			case *float64:
-				*field = f.rate(v, k.name)
-			}
-		}
+		known[k.key()] = func(v *yaml.Node) { k.read(f, v, &f.doc.Limits) }
 	}
 	f.keys(n, "limits", known)
 }

@@ -37,7 +37,7 @@ func (p *Policy) Under(ceiling *Policy) *Policy {
 	own.audit = p.audit && ceiling.audit
 	own.limits = p.limits.stricter(ceiling.limits)
 	if own.dns.Mode != ceiling.dns.Mode {
-		own.dns.Mode = "synthetic"
+		own.dns.Mode = DNSSynthetic
 	}
 	own.dns.Upstreams = slices.Clone(ceiling.dns.Upstreams)
 	own.digest = lazyDigest(func() string {

@@ -203,7 +203,7 @@ func TestUnderWays(t *testing.T) {
 func TestUnderSettings(t *testing.T) {
 	p, err := Compile(&Document{
 		Allow: doc("h.test", "GET https://a.test/x/**").Allow, Hosts: doc("=h.test=10.0.0.1").Hosts, Audit: true,
-		DNS: DNS{Mode: "forward", Upstreams: []Entry{{Text: "192.0.2.1"}}}, Limits: Limits{Connections: 1 << 20, HeadBytes: 100},
+		DNS: DNS{Mode: DNSForward, Upstreams: []Entry{{Text: "192.0.2.1"}}}, Limits: Limits{Connections: 1 << 20, HeadBytes: 100},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestUnderSettings(t *testing.T) {
 	if u.Audit() || p.Digest() == u.Digest() || c.Digest() == u.Digest() || !strings.HasPrefix(u.Digest(), "sha256:") {
 		t.Errorf("audit %t, digest %s", u.Audit(), u.Digest())
 	}
-	if got := u.DNS(); got.Mode != "synthetic" || len(got.Upstreams) != 1 || got.Upstreams[0].Text != "192.0.2.2" {
+	if got := u.DNS(); got.Mode != DNSSynthetic || len(got.Upstreams) != 1 || got.Upstreams[0].Text != "192.0.2.2" {
 		t.Errorf("DNS %+v", got)
 	}
 	if want := (Limits{Connections: 16384, HeadBytes: 100, IdleTimeoutSeconds: 5}); u.Limits() != want {

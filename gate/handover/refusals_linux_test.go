@@ -35,7 +35,7 @@ func TestOnlyNarrows(t *testing.T) {
 		{"an allowed name moved to a public address", doc(at("moved.test", port), "=moved.test=192.88.99.1"), at("moved.test", port), "outside_ceiling"},
 		{"an allowed name moved elsewhere in public", doc(at("moved.test", port), "=moved.test=8.8.8.8"), at("moved.test", port), "outside_ceiling"},
 		{"an allowed name moved, with a rule for where", doc(at("moved.test", port), "127.0.0.0/8:*", "=moved.test=127.0.0.1"), at("moved.test", port), "outside_ceiling"},
-		{"its own DNS server", &policy.Document{Allow: doc(at("moved.test", port)).Allow, DNS: policy.DNS{Mode: "forward", Upstreams: []policy.Entry{{Text: "127.0.0.1"}}}}, at("moved.test", port), "dns_error"},
+		{"its own DNS server", &policy.Document{Allow: doc(at("moved.test", port)).Allow, DNS: policy.DNS{Mode: policy.DNSForward, Upstreams: []policy.Entry{{Text: "127.0.0.1"}}}}, at("moved.test", port), "dns_error"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := serve(t, ceiling, nil)

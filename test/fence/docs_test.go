@@ -8,7 +8,7 @@ import (
 )
 
 // maxSurface is how many lines `go doc` of a room may print: one screen.
-const maxSurface = 33
+const maxSurface = 35
 
 func byPackage(t *testing.T) map[string][]source {
 	t.Helper()

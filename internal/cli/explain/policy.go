@@ -28,7 +28,7 @@ func Policy(name string, p *policy.Policy) string {
 		}
 		fmt.Fprintf(&b, "secret  %s in header %s, towards %s\n", s.Env, s.Header, strings.Join(hosts, ", "))
 	}
-	if mode := p.DNS().Mode; mode != "" {
+	if mode := p.DNS().Mode; mode != policy.DNSUnset {
 		fmt.Fprintf(&b, "dns     %s\n", mode)
 	}
 	for _, u := range p.DNS().Upstreams {

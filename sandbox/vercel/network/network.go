@@ -156,7 +156,7 @@ func overlap(a, b policy.Reach) bool {
 
 // settings refuses what is promised by a policy's other sections.
 func (t *translator) settings(p *policy.Policy) {
-	if dns := p.DNS(); dns.Mode != "" || len(dns.Upstreams) > 0 {
+	if dns := p.DNS(); dns.Mode != policy.DNSUnset || len(dns.Upstreams) > 0 {
 		t.wrong = append(t.wrong, "dns: names are resolved by Vercel")
 	}
 	if p.HasHosts() {

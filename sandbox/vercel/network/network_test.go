@@ -71,7 +71,7 @@ func TestRefused(t *testing.T) {
 	}
 	for name, d := range map[string]*policy.Document{
 		"hosts":  {Hosts: entries("db.internal=10.0.0.5")},
-		"dns":    {DNS: policy.DNS{Mode: "forward"}},
+		"dns":    {DNS: policy.DNS{Mode: policy.DNSForward}},
 		"limits": {Limits: policy.Limits{Connections: 5}},
 	} {
 		if _, err := translate(t, d); err == nil || !strings.Contains(err.Error(), name) {

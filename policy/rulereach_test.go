@@ -36,6 +36,6 @@ func TestReach(t *testing.T) {
 		t.Error("a deny rule without ports is about all of them")
 	}
 	if (&Rule{}).Reach() != (Reach{}) {
-		t.Error("a text that is no rule has a reach")
+		t.Error("a rule that was not compiled has a reach")
 	}
 }

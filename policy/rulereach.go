@@ -21,10 +21,10 @@ type Reach struct {
 
 // Reach reports what r is about.
 func (r *Rule) Reach() Reach {
-	p, err := parseRule(r.Text, r.Deny)
-	if err != nil {
-		return Reach{} // not a compiled rule: about nothing
+	if r.parsed == nil && !plain(r.Text) {
+		return Reach{} // not a compiled rule
 	}
+	p := r.pattern()
 	return Reach{
 		Name: p.name, Apex: p.scope == scopeExact || p.scope == scopeTree, Below: p.scope == scopeBelow || p.scope == scopeTree,
 		Prefix: p.prefix, PortsListed: p.listed, AnyPort: slices.Equal(p.ports, anyPort),
