@@ -24,28 +24,44 @@ type Config struct {
 	Events   event.Sink          // nil denies every flow: what cannot be recorded does not pass
 	Log      *slog.Logger        // nil discards
 
-	Session string // copied into every event
-	// PolicyName is what denials call the policy; see proxy.Server.
-	PolicyName string
-	Isolation  string
-
 	// Ask is consulted when no rule covers a flow; nil: the denial stands.
 	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
+
+	Identity
+	Interception
+	Shared
+}
+
+// Identity is what a gate is called in events and denials.
+type Identity struct {
+	Session    string // copied into every event
+	Isolation  string // what surrounds the clients; copied into every event
+	PolicyName string // what denials call the policy; see proxy.Server
+}
+
+// Interception is what a gate needs to open TLS. The zero Interception does for
+// a policy that opens none, and for one that puts in no secrets.
+type Interception struct {
+	// CA signs for the hosts whose TLS is opened. Nil: New makes one when the
+	// policy wants TLS opened.
+	CA      *ca.Authority
+	RootCAs *x509.CertPool // verifies the origins of intercepted TLS; nil: the system's roots
 	// SecretValue reports the placeholder that clients see for the secret in the
 	// variable env, and its value. Nil: nothing is substituted.
 	SecretValue func(env string) (placeholder, value string, ok bool)
 	Rewrite     proxy.Rewriter // changes requests inside intercepted TLS; nil: they leave as they came
-	RootCAs     *x509.CertPool // whom intercepted origins must be verified by; nil: the system's
+}
 
-	// CA signs for the hosts whose TLS is opened. Nil: New makes one when the
-	// policy wants TLS opened.
-	CA *ca.Authority
+// Shared is what gates have in common that share doors, or a machine with their
+// clients. The zero Shared is for a gate that stands alone.
+type Shared struct {
 	// Pins are the synthetic addresses, shared by gates that one DNS door serves.
 	// Nil: the gate has its own.
 	Pins *dnsfilter.Pins
-	// Route reports whose gate a client of the doors is for: this one or another
-	// that serves or runs. Nil: the client must authenticate, and at the DNS door
-	// is refused. The zero Route: everybody is for this one. See proxy.Server.
+	// Route reports which gate judges a client of the doors: this one or another
+	// that serves or runs. Nil from Route: the client must authenticate, and the
+	// DNS door refuses it. A nil Route: this gate judges everybody. See
+	// proxy.Server.
 	Route func(proxy.Client) *Gate
 	// Resets is shared by gates that share a network namespace with their clients.
 	// Nil: this one does not. See proxy.Server.

@@ -128,7 +128,7 @@ func TestBundle(t *testing.T) {
 			t.Errorf("%s: bundle of %d bytes, %v", text, len(g.Bundle()), err)
 		}
 	}
-	g, err := New(Config{Policy: compile(t, "allow: ['GET https://a.example/**']"), CA: new(ca.Authority)})
+	g, err := New(Config{Policy: compile(t, "allow: ['GET https://a.example/**']"), Interception: Interception{CA: new(ca.Authority)}})
 	if err != nil || g.Bundle() != nil {
 		t.Error("an authority of somebody else's is theirs to tell")
 	}
@@ -144,11 +144,11 @@ func TestRoute(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var to *Gate
-	front, err := New(Config{Events: &frontEvents, Route: func(proxy.Client) *Gate {
+	front, err := New(Config{Events: &frontEvents, Shared: Shared{Route: func(proxy.Client) *Gate {
 		mu.Lock()
 		defer mu.Unlock()
 		return to
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestDoorsClose(t *testing.T) {
 // What the capture rules refused is one event each.
 func TestRefused(t *testing.T) {
 	var events recorder
-	g, err := New(Config{Events: &events, Session: "s", Isolation: "netns"})
+	g, err := New(Config{Events: &events, Identity: Identity{Session: "s", Isolation: "netns"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,11 +47,11 @@ func AgentVars(argv []string) []string {
 // its tools and fails where it can't: Codex runs every command in bwrap.
 func AgentNests(argv []string) bool { return programName(argv) == "codex" }
 
-// Withheld reports an agent that argv names but does not run itself (a shell or
-// a script does, as in sh -c "claude -p ..."), and those of the agent's keys
-// that the host has and env, the program's environment, has not. No keys: there
-// is nothing to tell.
-func Withheld(host, argv, env []string) (name string, keys []string) {
+// MissingAgentKeys reports an agent that argv names but does not run itself (a
+// shell or a script does, as in sh -c "claude -p ..."), and the keys of that
+// agent that are set on the host but not in env, the program's environment. Nil
+// keys: nothing is missing.
+func MissingAgentKeys(host, argv, env []string) (name string, keys []string) {
 	for i, a := range argv {
 		words := []string{a}
 		if i > 0 && strings.HasPrefix(argv[i-1], "-") && strings.HasSuffix(argv[i-1], "c") {
@@ -59,15 +59,15 @@ func Withheld(host, argv, env []string) (name string, keys []string) {
 		}
 		for _, w := range words {
 			if vars := AgentVars([]string{w}); vars != nil {
-				return filepath.Base(w), withheld(vars, host, env)
+				return filepath.Base(w), missingKeys(vars, host, env)
 			}
 		}
 	}
 	return "", nil
 }
 
-// withheld lists the keys among vars.
-func withheld(vars, host, env []string) []string {
+// missingKeys lists the keys among vars that host sets and env does not.
+func missingKeys(vars, host, env []string) []string {
 	var keys []string
 	for _, kv := range host {
 		k, v, _ := strings.Cut(kv, "=")

@@ -30,9 +30,9 @@ var remote = []string{
 	"NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "SOURCE_DATE_EPOCH",
 }
 
-// Harmless reports a variable that passes unasked to every program elsewhere,
-// whose value is no secret.
-func Harmless(name string) bool { return matchesAny(remote, name) }
+// PassesRemotely reports whether [RemoteEnv] passes the variable to every program
+// without being asked. Its value is not a secret.
+func PassesRemotely(name string) bool { return matchesAny(remote, name) }
 
 // RemoteEnv is Env for a program that runs on another machine: what is about
 // this one, such as PATH and HOME, does not pass.

@@ -74,7 +74,7 @@ func TestNoForeignCredentials(t *testing.T) {
 	}
 }
 
-func TestWithheld(t *testing.T) {
+func TestMissingAgentKeys(t *testing.T) {
 	host := []string{"ANTHROPIC_API_KEY=a", "CLAUDE_CODE_OAUTH_TOKEN=t", "ANTHROPIC_MODEL=m", "OPENAI_API_KEY=", "GITHUB_TOKEN=g"}
 	for _, tt := range []struct {
 		argv []string
@@ -91,7 +91,7 @@ func TestWithheld(t *testing.T) {
 		{[]string{"sh", "-c", "echo hello"}, nil, ":"},
 		{nil, nil, ":"},
 	} {
-		name, keys := Withheld(host, tt.argv, tt.env)
+		name, keys := MissingAgentKeys(host, tt.argv, tt.env)
 		if got := strings.TrimSpace(name + ": " + strings.Join(keys, " ")); got != tt.want {
 			t.Errorf("%q: %s, want %s", tt.argv, got, tt.want)
 		}

@@ -20,6 +20,22 @@ type Spec struct {
 
 	Timeout time.Duration // zero: none. Then SIGTERM, Grace, SIGKILL of the whole tree; exit 124
 	Grace   time.Duration // zero: 5 s
+
+	RunAs   *Cred    // the user to run as when this process is root; nil: its own user
+	Protect []string // files that the program must not write, rename or replace, such as the policy and the event log; they must exist
+
+	// Forwarding, unless nil, is called once, as soon as signals that this process
+	// gets are caught for the program. It is not called when nothing ran.
+	Forwarding func()
+	// Notes, unless nil, is called with a line that the person should read, such
+	// as why a run was ended.
+	Notes func(line string)
+}
+
+// Cred is a user to run as.
+type Cred struct {
+	UID, GID uint32
+	Groups   []uint32 // supplementary groups
 }
 
 // Result is how a run ended.

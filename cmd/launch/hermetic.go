@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"egressd/gate"
 	"egressd/hermetic/limits"
 	"egressd/internal/run/summary"
 	"egressd/sandbox"
@@ -155,9 +156,8 @@ func interpreter(script string) ([]string, error) {
 	}
 }
 
-// hermetic builds the backend of the hermetic tier with what b, the process
-// tier's, has in common with it.
-func (s *session) hermetic(spec *sandbox.Spec, b hermetic.Backend) (*hermetic.Backend, error) {
+// hermetic builds the backend of the hermetic tier, and what spec says for it.
+func (s *session) hermetic(spec *sandbox.Spec, g gate.Config) (*hermetic.Backend, error) {
 	argv, err := s.scriptArgv()
 	if err != nil {
 		return nil, err
@@ -167,13 +167,12 @@ func (s *session) hermetic(spec *sandbox.Spec, b hermetic.Backend) (*hermetic.Ba
 		spec.Stdin = nil
 	}
 	spec.Env = hermetic.Env(spec.Env, append(slices.Clone([]string(s.opts.env)), s.secrets.Env()...))
-	b.Limits, b.Overlay = s.opts.scripts.bounds, s.opts.scripts.overlay
-	b.Notes = func(line string) { s.say("launch: %s\n", summary.Safe(line)) }
+	b := &hermetic.Backend{Gate: g, Limits: s.opts.scripts.bounds, Overlay: s.opts.scripts.overlay, Changed: s.changed}
+	spec.Notes = func(line string) { s.say("launch: %s\n", summary.Safe(line)) }
 	if s.getenv("LAUNCH_TRACE") != "" {
 		b.Trace = s.stderr
 	}
-	b.Changed = s.changed
-	return &b, nil
+	return b, nil
 }
 
 // shownChanges is how many changes are named; the events have more.

@@ -28,11 +28,11 @@ func socketPath(addr string) string {
 }
 
 // handOver opens the session that serves this run's doors.
-func (s *session) handOver(ctx context.Context, own []netip.AddrPort, b *process.Backend) (process.Keeper, error) {
+func (s *session) handOver(ctx context.Context, own []netip.AddrPort, b *process.Backend) (process.DoorServer, error) {
 	o := handover.Offer{
 		Version: explain.Version(), Session: s.trail.Session, Isolation: b.Isolation(), ArgvHash: trail.ArgvHash(s.opts.argv),
 		Documents: s.docs, HostPorts: s.opts.gate.HostPorts, Own: own,
-		Events: b.Events, Ask: b.Ask, Lost: s.lost, Log: b.Log,
+		Events: b.Gate.Events, Ask: b.Gate.Ask, Lost: s.lost, Log: b.Gate.Log,
 	}
 	for _, secret := range s.policy.Secrets() {
 		if placeholder, value, ok := s.secrets.Value(secret.Env); ok {

@@ -15,6 +15,7 @@ import (
 
 	"egressd/cmd/launch/ahead"
 	"egressd/dnsfilter"
+	"egressd/gate"
 	"egressd/internal/run/approve"
 	"egressd/internal/run/interrupt"
 	"egressd/internal/run/runas"
@@ -23,7 +24,6 @@ import (
 	"egressd/internal/run/trail"
 	"egressd/policy"
 	"egressd/sandbox"
-	"egressd/sandbox/hermetic"
 	"egressd/sandbox/process"
 	"egressd/sandbox/vercel/api"
 )
@@ -123,6 +123,7 @@ func (s *session) execute() (int, error) {
 	if err != nil {
 		return exitLauncher, err
 	}
+	spec.Forwarding = arm
 	if err := s.trail.Started(backend.Isolation(), spec.Argv); err != nil {
 		return exitLauncher, err
 	}
@@ -132,11 +133,6 @@ func (s *session) execute() (int, error) {
 	}
 	res := sandbox.Result{ExitCode: exitLauncher}
 	if err = backend.Supports(spec); err == nil {
-		if b, ok := backend.(*process.Backend); ok {
-			b.Forwards = arm
-		} else {
-			arm()
-		}
 		res, err = backend.Run(ctx, spec)
 		s.clearLine()
 	}
@@ -172,56 +168,67 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	if err != nil {
 		return spec, nil, err
 	}
-	resolver, err := s.resolver(log)
-	if err != nil {
-		return spec, nil, err
-	}
-	b := &process.Backend{
-		Policy: new(policy.Current), Resolver: resolver, Events: s.trail.Sink(), Log: log, Session: s.trail.Session,
-		Publish: s.opts.publish, HostPorts: s.opts.hostPorts,
-		Protect: append(s.trail.Protect(), s.opts.gate.Files...), SecretValue: s.secrets.Value,
-	}
-	b.Policy.Store(s.policy)
-	b.Early = ahead.Init()
-	b.Nested = s.opts.nested || sandbox.AgentNests(s.opts.argv)
-	if who := s.asker(); who != nil {
-		b.Ask, b.Asking = who.Ask, who.Asking
-	}
 	var named []string
 	if user != nil {
-		b.RunAs = &process.Cred{UID: user.UID, GID: user.GID, Groups: user.Groups}
+		spec.RunAs = &sandbox.Cred{UID: user.UID, GID: user.GID, Groups: user.Groups}
 		named = user.Env
 	}
+	spec.Protect = append(s.trail.Protect(), s.opts.gate.Files...)
 	named = append(append(named, s.opts.env...), s.secrets.Env()...)
 	if spec.Env, err = sandbox.Env(s.environ, s.opts.argv, named); err != nil {
 		return spec, nil, fmt.Errorf("--env: %w", err)
 	}
+	who := s.asker()
+	g, err := s.gate(who, log)
+	if err != nil {
+		return spec, nil, err
+	}
 	if s.opts.tier == tierHermetic {
-		h, err := s.hermetic(&spec, hermetic.Backend{
-			Policy: b.Policy, Resolver: b.Resolver, Events: b.Events, Log: log, Session: b.Session,
-			Ask: b.Ask, SecretValue: b.SecretValue, Protect: b.Protect, RunAs: (*hermetic.Cred)(b.RunAs),
-		})
-		return spec, h, err
+		b, err := s.hermetic(&spec, g)
+		return spec, b, err
 	}
 	s.hint(spec)
+	if s.opts.isolation == "env" {
+		return spec, &process.Advisory{Gate: g}, nil
+	}
+	b := &process.Backend{
+		Gate: g, Publish: s.opts.publish, HostPorts: s.opts.hostPorts,
+		Nested: s.opts.nested || sandbox.AgentNests(s.opts.argv), Early: ahead.Init(),
+	}
+	if who != nil {
+		b.Asking = who.Asking
+	}
 	if s.opts.egressd != "" {
-		b.Keeper = func(ctx context.Context, own []netip.AddrPort) (process.Keeper, error) {
+		b.DoorServer = func(ctx context.Context, own []netip.AddrPort) (process.DoorServer, error) {
 			return s.handOver(ctx, own, b)
 		}
 	}
-	if s.opts.isolation == "env" {
-		return spec, &process.Advisory{
-			Policy: b.Policy, Resolver: b.Resolver, Events: b.Events, Log: log, Session: b.Session,
-			Ask: b.Ask, SecretValue: b.SecretValue,
-		}, nil
-	}
 	return spec, b, nil
+}
+
+// gate is what judges and records the run's flows, whatever runs them. who is
+// asked about what no rule covers; nil: nobody.
+func (s *session) gate(who *approve.Terminal, log *slog.Logger) (gate.Config, error) {
+	resolver, err := s.resolver(log)
+	if err != nil {
+		return gate.Config{}, err
+	}
+	g := gate.Config{
+		Policy: new(policy.Current), Resolver: resolver, Events: s.trail.Sink(), Log: log,
+		Identity:     gate.Identity{Session: s.trail.Session},
+		Interception: gate.Interception{SecretValue: s.secrets.Value},
+	}
+	g.Policy.Store(s.policy)
+	if who != nil {
+		g.Ask = who.Ask
+	}
+	return g, nil
 }
 
 // hint tells where an agent that a shell or a script will start lacks its key,
 // which would show only as the agent's own "not logged in".
 func (s *session) hint(spec sandbox.Spec) {
-	name, keys := sandbox.Withheld(s.environ, spec.Argv, spec.Env)
+	name, keys := sandbox.MissingAgentKeys(s.environ, spec.Argv, spec.Env)
 	if len(keys) == 0 || s.opts.quiet {
 		return
 	}

@@ -205,9 +205,9 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 	client.Redact = redactor(n, spec.Env)
 	b := &vercel.Backend{
 		Client: client, Network: n, Events: s.trail.Sink(), Log: log, Session: s.trail.Session, Options: s.opts.hosted.Options,
-		Say: s.note, Changed: s.cameBack, Located: s.located, Left: s.left,
+		Changed: s.cameBack, Located: s.located, Left: s.left,
 	}
-	s.client = client
+	s.client, spec.Notes = client, s.note
 	if !s.opts.quiet && term.IsTerminal(int(s.stderr.Fd())) {
 		b.Progress = s.progress()
 	}
@@ -308,7 +308,7 @@ func redactor(n *network.Network, env []string) func(string) string {
 		}
 	}
 	for _, kv := range env {
-		if name, v, _ := strings.Cut(kv, "="); !sandbox.Harmless(name) {
+		if name, v, _ := strings.Cut(kv, "="); !sandbox.PassesRemotely(name) {
 			add(v, "["+name+"]")
 		}
 	}

@@ -178,9 +178,10 @@ func (o *session) checkWishes() error {
 func (o *session) gateConfig() gate.Config {
 	c := gate.Config{
 		Policy: &o.current, Resolver: o.server.Resolver, Events: both{o.events, o.server.Events},
-		Log: o.log, Session: o.hello.Session, Isolation: o.hello.Isolation,
-		SecretValue: o.secretValue, RootCAs: o.server.RootCAs,
-		Own: slices.Concat(o.server.Own, o.hello.Own),
+		Log:          o.log,
+		Identity:     gate.Identity{Session: o.hello.Session, Isolation: o.hello.Isolation},
+		Interception: gate.Interception{SecretValue: o.secretValue, RootCAs: o.server.RootCAs},
+		Shared:       gate.Shared{Own: slices.Concat(o.server.Own, o.hello.Own)},
 	}
 	if o.hello.Asks {
 		c.Ask = o.ask

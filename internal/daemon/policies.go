@@ -151,12 +151,13 @@ func (d *daemon) secretValue(env string) (placeholder, value string, ok bool) {
 }
 
 // newGate makes a gate of n's policy. session is what its events say; route is as
-// in gate.Config.
+// in gate.Shared.
 func (d *daemon) newGate(n *named, session string, route gateRoute) (*gate.Gate, error) {
 	return gate.New(gate.Config{
 		Policy: n.current, Resolver: n.resolver, Events: n.sink, Log: d.log.With("policy", n.source.Name),
-		Session: session, Isolation: isolation, PolicyName: n.source.Name, SecretValue: d.secretValue, RootCAs: d.c.RootCAs,
-		CA: d.authority, Pins: n.pins, Own: d.own, Resets: &d.resets, Route: route,
+		Identity:     gate.Identity{Session: session, Isolation: isolation, PolicyName: n.source.Name},
+		Interception: gate.Interception{CA: d.authority, RootCAs: d.c.RootCAs, SecretValue: d.secretValue},
+		Shared:       gate.Shared{Pins: n.pins, Route: route, Resets: &d.resets, Own: d.own},
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 	"egressd/proxy"
 )
 
-// gateRoute is gate.Config.Route.
+// gateRoute is gate.Shared.Route.
 type gateRoute func(proxy.Client) *gate.Gate
 
 // routes settles who is judged by which policy: a token that the client sent,

@@ -97,11 +97,9 @@ func (r *running) openDoor(ctx context.Context, wg *sync.WaitGroup, start *contr
 	if !r.b.open() {
 		return nil
 	}
-	b := r.b
-	g, err := gate.New(gate.Config{
-		Policy: b.Policy, Resolver: b.Resolver, Events: b.Events, Log: b.log(), Session: b.Session, Isolation: isolation,
-		Ask: b.Ask, SecretValue: b.SecretValue, RootCAs: b.RootCAs,
-	})
+	c := r.b.Gate
+	c.Isolation = isolation
+	g, err := gate.New(c)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"egressd/dnsfilter"
 	"egressd/event"
+	"egressd/gate"
 	"egressd/hermetic/command"
 	"egressd/policy"
 	"egressd/sandbox"
@@ -97,8 +98,8 @@ func reaching(t *testing.T, origin string) (*Backend, *sink, string) {
 		t.Fatal(err)
 	}
 	events := &sink{}
-	b := &Backend{Policy: new(policy.Current), Resolver: new(dnsfilter.Resolver), Events: events}
-	b.Policy.Store(p)
+	b := &Backend{Gate: gate.Config{Policy: new(policy.Current), Resolver: new(dnsfilter.Resolver), Events: events}}
+	b.Gate.Policy.Store(p)
 	return b, events, u.Port()
 }
 
@@ -127,18 +128,18 @@ func TestGate(t *testing.T) {
 
 // Where nothing is allowed there is no gate to ask.
 func TestNoGate(t *testing.T) {
-	empty := &Backend{Policy: new(policy.Current)}
+	empty := &Backend{Gate: gate.Config{Policy: new(policy.Current)}}
 	p, err := policy.Compile()
 	if err != nil {
 		t.Fatal(err)
 	}
-	empty.Policy.Store(p)
+	empty.Gate.Policy.Store(p)
 	for _, b := range []*Backend{{}, empty} {
 		if o := run(t, b, sandbox.Spec{Script: "fetch http://ok.test/"}); o.out != "no network\n" {
 			t.Errorf("%+v", o)
 		}
 	}
-	asking := &Backend{Policy: empty.Policy, Events: &sink{}, Ask: func(context.Context, policy.Request, policy.Decision) bool { return false }}
+	asking := &Backend{Gate: gate.Config{Policy: empty.Gate.Policy, Events: &sink{}, Ask: func(context.Context, policy.Request, policy.Decision) bool { return false }}}
 	if o := run(t, asking, sandbox.Spec{Script: "fetch http://ok.test/"}); o.out != "HTTP/1.1 403 Forbidden\n" {
 		t.Errorf("%+v", o)
 	}

@@ -33,7 +33,7 @@ func (r *running) conclude() error {
 		r.res.ExitCode = exitSignal + int(r.signal)
 	case r.ended != nil:
 		if r.ended.Limit != "" {
-			r.b.note(r.ended.Limit)
+			r.note(r.ended.Limit)
 		}
 	case r.killed:
 		r.res.ExitCode = exitSignal + int(syscall.SIGKILL)
@@ -64,15 +64,22 @@ func (r *running) tellChanges() {
 
 // record writes e as one of this run's events.
 func (b *Backend) record(e event.Event) {
-	if b.Events == nil {
+	if b.Gate.Events == nil {
 		return
 	}
-	e.Session, e.Isolation = b.Session, isolation
-	if b.Policy != nil {
-		e.Policy = b.Policy.Load().Digest()
+	e.Session, e.Isolation = b.Gate.Session, isolation
+	if b.Gate.Policy != nil {
+		e.Policy = b.Gate.Policy.Load().Digest()
 	}
-	if err := b.Events.Emit(e); err != nil {
+	if err := b.Gate.Events.Emit(e); err != nil {
 		b.log().Error("a change was not recorded", slog.Any("error", err))
+	}
+}
+
+// note tells the person.
+func (r *running) note(line string) {
+	if r.spec.Notes != nil {
+		r.spec.Notes(line)
 	}
 }
 
@@ -102,24 +109,24 @@ func (r *running) crashed() {
 		switch st.Signal() {
 		case syscall.SIGXCPU:
 			r.res.ExitCode = exitLimit
-			r.b.note("limit: the script used up its processor time; it was ended")
+			r.note("limit: the script used up its processor time; it was ended")
 		case syscall.SIGSYS:
-			r.b.note("the interpreter made a system call that it may not make and was ended: this is a bug or an attack")
+			r.note("the interpreter made a system call that it may not make and was ended: this is a bug or an attack")
 		case syscall.SIGKILL:
-			r.b.note("the interpreter was killed, perhaps because the machine ran out of memory")
+			r.note("the interpreter was killed, perhaps because the machine ran out of memory")
 		default:
-			r.b.note(fmt.Sprintf("the interpreter was ended by signal %d (%s)", int(st.Signal()), unix.SignalName(st.Signal())))
+			r.note(fmt.Sprintf("the interpreter was ended by signal %d (%s)", int(st.Signal()), unix.SignalName(st.Signal())))
 		}
 		return
 	}
 	r.res.ExitCode = exitLimit
 	for _, c := range crashes {
 		if bytes.Contains(text, []byte(c.says)) {
-			r.b.note(c.means)
+			r.note(c.means)
 			return
 		}
 	}
-	r.b.note("the interpreter crashed: this is a bug of launch, please report it (LAUNCH_TRACE=1 shows where)")
+	r.note("the interpreter crashed: this is a bug of launch, please report it (LAUNCH_TRACE=1 shows where)")
 }
 
 // setUpError turns the worker's report into what to tell the person.

@@ -57,11 +57,11 @@ func (b *Backend) complete(env []string) []string {
 	for _, kv := range insideEnv {
 		set(kv, false)
 	}
-	if b.SecretValue == nil || b.Policy == nil {
+	if b.Gate.SecretValue == nil || b.Gate.Policy == nil {
 		return env
 	}
-	for _, secret := range b.Policy.Load().Secrets() {
-		if placeholder, _, ok := b.SecretValue(secret.Env); ok {
+	for _, secret := range b.Gate.Policy.Load().Secrets() {
+		if placeholder, _, ok := b.Gate.SecretValue(secret.Env); ok {
 			set(secret.Env+"="+placeholder, true)
 		}
 	}

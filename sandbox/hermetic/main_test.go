@@ -67,7 +67,7 @@ func run(t *testing.T, b *Backend, spec sandbox.Spec) outcome {
 		defer (*f).Close()
 	}
 	var o outcome
-	b.Notes = func(line string) { o.notes = append(o.notes, line) }
+	spec.Notes = func(line string) { o.notes = append(o.notes, line) }
 	b.Changed = func(list []Change, _ int) { o.changes = list }
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()

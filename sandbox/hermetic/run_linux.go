@@ -66,14 +66,14 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		return err
 	}
 	defer closeNull()
-	if err := stdfiles.Check(stdio, b.Protect); err != nil {
+	if err := stdfiles.Check(stdio, spec.Protect); err != nil {
 		return err
 	}
 	start := &control.Start{
 		Script: call.script, Name: call.name, Args: call.args, Options: call.options,
 		Dir: where.dir, Env: b.complete(spec.Env), Limits: bounds, Overlay: b.Overlay,
 	}
-	for _, path := range b.Protect {
+	for _, path := range spec.Protect {
 		if name := where.inside(path); name != "" {
 			start.Protect = append(start.Protect, name)
 		}
@@ -83,7 +83,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	}
 	r := &running{b: b, spec: spec, res: res, messages: make(chan control.Message), over: make(chan struct{}), out: make(chan outgoing, 128)}
 	return r.in(ctx, spawn{
-		stdio: stdio, root: where.root, write: !b.Overlay, runAs: b.RunAs, exe: b.hooks.exe, walled: !b.skips("landlock") && !b.skips("landlock at start"),
+		stdio: stdio, root: where.root, write: !b.Overlay, runAs: spec.RunAs, exe: b.hooks.exe, walled: !b.skips("landlock") && !b.skips("landlock at start"),
 	}, b.kernelLimits(spec), start)
 }
 
@@ -191,6 +191,9 @@ func (r *running) in(ctx context.Context, s spawn, walls *control.Walls, start *
 	}
 	signals, stopSignals := catchSignals()
 	defer stopSignals()
+	if r.spec.Forwarding != nil {
+		r.spec.Forwarding()
+	}
 	if r.worker, err = s.start(); err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}

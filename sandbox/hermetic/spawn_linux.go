@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/internal/linux/landlock"
+	"egressd/sandbox"
 	"egressd/sandbox/hermetic/control"
 )
 
@@ -34,7 +35,7 @@ type spawn struct {
 	stdio  [3]*os.File
 	root   string // the workspace
 	write  bool   // the worker may change it
-	runAs  *Cred
+	runAs  *sandbox.Cred
 	exe    string // "": this program
 	walled bool   // confined from its first instruction; false in tests alone
 }

@@ -2,8 +2,6 @@ package process
 
 import (
 	"context"
-	"crypto/x509"
-	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -12,10 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"egressd/dnsfilter"
-	"egressd/event"
 	"egressd/gate"
-	"egressd/policy"
 	"egressd/sandbox"
 )
 
@@ -26,16 +21,9 @@ const isolationAdvisory = "advisory"
 // variables. A program that ignores them is not stopped, so every event says
 // "advisory". While a run lasts, every process of this machine that finds the
 // port can use the gate, with the same policy and the same record: the proxy
-// has no passwords. The fields are those of [Backend].
+// has no passwords.
 type Advisory struct {
-	Policy      *policy.Current
-	Resolver    *dnsfilter.Resolver
-	Events      event.Sink
-	Log         *slog.Logger
-	Session     string
-	Ask         func(ctx context.Context, r policy.Request, d policy.Decision) bool
-	SecretValue func(env string) (placeholder, value string, ok bool)
-	RootCAs     *x509.CertPool
+	Gate gate.Config // as in [Backend]
 }
 
 // Isolation reports "advisory".
@@ -63,18 +51,13 @@ func (a *Advisory) Run(ctx context.Context, spec sandbox.Spec) (sandbox.Result, 
 }
 
 func (a *Advisory) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) error {
-	log := a.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	g, err := gate.New(gate.Config{
-		Policy: a.Policy, Resolver: a.Resolver, Events: a.Events, Log: log, Session: a.Session, Isolation: isolationAdvisory,
-		Ask: a.Ask, SecretValue: a.SecretValue, RootCAs: a.RootCAs,
-	})
+	c := a.Gate
+	c.Isolation = isolationAdvisory
+	g, err := gate.New(c)
 	if err != nil {
 		return err
 	}
-	env := secretPlaceholders(spec.Env, a.Policy, a.SecretValue)
+	env := secretPlaceholders(spec.Env, c.Policy, c.SecretValue)
 	if bundle := g.Bundle(); bundle != nil {
 		path, err := writeBundle(bundle)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/gate"
 	"egressd/sandbox"
 )
 
@@ -46,7 +47,7 @@ func TestAdvisory(t *testing.T) {
 	defer origin.Close()
 	_, port, _ := strings.Cut(strings.TrimPrefix(origin.URL, "http://"), ":")
 	rec := new(recorder)
-	a := &Advisory{Events: rec, Policy: compile(t, []string{"service.example.com:" + port}, []string{"service.example.com=127.0.0.1"})}
+	a := &Advisory{Gate: gate.Config{Events: rec, Policy: compile(t, []string{"service.example.com:" + port}, []string{"service.example.com=127.0.0.1"})}}
 	res := advise(t, a, sandbox.Spec{Argv: []string{"curl", "-sS", "-m5", "http://service.example.com:" + port}})
 	if res.out != "origin\n" || res.err != nil {
 		t.Errorf("allowed: %q, exit %d, %v", res.out, res.ExitCode, res.err)

@@ -10,17 +10,13 @@ package process
 
 import (
 	"context"
-	"crypto/x509"
-	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
 	"sync"
 
-	"egressd/dnsfilter"
-	"egressd/event"
+	"egressd/gate"
 	"egressd/gate/handover"
-	"egressd/policy"
 	"egressd/sandbox/process/spawn"
 )
 
@@ -31,14 +27,10 @@ const isolationNetns = "netns"
 // Backend runs harnesses that can reach nothing. Runs may be concurrent, but
 // only one of them should own the terminal.
 type Backend struct {
-	Policy   *policy.Current     // nil denies everything
-	Resolver *dnsfilter.Resolver // real look-ups, after the verdict; nil: no name resolves
-	Events   event.Sink          // nil denies every flow: what cannot be recorded does not pass
-	Log      *slog.Logger        // nil discards
-	Session  string              // copied into every event
+	// Gate is what judges and records the program's flows. Its Isolation and Own
+	// are this tier's to set.
+	Gate gate.Config
 
-	// Ask is consulted when no rule covers a flow; nil: the denial stands.
-	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
 	// Asking reports whether Ask holds the terminal and has stopped the harness
 	// for that time: such a stop is left alone. Nil: it never does.
 	Asking func() bool
@@ -52,10 +44,6 @@ type Backend struct {
 	Publish   []Publish  // servers inside that the host's loopback may reach
 	HostPorts []HostPort // ports of the host's loopback that the inside may reach
 
-	// Protect lists files that nobody inside may write, rename or replace,
-	// such as the policy and the event log. They must exist.
-	Protect []string
-
 	// Binds are files and directories of this machine that appear at other paths
 	// inside.
 	Binds []Bind
@@ -63,31 +51,16 @@ type Backend struct {
 	// but what Binds show. The private directories (/tmp, /run, ...) stay theirs.
 	ReadOnly bool
 
-	// SecretValue reports what the variable env holds inside (placeholder) and
-	// what the proxy puts in its place (value). Nil: no secrets.
-	SecretValue func(env string) (placeholder, value string, ok bool)
-
-	RootCAs *x509.CertPool // whom intercepted origins must be verified by; nil: the system's
-
-	// Forwards, unless nil, is called once the signals that this process gets
-	// go to the harness.
-	Forwards func()
-
 	// CaptureMode chooses how traffic is captured: "" is automatic, "nft" and
 	// "anyip" are for tests.
 	CaptureMode string
 
-	// Keeper makes who serves the doors instead of this process, such as a
-	// session with a daemon. own are this process's listeners, which must not be
-	// dialled. The keeper judges by a policy of its own and records into Events;
-	// Policy and SecretValue still say which ports are captured and which
-	// placeholders the harness sees. Nil: Policy, Resolver, Ask, SecretValue and
-	// RootCAs are served here.
-	Keeper func(ctx context.Context, own []netip.AddrPort) (Keeper, error)
-
-	// RunAs is the user the harness runs as when the launcher is root (the
-	// user behind sudo). Nil: the launcher's own user.
-	RunAs *Cred
+	// DoorServer makes the server of the doors when that is not this process but a
+	// daemon, say. own are this process's listeners, which must not be dialled.
+	// That server judges by a policy of its own; Gate.Policy and Gate.SecretValue
+	// still say which ports are captured and which placeholders the program sees.
+	// Nil: a gate of this process, made of Gate, serves them.
+	DoorServer func(ctx context.Context, own []netip.AddrPort) (DoorServer, error)
 
 	// Early is an init that was started before this Backend was made. The first
 	// Run takes it, or discards it when it does not fit. Nil: Run starts one.
@@ -96,8 +69,8 @@ type Backend struct {
 	hooks testHooks
 }
 
-// Keeper serves the doors of one run.
-type Keeper interface {
+// DoorServer serves the doors of one run.
+type DoorServer interface {
 	// Bundle reports in PEM whom programs inside must trust; nil: no TLS is opened.
 	Bundle() []byte
 	// Open serves the sockets, which it closes: no copy of them stays with the
@@ -127,12 +100,6 @@ type Publish struct {
 type HostPort struct {
 	Port      uint16
 	Localhost bool // also as localhost:Port inside
-}
-
-// Cred is a user to run as.
-type Cred struct {
-	UID, GID uint32
-	Groups   []uint32 // supplementary groups
 }
 
 // Isolation reports "netns".

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/event"
+	"egressd/gate"
 	"egressd/sandbox"
 )
 
@@ -238,7 +239,7 @@ func TestDirect(t *testing.T) {
 		t.Fatalf("outside it must work: %s", out)
 	}
 	rec := new(recorder)
-	b := &Backend{Events: rec}
+	b := &Backend{Gate: gate.Config{Events: rec}}
 	if ok, out := attack(t, b, sandbox.Spec{}, "tcp", addr); ok {
 		t.Errorf("it worked: %s", out)
 	}

@@ -11,35 +11,35 @@ import (
 	"egressd/sandbox/process/control"
 )
 
-// newKeeper prepares who serves the doors of one run; nothing is served yet.
-func (b *Backend) newKeeper(ctx context.Context, ln []published) (Keeper, error) {
+// newDoorServer makes the server of the doors of one run; nothing is served yet.
+func (b *Backend) newDoorServer(ctx context.Context, ln []published) (DoorServer, error) {
 	var own []netip.AddrPort
 	for _, p := range ln {
 		own = append(own, p.addr)
 	}
-	if b.Keeper != nil {
-		return b.Keeper(ctx, own)
+	if b.DoorServer != nil {
+		return b.DoorServer(ctx, own)
 	}
-	g, err := gate.New(gate.Config{
-		Policy: b.Policy, Resolver: b.Resolver, Events: b.Events, Log: b.log(), Session: b.Session, Isolation: isolationNetns,
-		Ask: b.Ask, SecretValue: b.SecretValue, RootCAs: b.RootCAs, Own: own,
-	})
+	c := b.Gate
+	c.Isolation, c.Own = isolationNetns, own
+	g, err := gate.New(c)
 	if err != nil {
 		return nil, err
 	}
-	return keeperHere{g}, nil
+	return localGate{g}, nil
 }
 
-// keeperHere is a gate in this process.
-type keeperHere struct{ *gate.Gate }
+// localGate is a gate of this process that serves the doors.
+type localGate struct{ *gate.Gate }
 
-func (k keeperHere) Open(ctx context.Context, wg *sync.WaitGroup, s handover.Sockets) error {
+// Open implements DoorServer.
+func (l localGate) Open(ctx context.Context, wg *sync.WaitGroup, s handover.Sockets) error {
 	defer s.Close() //nolint:errcheck // the doors are copies
 	doors, err := s.Doors()
 	if err != nil {
 		return err
 	}
-	wg.Go(func() { _ = k.Serve(ctx, doors) }) // a door that closes early is logged, and refuses
+	wg.Go(func() { _ = l.Serve(ctx, doors) }) // a door that closes early is logged, and refuses
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/gate"
 	"egressd/policy"
 	"egressd/sandbox"
 )
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 
 // launchMain is a small launcher: no policy, the command as it stands.
 func launchMain(argv []string) int {
-	b := &Backend{Policy: new(policy.Current), Events: new(recorder)}
+	b := &Backend{Gate: gate.Config{Policy: new(policy.Current), Events: new(recorder)}}
 	dir, _ := os.Getwd()
 	res, err := b.Run(context.Background(), sandbox.Spec{
 		Argv: argv, Dir: dir, Env: []string{"PATH=/usr/bin:/bin", "TERM=xterm", "PS1=ready> "}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
@@ -112,11 +113,11 @@ type result struct {
 func run(t *testing.T, b *Backend, spec sandbox.Spec) result {
 	t.Helper()
 	needNamespaces(t)
-	if b.Events == nil {
-		b.Events = new(recorder)
+	if b.Gate.Events == nil {
+		b.Gate.Events = new(recorder)
 	}
-	if b.Policy == nil {
-		b.Policy = new(policy.Current)
+	if b.Gate.Policy == nil {
+		b.Gate.Policy = new(policy.Current)
 	}
 	if spec.Env == nil {
 		spec.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent"}

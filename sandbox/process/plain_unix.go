@@ -54,6 +54,9 @@ func runPlain(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) error
 		}
 	}
 	defer signal.Stop(signals)
+	if spec.Forwarding != nil {
+		spec.Forwarding()
+	}
 	if err := cmd.Start(); err != nil {
 		res.ExitCode = lookpath.ExitCode(err)
 		fmt.Fprintf(stdio[2], "launch: %v\n", err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/gate"
 	"egressd/sandbox"
 )
 
@@ -64,8 +65,10 @@ func TestHostPort(t *testing.T) {
 	other := echoServer(t)
 	rec := new(recorder)
 	b := &Backend{
-		Events: rec, HostPorts: []HostPort{{Port: port, Localhost: true}},
-		Policy: compile(t, []string{fmt.Sprintf("raw:host.internal:%d", port)}, []string{"host.internal=127.0.0.1"}),
+		HostPorts: []HostPort{{Port: port, Localhost: true}},
+		Gate: gate.Config{
+			Events: rec, Policy: compile(t, []string{fmt.Sprintf("raw:host.internal:%d", port)}, []string{"host.internal=127.0.0.1"}),
+		},
 	}
 	for _, host := range []string{"host.internal", "localhost", "127.0.0.1"} {
 		res := run(t, b, sandbox.Spec{Argv: []string{python, "-c", sendLine, host, strconv.Itoa(int(port))}})
@@ -144,7 +147,7 @@ func TestThroughTheGate(t *testing.T) {
 	python := needPython(t)
 	port := echoServer(t)
 	rec := new(recorder)
-	b := &Backend{Events: rec, Policy: compile(t, []string{fmt.Sprintf("raw:service.example.com:%d", port)}, []string{"service.example.com=127.0.0.1"})}
+	b := &Backend{Gate: gate.Config{Events: rec, Policy: compile(t, []string{fmt.Sprintf("raw:service.example.com:%d", port)}, []string{"service.example.com=127.0.0.1"})}}
 	res := run(t, b, sandbox.Spec{Argv: []string{python, "-c", sendLine, "service.example.com", strconv.Itoa(int(port))}})
 	if res.out != "echo: hello\n" {
 		t.Errorf("captured: %q, exit %d, %v", res.out, res.ExitCode, res.err)

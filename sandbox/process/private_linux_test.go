@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"egressd/gate"
 	"egressd/sandbox"
 )
 
@@ -29,7 +30,7 @@ func TestDetourInTMPDIR(t *testing.T) {
 func TestPrivateWorkingDirectory(t *testing.T) {
 	for dir, want := range map[string]bool{"/tmp": true, "/": false} {
 		var log bytes.Buffer
-		b := &Backend{Log: slog.New(slog.NewTextHandler(&log, nil))}
+		b := &Backend{Gate: gate.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}}
 		if res := run(t, b, sandbox.Spec{Argv: []string{"/bin/true"}, Dir: dir}); res.ExitCode != 0 {
 			t.Fatalf("%s: exit code %d: %s", dir, res.ExitCode, res.out)
 		}

@@ -3,6 +3,7 @@ package process
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,16 +39,14 @@ func TestProtectOtherNames(t *testing.T) {
 				os.Chmod(filepath.Join(work, "a/b"), 0o755)
 			})
 			path := filepath.Join(work, tt.policy)
-			spec := sandbox.Spec{Dir: work, Argv: []string{"/bin/sh", "-c", tt.script}}
-			if res := run(t, &Backend{Protect: []string{path}}, spec); res.err != nil || res.ExitCode == 0 {
+			spec := sandbox.Spec{Dir: work, Argv: []string{"/bin/sh", "-c", tt.script}, Protect: []string{path}}
+			if res := run(t, &Backend{}, spec); res.err != nil || res.ExitCode == 0 {
 				t.Errorf("it worked: %v %s", res.err, res.out)
 			}
 			if data, err := os.ReadFile(path); string(data) != "good\n" {
 				t.Errorf("the file is now %q, %v", data, err)
 			}
-			b := without("protect")
-			b.Protect = []string{path}
-			if res := run(t, b, spec); res.ExitCode != 0 {
+			if res := run(t, without("protect"), spec); res.ExitCode != 0 {
 				t.Errorf("without the wall it was stopped all the same: %s", res.out)
 			}
 		})
@@ -64,7 +63,7 @@ func TestProtectHardLink(t *testing.T) {
 	if err := os.Link(path, filepath.Join(work, "second")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := (&Backend{Protect: []string{path}}).Run(t.Context(), sandbox.Spec{Argv: []string{"/bin/true"}, Dir: "/"})
+	_, err := new(Backend).Run(t.Context(), sandbox.Spec{Argv: []string{"/bin/true"}, Dir: "/", Protect: []string{path}})
 	if err == nil || !strings.Contains(err.Error(), "hard link") {
 		t.Errorf("got %v", err)
 	}
@@ -78,8 +77,8 @@ func TestProtectPipe(t *testing.T) {
 	}
 	defer r.Close()
 	defer w.Close()
-	b := &Backend{Protect: []string{"/proc/self/fd/" + portString(uint16(r.Fd()))}}
-	if res := sh(t, b, "true"); res.err != nil || res.ExitCode != 0 {
+	spec := sandbox.Spec{Argv: []string{"/bin/true"}, Protect: []string{"/proc/self/fd/" + strconv.Itoa(int(r.Fd()))}}
+	if res := run(t, &Backend{}, spec); res.err != nil || res.ExitCode != 0 {
 		t.Error(res.err, res.out)
 	}
 }
@@ -107,8 +106,7 @@ func TestProtect(t *testing.T) {
 				return work, policy
 			}
 			work, policy := fresh()
-			b := &Backend{Protect: []string{policy}}
-			if ok, out := attack(t, b, sandbox.Spec{Dir: work}, tt.attack, filepath.Join(work, tt.target)); ok {
+			if ok, out := attack(t, &Backend{}, sandbox.Spec{Dir: work, Protect: []string{policy}}, tt.attack, filepath.Join(work, tt.target)); ok {
 				t.Errorf("it worked: %s", out)
 			}
 			if data, err := os.ReadFile(policy); string(data) != "allow: []\n" {
@@ -118,14 +116,12 @@ func TestProtect(t *testing.T) {
 				return // it is not empty
 			}
 			work, policy = fresh()
-			b = without("protect")
-			b.Protect = []string{policy}
-			if ok, out := attack(t, b, sandbox.Spec{Dir: work}, tt.attack, filepath.Join(work, tt.target)); !ok {
+			if ok, out := attack(t, without("protect"), sandbox.Spec{Dir: work, Protect: []string{policy}}, tt.attack, filepath.Join(work, tt.target)); !ok {
 				t.Errorf("without the wall it was stopped all the same, so this test shows nothing: %s", out)
 			}
 		})
 	}
-	if _, err := (&Backend{Protect: []string{"/no/such/file"}}).Run(t.Context(), sandbox.Spec{Argv: []string{"true"}, Dir: "/"}); err == nil {
+	if _, err := new(Backend).Run(t.Context(), sandbox.Spec{Argv: []string{"true"}, Dir: "/", Protect: []string{"/no/such/file"}}); err == nil {
 		t.Error("a file that can't be protected must be an error")
 	}
 }

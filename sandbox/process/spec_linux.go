@@ -39,7 +39,7 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 		Argv: argv, Dir: dir, Path: envValue(s.spec.Env, "PATH"),
 		TmpDir: absolute(envValue(s.spec.Env, "TMPDIR")), RuntimeDir: absolute(envValue(s.spec.Env, "XDG_RUNTIME_DIR")),
 		Capture: control.Capture{Mode: s.b.CaptureMode, Ports: s.policy().Ports()},
-		Plan:    control.Plan{Shown: shown}, Protect: protect, ReadOnly: s.b.ReadOnly, CA: s.keeper.Bundle(),
+		Plan:    control.Plan{Shown: shown}, Protect: protect, ReadOnly: s.b.ReadOnly, CA: s.doors.Bundle(),
 		Processes: s.b.hooks.processes, Nested: s.b.Nested, Skip: s.b.hooks.skipped(),
 	}
 	for _, p := range s.b.HostPorts {
@@ -101,10 +101,10 @@ func (s *session) protected(mounts mountinfo.Table) ([]control.Guarded, error) {
 		files = append(files, control.Guarded{File: self})
 	}
 	uid := uint32(os.Geteuid())
-	if s.b.RunAs != nil {
-		uid = s.b.RunAs.UID
+	if s.spec.RunAs != nil {
+		uid = s.spec.RunAs.UID
 	}
-	for _, p := range s.b.Protect {
+	for _, p := range s.spec.Protect {
 		if fi, err := os.Stat(p); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
 			continue
 		}
@@ -118,8 +118,8 @@ func (s *session) protected(mounts mountinfo.Table) ([]control.Guarded, error) {
 }
 
 func (s *session) policy() *policy.Policy {
-	if s.b.Policy == nil {
+	if s.b.Gate.Policy == nil {
 		return nil
 	}
-	return s.b.Policy.Load()
+	return s.b.Gate.Policy.Load()
 }

@@ -27,37 +27,37 @@ func newChild(c *spawn.Child) *child { return &child{c, &control.Conn{FD: c.Cont
 
 // start reports an init that waits for its configuration: the one that was
 // started ahead when it fits this run, else a new one.
-func (b *Backend) start(stdio [3]*os.File) (*child, error) {
+func (b *Backend) start(stdio [3]*os.File, user *sandbox.Cred) (*child, error) {
 	if b.Early != nil {
 		c, err := b.Early.Take() // its error, if any, comes again with its explanation
 		switch {
-		case err == nil && b.fits(stdio):
+		case err == nil && b.fits(stdio, user):
 			return newChild(c), nil
 		case err == nil:
 			c.Discard()
 		}
 	}
-	return b.startAnew(stdio)
+	return b.startAnew(stdio, user)
 }
 
 // fits reports whether an init that was told nothing has begun what this run
 // needs.
-func (b *Backend) fits(stdio [3]*os.File) bool {
+func (b *Backend) fits(stdio [3]*os.File, user *sandbox.Cred) bool {
 	for i, f := range stdio {
 		if f.Fd() != uintptr(i) {
 			return false
 		}
 	}
-	return b.RunAs == nil && b.CaptureMode == "" && len(b.Publish)+len(b.HostPorts) == 0 && b.hooks.plain()
+	return user == nil && b.CaptureMode == "" && len(b.Publish)+len(b.HostPorts) == 0 && b.hooks.plain()
 }
 
-func (b *Backend) startAnew(stdio [3]*os.File) (*child, error) {
+func (b *Backend) startAnew(stdio [3]*os.File, user *sandbox.Cred) (*child, error) {
 	o := spawn.Options{Executable: b.hooks.exe, NoUserNS: b.hooks.noUserNS, Tell: spawn.Wait}
 	for i, f := range stdio {
 		o.Files[i] = f.Fd()
 	}
-	if b.RunAs != nil {
-		o.RunAs = &syscall.Credential{Uid: b.RunAs.UID, Gid: b.RunAs.GID, Groups: b.RunAs.Groups}
+	if user != nil {
+		o.RunAs = &syscall.Credential{Uid: user.UID, Gid: user.GID, Groups: user.Groups}
 	}
 	c, err := spawn.Start(o)
 	if !o.NoUserNS && refusedUserNS(err) && hasCapability(unix.CAP_SYS_ADMIN) {

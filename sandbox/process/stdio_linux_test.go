@@ -49,7 +49,7 @@ func TestStandardFiles(t *testing.T) {
 		{"null", open(t, os.DevNull), ""},
 	}
 	for _, r := range rows {
-		res := run(t, &Backend{Protect: []string{protected}}, sandbox.Spec{Argv: []string{"/bin/true"}, Stdin: r.file})
+		res := run(t, &Backend{}, sandbox.Spec{Argv: []string{"/bin/true"}, Stdin: r.file, Protect: []string{protected}})
 		switch {
 		case r.want == "" && res.err != nil:
 			t.Errorf("%s: %v", r.name, res.err)
@@ -105,12 +105,14 @@ func lone(t *testing.T) *os.File {
 // A signal during the set-up is not lost: it ends the run, or the harness.
 func TestSignalTooEarly(t *testing.T) {
 	needNamespaces(t)
-	b := &Backend{Forwards: func() {
-		if err := syscall.Kill(syscall.Getpid(), syscall.SIGUSR1); err != nil {
-			t.Error(err)
-		}
-	}}
-	res, err := b.Run(t.Context(), sandbox.Spec{Argv: []string{"/bin/sleep", "20"}, Dir: "/", Timeout: 10 * time.Second})
+	res, err := new(Backend).Run(t.Context(), sandbox.Spec{
+		Argv: []string{"/bin/sleep", "20"}, Dir: "/", Timeout: 10 * time.Second,
+		Forwarding: func() {
+			if err := syscall.Kill(syscall.Getpid(), syscall.SIGUSR1); err != nil {
+				t.Error(err)
+			}
+		},
+	})
 	if res.ExitCode != exitSignal+int(syscall.SIGUSR1) {
 		t.Errorf("exit code %d, %v", res.ExitCode, err)
 	}

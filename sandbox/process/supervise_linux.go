@@ -54,12 +54,12 @@ func (b *Backend) Run(ctx context.Context, spec sandbox.Spec) (sandbox.Result, e
 
 // session is one run.
 type session struct {
-	b      *Backend
-	spec   sandbox.Spec
-	child  *child
-	keeper Keeper
-	tty    *terminal
-	dials  dialTable
+	b     *Backend
+	spec  sandbox.Spec
+	child *child
+	doors DoorServer
+	tty   *terminal
+	dials dialTable
 
 	messages chan initMessage
 	running  bool // the harness was told to start
@@ -77,7 +77,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		return err
 	}
 	defer closeStdio()
-	if err := stdfiles.Check(stdio, b.Protect); err != nil {
+	if err := stdfiles.Check(stdio, spec.Protect); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -87,7 +87,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		return err
 	}
 	defer closeListeners(ln)
-	c, err := b.start(stdio)
+	c, err := b.start(stdio, spec.RunAs)
 	if err != nil {
 		return err
 	}
@@ -128,15 +128,15 @@ func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []publish
 	// ended the launcher until here ended the init as well.
 	var signals <-chan os.Signal
 	signals, stopSignals = catchSignals()
-	if s.b.Forwards != nil {
-		s.b.Forwards()
+	if s.spec.Forwarding != nil {
+		s.spec.Forwarding()
 	}
 	return s.loop(doors, ctx, &wg, ln, signals, res)
 }
 
 // prepare finds out what the init is to do. After an error there is no init.
 func (s *session) prepare(ctx context.Context, stdio [3]*os.File, ln []published) (cfg *config, err error) {
-	if s.keeper, err = s.b.newKeeper(ctx, ln); err == nil {
+	if s.doors, err = s.b.newDoorServer(ctx, ln); err == nil {
 		cfg, err = s.config(stdio)
 	}
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *session) prepare(ctx context.Context, stdio [3]*os.File, ln []published
 	}
 	if s.child.Begun && cfg.needsHidden() {
 		s.child.Discard()
-		s.child, err = s.b.startAnew(stdio)
+		s.child, err = s.b.startAnew(stdio, s.spec.RunAs)
 	}
 	return cfg, err
 }
@@ -305,7 +305,7 @@ func (s *session) open(ctx context.Context, wg *sync.WaitGroup, d *control.Doors
 	for _, n := range d.Notes {
 		log.Warn("capture", slog.String("note", n))
 	}
-	if err := s.keeper.Open(ctx, wg, passedSockets(d, fds)); err != nil {
+	if err := s.doors.Open(ctx, wg, passedSockets(d, fds)); err != nil {
 		return err
 	}
 	for _, p := range ln {
@@ -330,8 +330,8 @@ func setUpError(f *control.FailReport) error {
 }
 
 func (b *Backend) log() *slog.Logger {
-	if b.Log != nil {
-		return b.Log
+	if b.Gate.Log != nil {
+		return b.Gate.Log
 	}
 	return slog.New(slog.DiscardHandler)
 }

@@ -42,8 +42,11 @@ func TestRunAs(t *testing.T) {
 		t.Skip("only root can become somebody else")
 	}
 	for _, noUserNS := range []bool{false, true} {
-		b := &Backend{RunAs: &Cred{UID: 65534, GID: 65533, Groups: []uint32{65532}}, hooks: testHooks{noUserNS: noUserNS}}
-		res := sh(t, b, "id -u; id -g; id -G; grep CapEff /proc/self/status; test -w /etc/passwd || echo read-only")
+		b := &Backend{hooks: testHooks{noUserNS: noUserNS}}
+		res := run(t, b, sandbox.Spec{
+			Argv:  []string{"/bin/sh", "-c", "id -u; id -g; id -G; grep CapEff /proc/self/status; test -w /etc/passwd || echo read-only"},
+			RunAs: &sandbox.Cred{UID: 65534, GID: 65533, Groups: []uint32{65532}},
+		})
 		if want := "65534\n65533\n65533 65532\nCapEff:\t0000000000000000\nread-only\n"; res.out != want || res.err != nil {
 			t.Errorf("%q, exit %d, %v", res.out, res.ExitCode, res.err)
 		}

@@ -58,8 +58,6 @@ type Backend struct {
 	Left func(until time.Time)
 	// Changed is told what came back. Nil: nobody.
 	Changed func(Changes)
-	// Say is told what a person should know now. Nil: nobody.
-	Say func(text string)
 	// Progress is told how far a stage ("sending", "bringing back") is: files and
 	// bytes, and of how many; of is 0 where that is not known. The stage "" is the
 	// program itself, which owns the terminal then. Nil: nobody.
@@ -160,6 +158,9 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	}
 	sig := catch()
 	defer sig.stop()
+	if spec.Forwarding != nil {
+		spec.Forwarding()
+	}
 	r := &run{Backend: b, spec: spec, place: place, res: res, signals: sig}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -198,7 +199,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		return err
 	}
 	if sig.hurry() || ctx.Err() != nil {
-		b.say("what changed in the sandbox was not brought back: the run was interrupted")
+		r.say("what changed in the sandbox was not brought back: the run was interrupted")
 		return err
 	}
 	late := sig.cancelling(cancel)
@@ -209,9 +210,9 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	return err
 }
 
-func (b *Backend) say(format string, args ...any) {
-	if b.Say != nil {
-		b.Say(fmt.Sprintf(format, args...))
+func (r *run) say(format string, args ...any) {
+	if r.spec.Notes != nil {
+		r.spec.Notes(fmt.Sprintf(format, args...))
 	}
 }
 

@@ -132,11 +132,6 @@ func newWorld(t *testing.T, cfg fake.Config) *world {
 	w.out, w.err = w.file("out"), w.file("err")
 	w.back = Backend{
 		Client: c, Events: (*sink)(w),
-		Say: func(text string) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.said = append(w.said, text)
-		},
 		Changed: func(c Changes) { w.changes = append(w.changes, c) },
 	}
 	w.back.Session = "S" + strings.Map(func(r rune) rune {
@@ -207,7 +202,13 @@ func (w *world) has(name, want string) {
 }
 
 func (w *world) spec(script string) sandbox.Spec {
-	return sandbox.Spec{Argv: []string{"sh", "-c", script}, Dir: w.dir, Stdout: w.out, Stderr: w.err}
+	return sandbox.Spec{Argv: []string{"sh", "-c", script}, Dir: w.dir, Stdout: w.out, Stderr: w.err, Notes: w.note}
+}
+
+func (w *world) note(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = append(w.said, text)
 }
 
 // run runs a script.

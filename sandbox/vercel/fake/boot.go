@@ -93,7 +93,7 @@ func (s *Server) bootMachine(ses *session, from *snapshot, src *sourceBody) (err
 	if err := ses.net.set(ses.policy); err != nil {
 		return err
 	}
-	m, err := machine.Start(s.ctx, machine.Config{Disk: ses.disk, Hide: s.cfg.Hide, Keeper: ses.net.keeper, Log: s.cfg.Log})
+	m, err := machine.Start(s.ctx, machine.Config{Disk: ses.disk, Hide: s.cfg.Hide, DoorServer: ses.net.doorServer, Log: s.cfg.Log})
 	if err != nil {
 		return err
 	}

@@ -101,8 +101,9 @@ func (n *network) gate(p *netPolicy) (*gate.Gate, error) {
 	cur := new(policy.Current)
 	cur.Store(compiled)
 	c := gate.Config{
-		Policy: cur, Resolver: n.s.cfg.Resolver, Events: n.s.events(), Log: n.s.cfg.Log, Isolation: "vercel-api",
-		CA: n.authority, RootCAs: n.s.cfg.RootCAs, Rewrite: p.rewrite,
+		Policy: cur, Resolver: n.s.cfg.Resolver, Events: n.s.events(), Log: n.s.cfg.Log,
+		Identity:     gate.Identity{Isolation: "vercel-api"},
+		Interception: gate.Interception{CA: n.authority, RootCAs: n.s.cfg.RootCAs, Rewrite: p.rewrite},
 	}
 	if p.asks() {
 		c.Ask = func(ctx context.Context, r policy.Request, _ policy.Decision) bool { return n.s.admits(ctx, p, r) }
@@ -128,9 +129,12 @@ func (n *network) trust(hosts []string) error {
 	return errors.Join(os.Chmod(temp, 0o644), os.Rename(temp, path)) // #nosec: as above
 }
 
-// keeper is what the process tier asks for.
-func (n *network) keeper(context.Context, []netip.AddrPort) (process.Keeper, error) {
-	front, err := gate.New(gate.Config{Log: n.s.cfg.Log, Events: n.s.events(), CA: n.authority, Route: n.route})
+// doorServer makes the front, for process.Backend.DoorServer.
+func (n *network) doorServer(context.Context, []netip.AddrPort) (process.DoorServer, error) {
+	front, err := gate.New(gate.Config{
+		Log: n.s.cfg.Log, Events: n.s.events(),
+		Interception: gate.Interception{CA: n.authority}, Shared: gate.Shared{Route: n.route},
+	})
 	n.front = front
 	return n, err
 }

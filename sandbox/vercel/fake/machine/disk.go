@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"egressd/sandbox"
 	"egressd/sandbox/process"
 )
 
@@ -96,11 +97,11 @@ func (d *Disk) mkdir(name string, mode fs.FileMode) error {
 }
 
 // user is whom everything inside runs as; nil: the owner's own user.
-func (d *Disk) user() *process.Cred {
+func (d *Disk) user() *sandbox.Cred {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	return &process.Cred{UID: userID, GID: userID}
+	return &sandbox.Cred{UID: userID, GID: userID}
 }
 
 // Reachable says why machines could not have their disks below dir: root's run

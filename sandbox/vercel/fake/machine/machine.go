@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"egressd/gate"
 	"egressd/sandbox"
 	"egressd/sandbox/process"
 )
@@ -22,9 +23,9 @@ type Config struct {
 	Disk *Disk    // stays the caller's; no two machines may run on one
 	Hide []string // directories of the host that are empty inside
 
-	// Keeper serves the doors; see process.Backend. Nil: nothing can be reached.
-	Keeper func(ctx context.Context, own []netip.AddrPort) (process.Keeper, error)
-	Log    *slog.Logger // nil discards
+	// DoorServer serves the doors; see process.Backend. Nil: nothing can be reached.
+	DoorServer func(ctx context.Context, own []netip.AddrPort) (process.DoorServer, error)
+	Log        *slog.Logger // nil discards
 
 	Console *os.File // what the agent itself complains about; nil: nowhere
 }
@@ -120,12 +121,11 @@ func (m *Machine) run(ctx context.Context, cfg Config, agent *os.File, failed ch
 	defer m.c.close()
 	defer agent.Close()
 	b := &process.Backend{
-		Binds: cfg.Disk.binds(cfg.Hide), ReadOnly: true, Nested: true, RunAs: cfg.Disk.user(),
-		Keeper: cfg.Keeper, Log: cfg.Log,
+		Gate: gate.Config{Log: cfg.Log}, Binds: cfg.Disk.binds(cfg.Hide), ReadOnly: true, Nested: true, DoorServer: cfg.DoorServer,
 	}
 	spec := sandbox.Spec{
 		Argv: append([]string{"/proc/self/exe"}, agentArgs...), Dir: "/", Env: []string{"PATH=" + defaultPath, "HOME=/", "GOMAXPROCS=2"},
-		Stdin: agent, Grace: time.Millisecond,
+		Stdin: agent, Grace: time.Millisecond, RunAs: cfg.Disk.user(),
 	}
 	spec.Stderr = cfg.Console
 	_, err := b.Run(ctx, spec)
