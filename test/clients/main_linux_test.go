@@ -1,3 +1,5 @@
+//go:build system
+
 package clients
 
 import (
@@ -141,13 +143,10 @@ func buildLaunch(ctx context.Context, base string) (string, error) {
 	return out, os.Chmod(out, 0o755)
 }
 
-// installAgents fetches the coding agents from npm where the environment asks
-// for it, and reports the directory of their commands, "" when there is none:
-// their tests then look along PATH, and skip.
+// installAgents fetches the coding agents from npm and reports the directory of
+// their commands, "" if they cannot be had: their tests then look along PATH,
+// and skip.
 func installAgents(ctx context.Context, base string) string {
-	if os.Getenv("INSTALL_AGENTS") == "" {
-		return ""
-	}
 	dir := filepath.Join(base, "agents")
 	cmd := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", dir,
 		"@anthropic-ai/claude-code", "@openai/codex")

@@ -14,6 +14,7 @@
 // ours cannot do carries a comment above it, <!-- not run: reason -->, and is
 // counted. Any other language is an error.
 //
-// The reference tables (events, metrics, flags, reasons, limits) are compared
-// with the program, both ways.
+// That test has the build tag system: it needs curl, podman and what else the
+// pages use. The reference tables (events, metrics, flags, reasons, limits) are
+// compared with the program, both ways, without the tag.
 package docs

@@ -44,7 +44,7 @@ func (p pkg) rel() string { return strings.TrimPrefix(strings.TrimPrefix(p.Impor
 // listPackages asks the go command once for Linux, where every file is built.
 func listPackages(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Name,GoFiles,Imports,TestImports,XTestImports", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-tags=system", "-json=ImportPath,Dir,Name,GoFiles,Imports,TestImports,XTestImports", "./...")
 	cmd.Dir = root(t)
 	cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
 	var stderr bytes.Buffer

@@ -1,3 +1,5 @@
+//go:build system
+
 package fake
 
 import (
@@ -14,8 +16,8 @@ import (
 // names that they are installed under.
 var sdks = map[string]string{"sdk2": "@vercel/sandbox@2.2.0", "sdk3": "@vercel/sandbox@3.5.0"}
 
-// sdkDir reports where the SDKs are: where VERCEL_SDKS says, or in a directory
-// that they are installed in where INSTALL_AGENTS asks for it.
+// sdkDir reports where the SDKs are: where VERCEL_SDKS says, as sdk2 and sdk3,
+// or in a directory that they are installed in from npm.
 func sdkDir(t *testing.T) string {
 	t.Helper()
 	for _, tool := range []string{"node", "curl"} {
@@ -25,9 +27,6 @@ func sdkDir(t *testing.T) string {
 	}
 	if dir := os.Getenv("VERCEL_SDKS"); dir != "" {
 		return dir
-	}
-	if os.Getenv("INSTALL_AGENTS") == "" {
-		t.Skip("the SDKs are not installed: set INSTALL_AGENTS=1 to fetch them from npm, or VERCEL_SDKS to where they are as sdk2 and sdk3")
 	}
 	dir := t.TempDir()
 	args := []string{"install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", dir}
