@@ -53,7 +53,7 @@ func TestSurface(t *testing.T) {
 		for _, s := range files {
 			asts = append(asts, s.file)
 		}
-		p, err := doc.NewFromFiles(files[0].fset, asts, module+"/"+dir)
+		p, err := doc.NewFromFiles(files[0].fset, asts, module+"/"+dir, doc.PreserveAST)
 		if err != nil {
 			t.Errorf("%s: %v", dir, err)
 			continue

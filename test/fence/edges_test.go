@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -41,27 +44,36 @@ type pkg struct {
 
 func (p pkg) rel() string { return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/") }
 
-// listPackages asks the go command once for Linux, where every file is built.
-func listPackages(t *testing.T) []pkg {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-tags=system", "-json=ImportPath,Dir,Name,GoFiles,Imports,TestImports,XTestImports", "./...")
-	cmd.Dir = root(t)
+// listed is what the go command says once, for Linux, where every file is built, and
+// with the tests of both storeys.
+var listed = sync.OnceValues(func() ([]pkg, error) {
+	cmd := exec.Command("go", "list", "-tags=system", "-json=ImportPath,Dir,Name,GoFiles,Imports,TestImports,XTestImports", "./...")
+	cmd.Dir = filepath.Join("..", "..")
 	cmd.Env = append(cmd.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, stderr.String())
+		return nil, fmt.Errorf("go list: %w\n%s", err, stderr.String())
 	}
 	var pkgs []pkg
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p pkg
 		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			break
+			return pkgs, nil
 		} else if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		pkgs = append(pkgs, p)
+	}
+})
+
+// listPackages are the packages of the module.
+func listPackages(t *testing.T) []pkg {
+	t.Helper()
+	pkgs, err := listed()
+	if err != nil {
+		t.Fatal(err)
 	}
 	if len(pkgs) < 5 {
 		t.Fatalf("go list found only %d packages", len(pkgs))

@@ -55,7 +55,7 @@ func TestText(t *testing.T) {
 			return
 		}
 		for _, b := range textBans {
-			if b.in != nil && !slices.Contains(b.in, path.Ext(rel)) || inAny(rel, b.except) {
+			if b.in != nil && !slices.Contains(b.in, path.Ext(rel)) || inAny(rel, b.except) || !b.re.Match(data) {
 				continue
 			}
 			for n, line := range bytes.Split(data, []byte("\n")) {

@@ -8,21 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
-
-// root is the module's directory, found from the test's own.
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
-		t.Fatalf("no go.mod two levels up: %v", err)
-	}
-	return dir
-}
 
 // source is one Go file of the module.
 type source struct {
@@ -57,11 +45,17 @@ func itoa(n int) string {
 	return itoa(n/10) + string(rune('0'+n%10))
 }
 
-// walk calls f for every file of the module that is ours: no hidden directory,
-// no build output.
-func walk(t *testing.T, f func(rel string, data []byte)) {
-	t.Helper()
-	top := root(t)
+// text is one file of the checkout, whatever it holds.
+type text struct {
+	rel  string // slash-separated, below the module
+	data []byte
+}
+
+// texts are all files that are ours, read once: no hidden file or directory but
+// those of CI, no build output.
+var texts = sync.OnceValues(func() ([]text, error) {
+	top := filepath.Join("..", "..")
+	var all []text
 	err := filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -77,36 +71,56 @@ func walk(t *testing.T, f func(rel string, data []byte)) {
 			}
 			return nil
 		}
-		if !d.Type().IsRegular() || rel == ".git" { // .git is a file in a git worktree
+		if !d.Type().IsRegular() || rel == ".git" { // a file in a work tree of its own
 			return nil
 		}
 		data, err := os.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		f(rel, data)
-		return nil
+		all = append(all, text{rel, data})
+		return err
 	})
+	return all, err
+})
+
+// walk calls f for every file of the checkout that is ours.
+func walk(t *testing.T, f func(rel string, data []byte)) {
+	t.Helper()
+	all, err := texts()
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, x := range all {
+		f(x.rel, x.data)
+	}
 }
 
-// sources parses every Go file of the module, tests included.
-func sources(t *testing.T) []source {
-	t.Helper()
+// parsed are all Go files, parsed once.
+var parsed = sync.OnceValues(func() ([]source, error) {
+	files, err := texts()
+	if err != nil {
+		return nil, err
+	}
 	var all []source
 	fset := token.NewFileSet()
-	walk(t, func(rel string, data []byte) {
-		if !strings.HasSuffix(rel, ".go") || strings.Contains(rel, "testdata/") {
-			return
+	for _, x := range files {
+		if !strings.HasSuffix(x.rel, ".go") || strings.Contains(x.rel, "testdata/") {
+			continue
 		}
-		file, err := parser.ParseFile(fset, rel, data, parser.ParseComments)
+		file, err := parser.ParseFile(fset, x.rel, x.data, parser.ParseComments)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		all = append(all, source{rel: rel, fset: fset, file: file, bytes: data})
-	})
+		all = append(all, source{rel: x.rel, fset: fset, file: file, bytes: x.data})
+	}
+	return all, nil
+})
+
+// sources are all Go files of the module, tests included. Nobody changes them.
+func sources(t *testing.T) []source {
+	t.Helper()
+	all, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(all) < 10 {
 		t.Fatalf("found only %d Go files", len(all))
 	}
