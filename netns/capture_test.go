@@ -17,7 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/netns/rules"
+	"egressd/netns/capture"
+	"egressd/netns/capture/rules"
 )
 
 func TestTCPIsCaptured(t *testing.T) {
@@ -168,7 +169,7 @@ func TestDNSIsCaptured(t *testing.T) {
 
 // A half-closed connection may be silent for longer than conntrack remembers.
 func TestAcceptedConnectionsAreKeptAlive(t *testing.T) {
-	d := setup(t, Capture{})
+	d := setup(t, capture.Config{})
 	ln, err := net.FileListener(d.Transparent[0])
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/capture"
 )
 
 // withoutNetfilter makes this thread see a kernel without nfnetlink: a
@@ -48,12 +50,12 @@ func binaryBigEndian() bool {
 func TestFallsBackToAnyIP(t *testing.T) {
 	freshNamespace(t)
 	withoutNetfilter(t)
-	d, err := Setup(Capture{Ports: []uint16{443}})
+	d, err := capture.Setup(capture.Config{Ports: []uint16{443}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	if d.Mode != ModeAnyIP || d.Refusals != nil || !strings.Contains(strings.Join(d.Notes, "\n"), "can't redirect with nftables") {
+	if d.Mode != capture.ModeAnyIP || d.Refusals != nil || !strings.Contains(strings.Join(d.Notes, "\n"), "can't redirect with nftables") {
 		t.Errorf("got %+v", d)
 	}
 	world{doors: d}.serve(t)
@@ -66,7 +68,7 @@ func TestFallsBackToAnyIP(t *testing.T) {
 func TestNoFallbackWhenNamed(t *testing.T) {
 	freshNamespace(t)
 	withoutNetfilter(t)
-	if d, err := Setup(Capture{Mode: ModeNFT, Ports: []uint16{443}}); err == nil {
+	if d, err := capture.Setup(capture.Config{Mode: capture.ModeNFT, Ports: []uint16{443}}); err == nil {
 		d.Close()
 		t.Error("no error")
 	}

@@ -14,12 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/netns/capture"
-	"egressd/netns/rules"
+	"egressd/netns/capture/rules"
+	"egressd/netns/nft"
 )
 
 // ethWorld is a captured namespace with an eth0: a dummy, or, where this
 // kernel has none, another device that leads nowhere.
-func ethWorld(t *testing.T, edit func(*rules.Set)) *Doors {
+func ethWorld(t *testing.T, edit func(*nft.Table)) *capture.Doors {
 	t.Helper()
 	for _, kind := range []string{"dummy", "ifb"} {
 		freshNamespace(t)
@@ -30,7 +31,7 @@ func ethWorld(t *testing.T, edit func(*rules.Set)) *Doors {
 		if !l.Dummy {
 			continue
 		}
-		d := &Doors{IPv6: l.IPv6}
+		d := &capture.Doors{IPv6: l.IPv6}
 		t.Cleanup(func() { d.Close() })
 		if d.Refusals, err = capture.OpenRefusals(); err != nil {
 			t.Fatal(err)
@@ -91,7 +92,7 @@ func TestDummyInterface(t *testing.T) {
 
 // A program that binds to the device gets past the local route, not further.
 func TestBindToDevice(t *testing.T) {
-	for name, edit := range map[string]func(*rules.Set){"": nil, "without the rule": without(`oifname != "lo"`)} {
+	for name, edit := range map[string]func(*nft.Table){"": nil, "without the rule": without(`oifname != "lo"`)} {
 		t.Run(name, func(t *testing.T) {
 			ethWorld(t, edit)
 			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)

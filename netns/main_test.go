@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/capture"
 )
 
 // forbidden says why namespaces can't be made here; "" when they can.
@@ -67,10 +69,10 @@ func freshNamespace(t *testing.T) {
 }
 
 // setup is Setup in a fresh namespace.
-func setup(t *testing.T, c Capture) *Doors {
+func setup(t *testing.T, c capture.Config) *capture.Doors {
 	t.Helper()
 	freshNamespace(t)
-	d, err := Setup(c)
+	d, err := capture.Setup(c)
 	if err != nil {
 		t.Fatal(err)
 	}

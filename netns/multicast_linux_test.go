@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/netns/rules"
+	"egressd/netns/nft"
 )
 
 // No reply can be sent for these, so sending fails.
@@ -24,7 +24,7 @@ func TestMulticastIsRefused(t *testing.T) {
 }
 
 func TestMulticastWithoutItsRule(t *testing.T) {
-	newWorld(t, func(r *rules.Set) {
+	newWorld(t, func(r *nft.Table) {
 		without("224.0.0.0/4")(r)
 		without("255.255.255.255")(r)
 		without("ff00::/8")(r)

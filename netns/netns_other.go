@@ -31,9 +31,6 @@ func (n *NS) Listen(context.Context, string, string) (net.Listener, error) {
 // Close reports ErrNotSupported: there is nothing to close.
 func (n *NS) Close() error { return ErrNotSupported }
 
-// Setup reports ErrNotSupported.
-func Setup(Capture) (*Doors, error) { return nil, ErrNotSupported }
-
 // PacketConn reports ErrNotSupported.
 func PacketConn(*os.File) (net.PacketConn, error) { return nil, ErrNotSupported }
 

@@ -5,20 +5,16 @@ package netns
 import (
 	"testing"
 
-	"github.com/mdlayher/netlink"
+	"egressd/netns/netlink"
 )
 
 // The kernel writes the frame and a program inside the packet: neither may
 // stop the record.
 func FuzzParseLog(f *testing.F) {
-	payload, err := netlink.MarshalAttributes([]netlink.Attribute{
-		{Type: nfulPayload + 1, Data: []byte{1}},
-		{Type: nfulPayload, Data: packet4(protoUDP, 0, 1, 2, 3, 4)},
-	})
-	if err != nil {
-		f.Fatal(err)
-	}
-	m := append([]byte{2, 0, 0, 1}, payload...) // struct nfgenmsg
+	m := netlink.Append([]byte{2, 0, 0, 1}, // struct nfgenmsg
+		netlink.Attr{Kind: nfulPayload + 1, Data: []byte{1}},
+		netlink.Attr{Kind: nfulPayload, Data: packet4(protoUDP, 0, 1, 2, 3, 4)},
+	)
 	head := []byte{byte(16 + len(m)), 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	good := append(head, m...)
 	var told []Refusal

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/netns/rules"
+	"egressd/netns/nft"
 )
 
 // raw opens a raw socket, as only root of the namespace can.
@@ -69,7 +69,7 @@ func TestPingIsNotAnswered(t *testing.T) {
 			}
 		})
 		t.Run(dst+" without the rule", func(t *testing.T) {
-			newWorld(t, func(r *rules.Set) {
+			newWorld(t, func(r *nft.Table) {
 				without("goto refuse")(r)
 				r.Chains[len(r.Chains)-1].Base.Accept = true
 			})

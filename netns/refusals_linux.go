@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/netns/capture"
+	"egressd/netns/netlink"
 )
 
 // Constants of linux/netfilter/nfnetlink_log.h.
@@ -217,27 +218,12 @@ func parseLog(b []byte) []logged {
 		if m.Header.Type != nfulPacket || len(m.Data) < 4 {
 			continue
 		}
-		l := logged{group: binary.BigEndian.Uint16(m.Data[2:]), payload: attribute(m.Data[4:], nfulPayload)}
-		if seq := attribute(m.Data[4:], nfulSeq); len(seq) == 4 {
+		attrs, _ := netlink.Parse(m.Data[4:]) // of a list that is cut short, what is there
+		l := logged{group: binary.BigEndian.Uint16(m.Data[2:]), payload: netlink.Find(attrs, nfulPayload)}
+		if seq := netlink.Find(attrs, nfulSeq); len(seq) == 4 {
 			l.seq, l.numbered = binary.BigEndian.Uint32(seq), true
 		}
 		packets = append(packets, l)
 	}
 	return packets
-}
-
-// attribute reports the data of the first netlink attribute of that kind in b,
-// nil when there is none or b is cut short before it (netlink(7)).
-func attribute(b []byte, kind uint16) []byte {
-	for len(b) >= unix.SizeofNlAttr {
-		size := int(binary.NativeEndian.Uint16(b))
-		if size < unix.SizeofNlAttr || size > len(b) {
-			return nil
-		}
-		if binary.NativeEndian.Uint16(b[2:]) == kind {
-			return b[unix.SizeofNlAttr:size]
-		}
-		b = b[min((size+unix.NLA_ALIGNTO-1)&^(unix.NLA_ALIGNTO-1), len(b)):]
-	}
-	return nil
 }

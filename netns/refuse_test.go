@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/netns/rules"
+	"egressd/netns/nft"
 )
 
 // sendUDP sends to addr and reports how the kernel answers.
@@ -84,10 +84,9 @@ func TestUDPDoesNotArrive(t *testing.T) {
 			}
 		})
 		t.Run(dst+" without the rule", func(t *testing.T) {
-			newWorld(t, func(r *rules.Set) {
+			newWorld(t, func(r *nft.Table) {
 				without("goto refuse")(r)
 				r.Chains[len(r.Chains)-1].Base.Accept = true
-				r.Chains[len(r.Chains)-1].Base.Text = "unused"
 			})
 			pc := listenInner(t, "[::]:443")
 			_ = sendUDPOnly(dst)

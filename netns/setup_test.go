@@ -28,8 +28,8 @@ func localPort(t *testing.T, f *os.File) uint16 {
 }
 
 func TestSetup(t *testing.T) {
-	d := setup(t, Capture{Ports: []uint16{443, 22}})
-	if d.Mode != ModeNFT || d.ProxyPort != proxyPort || d.Refusals == nil {
+	d := setup(t, capture.Config{Ports: []uint16{443, 22}})
+	if d.Mode != capture.ModeNFT || d.ProxyPort != proxyPort || d.Refusals == nil {
 		t.Errorf("got %+v", d)
 	}
 	if got := localPort(t, d.Proxy); got != d.ProxyPort {
@@ -65,9 +65,9 @@ func TestSetup(t *testing.T) {
 }
 
 func TestSetupKeepsOffReservedPorts(t *testing.T) {
-	for _, mode := range []Mode{ModeNFT, ModeAnyIP} {
+	for _, mode := range []capture.Mode{capture.ModeNFT, capture.ModeAnyIP} {
 		t.Run(string(mode), func(t *testing.T) {
-			d := setup(t, Capture{Mode: mode, Ports: []uint16{3130, 3132}, Reserved: []uint16{3128, 3129, 3131}})
+			d := setup(t, capture.Config{Mode: mode, Ports: []uint16{3130, 3132}, Reserved: []uint16{3128, 3129, 3131}})
 			if slices.Contains([]uint16{0, 3128, 3129, 3131}, d.ProxyPort) {
 				t.Errorf("the proxy took %d", d.ProxyPort)
 			}
@@ -87,7 +87,7 @@ func TestSetupKeepsOffReservedPorts(t *testing.T) {
 
 func TestSetupRefusesUnknownMode(t *testing.T) {
 	freshNamespace(t)
-	if d, err := Setup(Capture{Mode: "ntf"}); err == nil || d != nil {
+	if d, err := capture.Setup(capture.Config{Mode: "ntf"}); err == nil || d != nil {
 		t.Errorf("got %v, %v", d, err)
 	}
 }
@@ -100,15 +100,15 @@ func TestSetupWithoutCapability(t *testing.T) {
 	if err := unix.Capset(&head, &none[0]); err != nil { // this thread, which dies with the test
 		t.Fatal(err)
 	}
-	if d, err := Setup(Capture{}); !errors.Is(err, unix.EPERM) || d != nil {
+	if d, err := capture.Setup(capture.Config{}); !errors.Is(err, unix.EPERM) || d != nil {
 		t.Errorf("got %v, %v", d, err)
 	}
 }
 
 // A second set-up would add its rules to those of the first.
 func TestSetupTwice(t *testing.T) {
-	setup(t, Capture{})
-	if d, err := Setup(Capture{}); err == nil {
+	setup(t, capture.Config{})
+	if d, err := capture.Setup(capture.Config{}); err == nil {
 		d.Close()
 		t.Error("no error")
 	}
@@ -116,7 +116,7 @@ func TestSetupTwice(t *testing.T) {
 
 func anyIP(t *testing.T, ports ...uint16) world {
 	t.Helper()
-	w := world{doors: setup(t, Capture{Mode: ModeAnyIP, Ports: ports})}
+	w := world{doors: setup(t, capture.Config{Mode: capture.ModeAnyIP, Ports: ports})}
 	w.serve(t)
 	return w
 }
@@ -155,13 +155,13 @@ func TestAnyIP(t *testing.T) {
 
 // A kernel with IPv6 off: everything works without, and the result says so.
 func TestWithoutIPv6(t *testing.T) {
-	for _, mode := range []Mode{ModeNFT, ModeAnyIP} {
+	for _, mode := range []capture.Mode{capture.ModeNFT, capture.ModeAnyIP} {
 		t.Run(string(mode), func(t *testing.T) {
 			freshNamespace(t)
 			if err := os.WriteFile("/proc/sys/net/ipv6/conf/lo/disable_ipv6", []byte("1"), 0); err != nil {
 				t.Skipf("can't switch IPv6 off here: %v", err)
 			}
-			d, err := Setup(Capture{Mode: mode, Ports: []uint16{443}})
+			d, err := capture.Setup(capture.Config{Mode: mode, Ports: []uint16{443}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +197,7 @@ func TestAnyIPBound(t *testing.T) {
 	for p := range uint16(maxPorts + 10) {
 		ports = append(ports, 1000+p)
 	}
-	d, err := Setup(Capture{Mode: ModeAnyIP, Ports: ports})
+	d, err := capture.Setup(capture.Config{Mode: capture.ModeAnyIP, Ports: ports})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestAnyIPBound(t *testing.T) {
 
 // A reply must go to an address that says where it came from.
 func TestPacketConnRefusesForeignAddresses(t *testing.T) {
-	d := setup(t, Capture{})
+	d := setup(t, capture.Config{})
 	pc, err := PacketConn(d.DNSUDP)
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func BenchmarkSetup(b *testing.B) {
 				return err
 			}
 			start := time.Now()
-			d, err := Setup(Capture{})
+			d, err := capture.Setup(capture.Config{})
 			total += time.Since(start)
 			if err != nil {
 				return err

@@ -19,7 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/netns/capture"
-	"egressd/netns/rules"
+	"egressd/netns/capture/rules"
+	"egressd/netns/nft"
 )
 
 // patience bounds what should be immediate.
@@ -27,11 +28,11 @@ const patience = 2 * time.Second
 
 // world is a captured namespace with something behind each door.
 type world struct {
-	doors *Doors
+	doors *capture.Doors
 }
 
 // newWorld sets up like Setup, with the rules as edit leaves them.
-func newWorld(t *testing.T, edit func(*rules.Set)) world {
+func newWorld(t *testing.T, edit func(*nft.Table)) world {
 	t.Helper()
 	freshNamespace(t)
 	l := link(t)
@@ -40,7 +41,7 @@ func newWorld(t *testing.T, edit func(*rules.Set)) world {
 		edit(&r)
 	}
 	var err error
-	d := &Doors{IPv6: l.IPv6, ProxyPort: proxyPort}
+	d := &capture.Doors{IPv6: l.IPv6, ProxyPort: proxyPort}
 	t.Cleanup(func() { d.Close() })
 	if d.Refusals, err = capture.OpenRefusals(); err != nil {
 		t.Fatal(err)
@@ -157,13 +158,13 @@ func inner(t *testing.T, addr string) {
 }
 
 // without removes the rules whose text contains s from every chain.
-func without(s string) func(*rules.Set) {
-	return func(r *rules.Set) {
+func without(s string) func(*nft.Table) {
+	return func(r *nft.Table) {
 		found := false
 		for i := range r.Chains {
 			c := &r.Chains[i]
-			c.Rules = slices.DeleteFunc(slices.Clone(c.Rules), func(l rules.Rule) bool {
-				hit := strings.Contains(l.Text, s)
+			c.Rules = slices.DeleteFunc(slices.Clone(c.Rules), func(l nft.Rule) bool {
+				hit := strings.Contains(l.String(), s)
 				found = found || hit
 				return hit
 			})

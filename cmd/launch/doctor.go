@@ -11,7 +11,7 @@ import (
 
 	"egressd/internal/cli/explain"
 	"egressd/internal/run/kernel"
-	"egressd/netns"
+	"egressd/netns/capture"
 	"egressd/sandbox"
 	"egressd/sandbox/hermetic"
 )
@@ -91,11 +91,11 @@ func (l *launcher) vercelTier() kernel.Finding {
 
 // prepare sets a namespace up as a run does, in new namespaces of its own.
 func prepare() (kernel.Prepared, error) {
-	doors, err := netns.Setup(netns.Capture{})
+	doors, err := capture.Setup(capture.Config{})
 	if err != nil {
 		return kernel.Prepared{}, err
 	}
 	return kernel.Prepared{
-		NFT: doors.Mode == netns.ModeNFT, Refusals: doors.Refusals != nil, IPv6: doors.IPv6, Dummy: doors.Dummy, Notes: doors.Notes,
+		NFT: doors.Mode == capture.ModeNFT, Refusals: doors.Refusals != nil, IPv6: doors.IPv6, Dummy: doors.Dummy, Notes: doors.Notes,
 	}, doors.Close()
 }

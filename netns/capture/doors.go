@@ -3,6 +3,7 @@ package capture
 import (
 	"errors"
 	"os"
+	"time"
 )
 
 // Mode says how traffic that would leave a namespace is caught.
@@ -76,3 +77,25 @@ func (d *Doors) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// The nfnetlink_log groups of what the rules refuse; the namespace is ours, so
+// any will do.
+const (
+	LogGroup   = 1 // packets that are recorded
+	CountGroup = 2 // packets beyond the rate: only how many is asked
+)
+
+// LogPerSecond packets are recorded at most, and LogBurst at once. Beyond that
+// they are refused all the same, and counted.
+const (
+	LogPerSecond = 100
+	LogBurst     = 500
+)
+
+// CountFlush is how long the kernel collects before it hands over what belongs
+// to CountGroup.
+const CountFlush = 200 * time.Millisecond
+
+// LogSnaplen is how many bytes of each refused packet are recorded: the IPv6
+// header, a few extensions, ports.
+const LogSnaplen = 128

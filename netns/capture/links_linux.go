@@ -4,9 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/netlink"
 )
 
 // loIndex is the interface index of lo in every network namespace.
@@ -50,13 +51,13 @@ func Link() (*Linked, error) { return LinkKind(linkKind) }
 // An eth0 of that kind, which leads nowhere, is there for programs that take a
 // machine with nothing but lo for offline; not every kernel has the device.
 func LinkKind(kind string) (*Linked, error) {
-	c, err := dial(unix.NETLINK_ROUTE)
+	c, err := netlink.Dial(unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("open rtnetlink: %w", err)
 	}
 	defer c.Close()
-	up, err := c.send([]message{linkUp(loIndex), newLink(kind), withoutLinkLocal(), linkUp(ethIndex)})
-	if err := first(up[:min(1, len(up))], err); err != nil {
+	up, err := c.Send([]netlink.Message{linkUp(loIndex), newLink(kind), withoutLinkLocal(), linkUp(ethIndex)})
+	if err := netlink.First(up[:min(1, len(up))], err); err != nil {
 		return nil, fmt.Errorf("bring lo up: %w", err)
 	}
 	l := &Linked{Dummy: up[1] == nil && up[3] == nil}
@@ -64,12 +65,12 @@ func LinkKind(kind string) (*Linked, error) {
 	if l.Dummy {
 		home = ethIndex
 	}
-	done, err := c.send([]message{
-		newAddr(home, ownAddr()),
-		localDefault(unix.AF_INET, ownAddr()),
-		localDefault(unix.AF_INET6, nil),
+	done, err := c.Send([]netlink.Message{
+		newAddr(home),
+		newRoute(unix.AF_INET, ownAddr()),
+		newRoute(unix.AF_INET6, nil),
 	})
-	if err := first(done[:min(2, len(done))], err); err != nil {
+	if err := netlink.First(done[:min(2, len(done))], err); err != nil {
 		return nil, fmt.Errorf("make every address local: %w", err)
 	}
 	if err := done[2]; err != nil && !ipv6Absent(err) {
@@ -87,11 +88,11 @@ func ipv6Absent(err error) bool {
 }
 
 // linkUp is RTM_NEWLINK with IFF_UP: struct ifinfomsg, rtnetlink(7).
-func linkUp(index uint32) message {
+func linkUp(index uint32) netlink.Message {
 	b := ifinfomsg(index)
 	binary.NativeEndian.PutUint32(b[8:], unix.IFF_UP)
 	binary.NativeEndian.PutUint32(b[12:], unix.IFF_UP)
-	return message{unix.RTM_NEWLINK, unix.NLM_F_ACK, string(b)}
+	return netlink.Message{Kind: unix.RTM_NEWLINK, Flags: unix.NLM_F_ACK, Body: b}
 }
 
 func ifinfomsg(index uint32) []byte {
@@ -104,38 +105,52 @@ func ifinfomsg(index uint32) []byte {
 const newFlags = unix.NLM_F_ACK | unix.NLM_F_CREATE | unix.NLM_F_EXCL
 
 // newLink makes eth0.
-func newLink(kind string) message {
-	return message{unix.RTM_NEWLINK, newFlags, string(slices.Concat(
-		ifinfomsg(ethIndex),
-		attr(unix.IFLA_IFNAME, text("eth0")),
-		nested(unix.IFLA_LINKINFO, attr(unix.IFLA_INFO_KIND, text(kind))),
-	))}
+func newLink(kind string) netlink.Message {
+	return netlink.Message{Kind: unix.RTM_NEWLINK, Flags: newFlags, Body: netlink.Append(ifinfomsg(ethIndex),
+		netlink.Text(unix.IFLA_IFNAME, "eth0"),
+		netlink.Nest(unix.IFLA_LINKINFO, netlink.Text(unix.IFLA_INFO_KIND, kind)),
+	)}
 }
 
 // withoutLinkLocal keeps the kernel from giving eth0 an IPv6 address of its
-// own and announcing it. Not part of newLink: a link has IPv6 settings only
-// once it exists. Without IPv6 it fails, and is not needed.
-func withoutLinkLocal() message {
-	inet6 := nested(unix.AF_INET6, attr(unix.IFLA_INET6_ADDR_GEN_MODE, []byte{addrGenModeNone}))
-	return message{unix.RTM_NEWLINK, unix.NLM_F_ACK, string(append(ifinfomsg(ethIndex), nested(unix.IFLA_AF_SPEC, inet6)...))}
+// own and announcing it. It is not part of newLink: a link has IPv6 settings
+// only once it exists. Without IPv6 it fails, and is not needed.
+func withoutLinkLocal() netlink.Message {
+	mode := netlink.Attr{Kind: unix.IFLA_INET6_ADDR_GEN_MODE, Data: []byte{addrGenModeNone}}
+	return netlink.Message{Kind: unix.RTM_NEWLINK, Flags: unix.NLM_F_ACK, Body: netlink.Append(ifinfomsg(ethIndex),
+		netlink.Nest(unix.IFLA_AF_SPEC, netlink.Nest(unix.AF_INET6, mode)),
+	)}
 }
 
-// newAddr is RTM_NEWADDR of an IPv4 address with a host mask: struct ifaddrmsg.
-func newAddr(index uint32, addr []byte) message {
+// newAddr adds ownAddr with a host mask.
+func newAddr(index uint32) netlink.Message {
+	return netlink.Message{Kind: unix.RTM_NEWADDR, Flags: newFlags, Body: netlink.Append(ifaddrmsg(index),
+		netlink.Attr{Kind: unix.IFA_LOCAL, Data: ownAddr()},
+		netlink.Attr{Kind: unix.IFA_ADDRESS, Data: ownAddr()},
+	)}
+}
+
+// ifaddrmsg is struct ifaddrmsg of an IPv4 address with a host mask.
+func ifaddrmsg(index uint32) []byte {
 	b := make([]byte, unix.SizeofIfAddrmsg)
-	b[0], b[1], b[3] = unix.AF_INET, byte(8*len(addr)), unix.RT_SCOPE_UNIVERSE
+	b[0], b[1], b[3] = unix.AF_INET, 32, unix.RT_SCOPE_UNIVERSE
 	binary.NativeEndian.PutUint32(b[4:], index)
-	return message{unix.RTM_NEWADDR, newFlags, string(slices.Concat(b, attr(unix.IFA_LOCAL, addr), attr(unix.IFA_ADDRESS, addr)))}
+	return b
 }
 
-// localDefault is "ip route add local default dev lo [src ADDR]": struct rtmsg.
-func localDefault(family byte, src []byte) message {
+// newRoute is "ip route add local default dev lo [src ADDR]".
+func newRoute(family byte, src []byte) netlink.Message {
+	b := localDefault(family)
+	if src != nil {
+		b = netlink.Append(b, netlink.Attr{Kind: unix.RTA_PREFSRC, Data: src})
+	}
+	return netlink.Message{Kind: unix.RTM_NEWROUTE, Flags: newFlags, Body: b}
+}
+
+// localDefault is the route by which every address is local: struct rtmsg.
+func localDefault(family byte) []byte {
 	b := make([]byte, unix.SizeofRtMsg)
 	b[0], b[4], b[5] = family, unix.RT_TABLE_LOCAL, unix.RTPROT_STATIC
 	b[6], b[7] = unix.RT_SCOPE_HOST, unix.RTN_LOCAL
-	b = append(b, attr(unix.RTA_OIF, number(loIndex))...)
-	if src != nil {
-		b = append(b, attr(unix.RTA_PREFSRC, src)...)
-	}
-	return message{unix.RTM_NEWROUTE, newFlags, string(b)}
+	return netlink.Append(b, netlink.Native(unix.RTA_OIF, loIndex))
 }

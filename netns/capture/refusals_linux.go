@@ -4,33 +4,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/netlink"
 )
-
-// The nfnetlink_log groups of what the rules refuse; the namespace is ours, so
-// any will do.
-const (
-	LogGroup   = 1 // packets that are recorded
-	CountGroup = 2 // packets beyond the rate: only how many is asked
-)
-
-// LogPerSecond packets are recorded at most, and LogBurst at once. Beyond that
-// they are refused all the same, and counted.
-const (
-	LogPerSecond = 100
-	LogBurst     = 500
-)
-
-// CountFlush is how long the kernel collects before it hands over what belongs
-// to CountGroup.
-const CountFlush = 200 * time.Millisecond
-
-// LogSnaplen is how many bytes of each refused packet are recorded: the IPv6
-// header, a few extensions, ports.
-const LogSnaplen = 128
 
 // Constants of linux/netfilter/nfnetlink_log.h.
 const (
@@ -61,7 +40,7 @@ const countBuffer = 32 << 10
 // OpenRefusals opens a socket that receives the packets of both groups in the
 // calling thread's namespace. Binding needs CAP_NET_ADMIN; reading does not.
 func OpenRefusals() (*os.File, error) {
-	c, err := dial(unix.NETLINK_NETFILTER)
+	c, err := netlink.Dial(unix.NETLINK_NETFILTER)
 	if err != nil {
 		return nil, fmt.Errorf("open nfnetlink_log: %w", err)
 	}
@@ -69,7 +48,7 @@ func OpenRefusals() (*os.File, error) {
 		c.Close()
 		return nil, err
 	}
-	if err := first(c.send([]message{bindLog(), bindCount()})); err != nil {
+	if err := netlink.First(c.Send([]netlink.Message{bindLog(), bindCount()})); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("bind nfnetlink_log: %w", err)
 	}
@@ -77,36 +56,29 @@ func OpenRefusals() (*os.File, error) {
 }
 
 // bindLog asks for the starts of the packets of LogGroup, numbered.
-func bindLog() message {
-	return bind(LogGroup, copyMode(nfulCopyPacket, LogSnaplen),
-		attr(nfulCfgBuffer, binary.BigEndian.AppendUint32(nil, logBuffer)))
+func bindLog() netlink.Message {
+	return bind(LogGroup, copyMode(nfulCopyPacket, LogSnaplen), netlink.Number(nfulCfgBuffer, logBuffer))
 }
 
 // bindCount asks for as little as there is about the packets of CountGroup,
 // numbered, and many at a time.
-func bindCount() message {
+func bindCount() netlink.Message {
 	return bind(CountGroup, copyMode(nfulCopyMeta, 0),
-		attr(nfulCfgBuffer, binary.BigEndian.AppendUint32(nil, countBuffer)),
-		attr(nfulCfgTimeout, binary.BigEndian.AppendUint32(nil, uint32(CountFlush/(10*time.Millisecond)))),
-		attr(nfulCfgQueue, binary.BigEndian.AppendUint32(nil, countBuffer)), // more than it holds
+		netlink.Number(nfulCfgBuffer, countBuffer),
+		netlink.Number(nfulCfgTimeout, uint32(CountFlush/(10*time.Millisecond))),
+		netlink.Number(nfulCfgQueue, countBuffer), // more than it holds
 	)
 }
 
-func bind(group uint16, attrs ...[]byte) message {
-	b := slices.Concat(
-		nfgenmsg(unix.AF_UNSPEC, group),
-		attr(nfulCfgCmd, []byte{nfulBind}),
-		attr(nfulCfgFlags, binary.BigEndian.AppendUint16(nil, nfulSequence)),
+func bind(group uint16, attrs ...netlink.Attr) netlink.Message {
+	b := netlink.Append(netlink.Netfilter(unix.AF_UNSPEC, group),
+		netlink.Attr{Kind: nfulCfgCmd, Data: []byte{nfulBind}},
+		netlink.Attr{Kind: nfulCfgFlags, Data: binary.BigEndian.AppendUint16(nil, nfulSequence)},
 	)
-	return message{nfulConfig, unix.NLM_F_ACK, string(append(b, slices.Concat(attrs...)...))}
+	return netlink.Message{Kind: nfulConfig, Flags: unix.NLM_F_ACK, Body: netlink.Append(b, attrs...)}
 }
 
 // copyMode is struct nfulnl_msg_config_mode: range, mode, padding.
-func copyMode(mode byte, size uint32) []byte {
-	return attr(nfulCfgMode, append(binary.BigEndian.AppendUint32(nil, size), mode, 0))
-}
-
-// nfgenmsg is struct nfgenmsg: family, version, resource.
-func nfgenmsg(family byte, resource uint16) []byte {
-	return binary.BigEndian.AppendUint16([]byte{family, unix.NFNETLINK_V0}, resource)
+func copyMode(mode byte, size uint32) netlink.Attr {
+	return netlink.Attr{Kind: nfulCfgMode, Data: append(binary.BigEndian.AppendUint32(nil, size), mode, 0)}
 }

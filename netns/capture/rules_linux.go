@@ -5,45 +5,47 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/netlink"
 )
 
-// encodedRule is one nf_tables message of the capture rules, as
-// netns/rules describes them and its encoder writes them. It is
-// written at build time because no start should wait for the writing.
+// encodedRule is one nf_tables message of the rules that package
+// netns/capture/rules describes. They are encoded at build time, by that
+// package's test, because no start should wait for the encoding.
 type encodedRule struct {
 	kind   uint16 // NFT_MSG_…
 	record bool   // part of the record of refusals: left out without it
-	port   int    // where in body the transparent port is; 0: nowhere
+	port   int    // the offset in body of the transparent port; 0: it is not in there
 	body   string // nfgenmsg and attributes
 }
 
 // rules is the transaction that captures the namespace: all of it or nothing.
-// Only the last rule asks for an acknowledgement, which comes after the commit;
-// errors come unasked.
-func rules(transparent uint16, record bool) []message {
-	mark := string(nfgenmsg(unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES))
-	messages := []message{{kind: unix.NFNL_MSG_BATCH_BEGIN, body: mark}}
+func rules(transparent uint16, record bool) ([]netlink.Message, error) {
+	var messages []netlink.Message
 	for _, r := range encodedRules() {
 		if r.record && !record {
 			continue
 		}
-		m := message{kind: unix.NFNL_SUBSYS_NFTABLES<<8 | r.kind, flags: unix.NLM_F_CREATE, body: r.body}
+		m := netlink.Message{Kind: unix.NFNL_SUBSYS_NFTABLES<<8 | r.kind, Flags: unix.NLM_F_CREATE, Body: []byte(r.body)}
 		if r.kind == unix.NFT_MSG_NEWRULE {
-			m.flags |= unix.NLM_F_APPEND
+			m.Flags |= unix.NLM_F_APPEND
 		}
 		if r.port > 0 {
-			m.body = r.body[:r.port] + string(binary.BigEndian.AppendUint16(nil, transparent)) + r.body[r.port+2:]
+			binary.BigEndian.PutUint16(m.Body[r.port:], transparent)
 		}
 		messages = append(messages, m)
 	}
-	messages[len(messages)-1].flags |= unix.NLM_F_ACK
-	return append(messages, message{kind: unix.NFNL_MSG_BATCH_END, body: mark})
+	if len(messages) == 0 {
+		return nil, fmt.Errorf("no rules are encoded for this processor: %w", unix.EOPNOTSUPP)
+	}
+	return netlink.Batch(messages), nil
 }
 
-// install sends a transaction of rules.
-func install(c *conn, messages []message) error {
-	if len(messages) <= 2 {
-		return fmt.Errorf("no rules are encoded for this processor: %w", unix.EOPNOTSUPP)
+// install sends the transaction.
+func install(c netlink.Conn, transparent uint16, record bool) error {
+	messages, err := rules(transparent, record)
+	if err != nil {
+		return err
 	}
-	return first(c.send(messages))
+	return netlink.First(c.Send(messages))
 }

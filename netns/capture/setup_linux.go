@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/netlink"
 )
 
 const (
@@ -18,6 +21,22 @@ const (
 	// one message (SCM_MAX_FD is 253).
 	maxAnyIPPorts = 200
 )
+
+// Setup is Link and Open on a locked thread: it prepares the calling thread's
+// network namespace for capture. It needs CAP_NET_ADMIN and CAP_NET_BIND_SERVICE
+// over that namespace, and is meant for a namespace that was made for this: it
+// is called once, before anything else runs there. When it returns without an
+// error the rules are in place and every listener listens; after an error
+// nothing may be run in the namespace. The caller closes the Doors.
+func Setup(c Config) (*Doors, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	l, err := Link()
+	if err != nil {
+		return nil, err
+	}
+	return l.Open(c)
+}
 
 // Open captures the calling thread's namespace, which is l's. It needs
 // CAP_NET_ADMIN and CAP_NET_BIND_SERVICE over it. When it returns without an
@@ -45,7 +64,7 @@ func (d *Doors) open(c Config) error {
 	switch c.Mode {
 	case ModeNFT:
 		err := d.openNFT(c)
-		if nftAbsent(err) {
+		if netlink.NFTAbsent(err) {
 			err = errors.Join(ErrNotSupported, err)
 		}
 		return err
@@ -56,7 +75,7 @@ func (d *Doors) open(c Config) error {
 		return fmt.Errorf("unknown capture mode %q", c.Mode)
 	}
 	err := d.openNFT(c)
-	if !errors.Is(err, errRules) || !nftAbsent(err) {
+	if !errors.Is(err, errRules) || !netlink.NFTAbsent(err) {
 		return err
 	}
 	if err := d.Close(); err != nil {
@@ -106,41 +125,25 @@ var errRules = errors.New("install the capture rules")
 // applyRules installs the capture rules, with a record of refusals where the
 // kernel can keep one.
 func (d *Doors) applyRules(transparent uint16) error {
-	c, err := dial(unix.NETLINK_NETFILTER)
+	c, err := netlink.Dial(unix.NETLINK_NETFILTER)
 	if err != nil {
 		return fmt.Errorf("%w: open nftables: %w", errRules, err)
 	}
 	defer c.Close()
 	refusals, logErr := OpenRefusals()
 	if logErr == nil {
-		if logErr = install(c, rules(transparent, true)); logErr == nil {
+		if logErr = install(c, transparent, true); logErr == nil {
 			d.Refusals = refusals
 			return nil
 		}
 		refusals.Close()
 	}
 	// Again without the record: what is missing may be only that.
-	if err := install(c, rules(transparent, false)); err != nil {
+	if err := install(c, transparent, false); err != nil {
 		return fmt.Errorf("%w: %w", errRules, err)
 	}
 	d.note("this kernel can't record refused packets (%v): UDP, ICMP and other protocols are refused without an event", logErr)
 	return nil
-}
-
-// nftAbsent tells a kernel that lacks a part of nftables from a failure.
-func nftAbsent(err error) bool {
-	for _, errno := range []unix.Errno{
-		unix.EPROTONOSUPPORT, // no nfnetlink
-		unix.EINVAL,          // no nf_tables
-		unix.ENOENT,          // no expression or chain type of that name
-		unix.EOPNOTSUPP,      // no inet NAT
-		unix.EAFNOSUPPORT,
-	} {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
 }
 
 // Listen opens the doors. transparent are the ports for captured TCP.

@@ -13,6 +13,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/netlink"
+	"egressd/netns/nft"
 )
 
 // The agent's program: another process, of another user where there is one,
@@ -346,12 +349,12 @@ var kept []int
 
 // dropTable asks the kernel to remove our rules.
 func dropTable() (string, error) {
-	c, err := dial(unix.NETLINK_NETFILTER)
+	c, err := netlink.Dial(unix.NETLINK_NETFILTER)
 	if err != nil {
 		return "", err
 	}
 	defer c.Close()
-	if err := c.send(transaction(table{family: familyInet}.remove())); err != nil {
+	if err := (nft.Table{Family: "inet", Name: tableName}).Remove(c); err != nil {
 		return "", err
 	}
 	return "removed", nil

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/nft"
 )
 
 // attack is one way to send something out.
@@ -242,17 +244,17 @@ func fakeVisitor() (string, error) {
 }
 
 // opened is the blueprint with only those walls standing.
-func opened(r Rules, standing string) []table {
+func opened(r Rules, standing string) []nft.Table {
 	if standing == "" {
 		return nil // not even connection tracking
 	}
 	tables := r.tables([]string{"eth0"})
-	for i := range tables[0].chains {
-		c := &tables[0].chains[i]
-		if c.base == nil || c.name == "arrive" || strings.Contains(" "+standing+" ", " "+c.name+" ") {
+	for i := range tables[0].Chains {
+		c := &tables[0].Chains[i]
+		if c.Base == nil || c.Name == "arrive" || strings.Contains(" "+standing+" ", " "+c.Name+" ") {
 			continue
 		}
-		c.base.accept, c.rules = true, nil
+		c.Base.Accept, c.Rules = true, nil
 	}
 	if !strings.Contains(standing, "frames") {
 		return tables[:1]
@@ -330,5 +332,5 @@ func (a attack) leaks(frames []frame) []frame {
 // probed reports whether f answers the test's own probe.
 func probed(f frame) bool {
 	p := f.payload()
-	return f.kind() == etherIPv4 && len(p) >= 40 && p[9] == protoTCP && binary.BigEndian.Uint16(p[20:]) == 4
+	return f.kind() == etherIPv4 && len(p) >= 40 && p[9] == unix.IPPROTO_TCP && binary.BigEndian.Uint16(p[20:]) == 4
 }

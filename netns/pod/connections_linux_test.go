@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/netns"
+	"egressd/netns/nft"
 )
 
 // A raw socket can't speak within a connection of egressd's.
@@ -185,11 +186,11 @@ func heard(ln net.Listener, peers chan<- net.Conn, spoken chan<- string) {
 }
 
 // tracking is a table that does nothing but track connections.
-func tracking() table {
-	return table{family: familyInet, chains: []chain{{
-		name:  "track",
-		base:  &base{kind: "filter", hook: hookOutput, accept: true},
-		rules: []rule{line(state("invalid", stateInvalid), accept())},
+func tracking() nft.Table {
+	return nft.Table{Family: "inet", Name: tableName, Chains: []nft.Chain{{
+		Name:  "track",
+		Base:  &nft.Base{Type: "filter", Hook: "output", Accept: true},
+		Rules: []nft.Rule{{nft.State("invalid"), nft.Accept()}},
 	}}}
 }
 

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/netlink"
+	"egressd/netns/nft"
 )
 
 // Install installs the rules in the calling thread's network namespace, in
@@ -25,7 +28,7 @@ func (r Rules) Install() (Result, error) {
 	if err := r.mayInstall(); err != nil {
 		return Result{}, err
 	}
-	c, err := dial(unix.NETLINK_NETFILTER)
+	c, err := netlink.Dial(unix.NETLINK_NETFILTER)
 	if err != nil {
 		return Result{}, explain(err)
 	}
@@ -64,20 +67,20 @@ func (r Rules) mayInstall() error {
 
 // install is Install for the devices: with the table for frames where the
 // kernel can.
-func (r Rules) install(c *conn, names []string) (Result, error) {
+func (r Rules) install(c netlink.Conn, names []string) (Result, error) {
 	var result Result
 	tables := r.tables(names)
 	if installed(c, tables) {
 		return Result{Devices: names}, nil
 	}
-	before, err := r.packets().read(c, unix.NFT_MSG_GETTABLE, unix.NFTA_TABLE_NAME)
+	before, err := r.packets().Exists(c)
 	if err != nil {
 		return Result{}, err
 	}
-	err = commit(c, tables)
-	if len(tables) > 1 && absent(err) {
+	err = nft.Replace(c, tables...)
+	if len(tables) > 1 && netlink.NFTAbsent(err) {
 		withoutFrames := tables[:1]
-		if again := commit(c, withoutFrames); again != nil {
+		if again := nft.Replace(c, withoutFrames...); again != nil {
 			return Result{}, errors.Join(err, again)
 		}
 		result.Notes = append(result.Notes, fmt.Sprintf(
@@ -89,30 +92,21 @@ func (r Rules) install(c *conn, names []string) (Result, error) {
 		return Result{}, err
 	}
 	for _, t := range tables {
-		if err := t.verify(c); err != nil {
+		if err := t.Verify(c); err != nil {
 			return Result{}, fmt.Errorf("the kernel took the rules, but reading them back: %w", err)
 		}
 	}
-	result.Changed, result.Replaced, result.Devices = true, len(before) > 0, names
+	result.Changed, result.Replaced, result.Devices = true, before, names
 	return result, nil
 }
 
-func installed(c *conn, tables []table) bool {
+func installed(c netlink.Conn, tables []nft.Table) bool {
 	for _, t := range tables {
-		if t.verify(c) != nil {
+		if t.Verify(c) != nil {
 			return false
 		}
 	}
 	return true
-}
-
-// commit replaces all tables in one transaction.
-func commit(c *conn, tables []table) error {
-	var messages []message
-	for _, t := range tables {
-		messages = append(messages, t.install()...)
-	}
-	return c.send(transaction(messages))
 }
 
 // Verify reports whether exactly these rules are installed in the calling
@@ -120,12 +114,12 @@ func commit(c *conn, tables []table) error {
 func (r Rules) Verify() error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	c, err := dial(unix.NETLINK_NETFILTER)
+	c, err := netlink.Dial(unix.NETLINK_NETFILTER)
 	if err != nil {
 		return explain(err)
 	}
 	defer c.Close()
-	return explain(r.packets().verify(c))
+	return explain(r.packets().Verify(c))
 }
 
 // Remove removes the rules, and the routes of a namespace without a network,
@@ -133,22 +127,22 @@ func (r Rules) Verify() error {
 func Remove() (bool, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	c, err := dial(unix.NETLINK_NETFILTER)
+	c, err := netlink.Dial(unix.NETLINK_NETFILTER)
 	if err != nil {
 		return false, explain(err)
 	}
 	defer c.Close()
 	removed := false
-	for _, family := range []byte{familyInet, familyNetdev} {
-		t := table{family: family}
-		have, err := t.read(c, unix.NFT_MSG_GETTABLE, unix.NFTA_TABLE_NAME)
+	for _, family := range []string{"inet", "netdev"} {
+		t := nft.Table{Family: family, Name: tableName}
+		there, err := t.Exists(c)
 		if err != nil {
 			return removed, explain(err)
 		}
-		if len(have) == 0 {
+		if !there {
 			continue
 		}
-		if err := c.send(transaction(t.remove())); err != nil {
+		if err := t.Remove(c); err != nil {
 			return removed, explain(err)
 		}
 		removed = true
@@ -156,30 +150,16 @@ func Remove() (bool, error) {
 	return removed, explain(unisolate())
 }
 
-// explain tells apart who may not from where it can't be done.
+// explain says whether the right is missing or the kernel's part.
 func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
 		return fmt.Errorf("%w (%w)", ErrNotPermitted, err)
-	case absent(err):
+	case netlink.NFTAbsent(err):
 		return fmt.Errorf("%w: this kernel lacks a part of nftables (%w)", ErrNotSupported, err)
 	default:
 		return err
 	}
-}
-
-// absent tells a kernel that lacks a part of nftables from a failure.
-func absent(err error) bool {
-	for _, errno := range []unix.Errno{
-		unix.EPROTONOSUPPORT, unix.EAFNOSUPPORT, // no nfnetlink
-		unix.EINVAL, unix.EOPNOTSUPP, // no nf_tables, no inet NAT, no egress hook
-		unix.ENOENT, // no expression or chain type of that name
-	} {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
 }

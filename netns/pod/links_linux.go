@@ -4,14 +4,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"egressd/netns/capture"
+	"egressd/netns/netlink"
 )
+
+// loIndex is the interface index of lo in every network namespace.
+const loIndex = 1
 
 // device is a network interface.
 type device struct {
@@ -24,12 +28,12 @@ type device struct {
 }
 
 func devices() ([]device, error) {
-	c, err := dial(unix.NETLINK_ROUTE)
+	c, err := netlink.Dial(unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("open rtnetlink: %w", err)
 	}
 	defer c.Close()
-	answers, err := c.dump(message{kind: unix.RTM_GETLINK, body: make([]byte, unix.SizeofIfInfomsg)})
+	answers, err := c.Dump(netlink.Message{Kind: unix.RTM_GETLINK, Body: make([]byte, unix.SizeofIfInfomsg)})
 	if err != nil {
 		return nil, fmt.Errorf("list network interfaces: %w", err)
 	}
@@ -38,11 +42,11 @@ func devices() ([]device, error) {
 		if a.Header.Type != unix.RTM_NEWLINK || len(a.Data) < unix.SizeofIfInfomsg {
 			continue
 		}
-		attrs, err := parseAttrs(a.Data[unix.SizeofIfInfomsg:])
+		attrs, err := netlink.Parse(a.Data[unix.SizeofIfInfomsg:])
 		if err != nil {
 			return nil, err
 		}
-		info, err := parseAttrs(find(attrs, unix.IFLA_LINKINFO))
+		info, err := netlink.Parse(netlink.Find(attrs, unix.IFLA_LINKINFO))
 		if err != nil {
 			return nil, err
 		}
@@ -51,15 +55,19 @@ func devices() ([]device, error) {
 			index:  binary.NativeEndian.Uint32(a.Data[4:]),
 			kind:   nameOf(info, unix.IFLA_INFO_KIND),
 			up:     binary.NativeEndian.Uint32(a.Data[8:])&unix.IFF_UP != 0,
-			master: native(find(attrs, unix.IFLA_MASTER)),
+			master: native(netlink.Find(attrs, unix.IFLA_MASTER)),
 		}
 		// A veth's link is its other end, and one elsewhere carries nothing here.
-		if find(attrs, unix.IFLA_LINK_NETNSID) == nil && d.kind != "veth" {
-			d.lower = native(find(attrs, unix.IFLA_LINK))
+		if netlink.Find(attrs, unix.IFLA_LINK_NETNSID) == nil && d.kind != "veth" {
+			d.lower = native(netlink.Find(attrs, unix.IFLA_LINK))
 		}
 		all = append(all, d)
 	}
 	return all, nil
+}
+
+func nameOf(attrs []netlink.Raw, kind uint16) string {
+	return strings.TrimRight(string(netlink.Find(attrs, kind)), "\x00")
 }
 
 func native(b []byte) uint32 {
@@ -118,14 +126,14 @@ func isolate(all []device) (bool, error) {
 
 // arrivesHere reports whether every IPv4 address is local here (AnyIP).
 func arrivesHere() (bool, error) {
-	c, err := dial(unix.NETLINK_ROUTE)
+	c, err := netlink.Dial(unix.NETLINK_ROUTE)
 	if err != nil {
 		return false, fmt.Errorf("open rtnetlink: %w", err)
 	}
 	defer c.Close()
 	body := make([]byte, unix.SizeofRtMsg)
 	body[0] = unix.AF_INET
-	answers, err := c.dump(message{kind: unix.RTM_GETROUTE, body: body})
+	answers, err := c.Dump(netlink.Message{Kind: unix.RTM_GETROUTE, Body: body})
 	if err != nil {
 		return false, fmt.Errorf("list routes: %w", err)
 	}
@@ -138,7 +146,7 @@ func arrivesHere() (bool, error) {
 	return false, nil
 }
 
-// unisolate takes away again what isolate gave.
+// unisolate undoes isolate.
 func unisolate() error {
 	already, err := arrivesHere()
 	if err != nil || !already {
@@ -148,46 +156,20 @@ func unisolate() error {
 	if err != nil {
 		return err
 	}
-	c, err := dial(unix.NETLINK_ROUTE)
-	if err != nil {
-		return fmt.Errorf("open rtnetlink: %w", err)
-	}
-	defer c.Close()
-	if err := c.send([]message{localDefault(unix.AF_INET)}); err != nil {
-		return err
-	}
-	_ = c.send([]message{localDefault(unix.AF_INET6)}) // there is none without IPv6
 	for _, d := range all {
 		if d.kind == "dummy" && d.name == "eth0" {
-			body := make([]byte, unix.SizeofIfInfomsg)
-			binary.NativeEndian.PutUint32(body[4:], d.index)
-			return c.send([]message{{kind: unix.RTM_DELLINK, flags: unix.NLM_F_ACK, body: body, about: "remove eth0"}})
+			return capture.Unlink(d.index)
 		}
 	}
-	own := netip.MustParseAddr(capture.OwnAddr).AsSlice()
-	body := make([]byte, unix.SizeofIfAddrmsg) // struct ifaddrmsg
-	body[0], body[1] = unix.AF_INET, 32
-	binary.NativeEndian.PutUint32(body[4:], loIndex)
-	body = attr{kind: unix.IFA_LOCAL, data: own}.encode(body)
-	return c.send([]message{{kind: unix.RTM_DELADDR, flags: unix.NLM_F_ACK, body: body, about: "remove the address"}})
+	return capture.Unlink(0)
 }
-
-// localDefault is "ip route del local default dev lo": struct rtmsg.
-func localDefault(family byte) message {
-	b := make([]byte, unix.SizeofRtMsg)
-	b[0], b[4], b[6], b[7] = family, unix.RT_TABLE_LOCAL, unix.RT_SCOPE_HOST, unix.RTN_LOCAL
-	b = number32(unix.RTA_OIF, loIndex).encode(b)
-	return message{kind: unix.RTM_DELROUTE, flags: unix.NLM_F_ACK, body: b, about: "remove the route"}
-}
-
-func number32(kind uint16, n uint32) attr { return attr{kind: kind, data: native32(n)} }
 
 // machineWide reports whether the calling thread's namespace is the machine's
 // first one: only that has the settings of the packet backlog.
 func machineWide() (bool, error) {
 	_, err := os.Stat("/proc/thread-self/net/dev")
 	if err != nil {
-		return false, fmt.Errorf("look at the namespace: %w", err)
+		return false, fmt.Errorf("examine the namespace: %w", err)
 	}
 	_, err = os.Stat("/proc/sys/net/core/netdev_max_backlog")
 	if errors.Is(err, os.ErrNotExist) {

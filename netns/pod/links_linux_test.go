@@ -8,49 +8,51 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/netlink"
 )
 
 // Messages that build the pods of the tests.
 
-func rtnl(t testing.TB, messages ...message) {
+func rtnl(t testing.TB, messages ...netlink.Message) {
 	t.Helper()
-	c, err := dial(unix.NETLINK_ROUTE)
+	c, err := netlink.Dial(unix.NETLINK_ROUTE)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	for _, m := range messages {
-		m.flags |= unix.NLM_F_ACK
-		if err := c.send([]message{m}); err != nil {
+		m.Flags |= unix.NLM_F_ACK
+		if err := netlink.First(c.Send([]netlink.Message{m})); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // addVeth makes name here and peer in the namespace ns.
-func addVeth(name, peer string, ns *os.File) message {
+func addVeth(name, peer string, ns *os.File) netlink.Message {
 	const infoData, infoPeer = 2, 1 // IFLA_INFO_DATA, VETH_INFO_PEER
-	other := slices.Concat(make([]byte, unix.SizeofIfInfomsg), encodeAll(nil, []attr{
-		text(unix.IFLA_IFNAME, peer),
-		number32(unix.IFLA_NET_NS_FD, uint32(ns.Fd())),
-	}))
-	return message{
-		kind: unix.RTM_NEWLINK, flags: unix.NLM_F_CREATE | unix.NLM_F_EXCL, about: "add " + name,
-		body: encodeAll(make([]byte, unix.SizeofIfInfomsg), []attr{
-			text(unix.IFLA_IFNAME, name),
-			nest(unix.IFLA_LINKINFO,
-				text(unix.IFLA_INFO_KIND, "veth"),
-				nest(infoData, attr{kind: infoPeer, data: other})),
-		}),
+	other := slices.Concat(make([]byte, unix.SizeofIfInfomsg), netlink.Append(nil,
+		netlink.Text(unix.IFLA_IFNAME, peer),
+		netlink.Native(unix.IFLA_NET_NS_FD, uint32(ns.Fd())),
+	))
+	return netlink.Message{
+		Kind: unix.RTM_NEWLINK, Flags: unix.NLM_F_CREATE | unix.NLM_F_EXCL, About: "add " + name,
+		Body: netlink.Append(make([]byte, unix.SizeofIfInfomsg),
+			netlink.Text(unix.IFLA_IFNAME, name),
+			netlink.Nest(unix.IFLA_LINKINFO,
+				netlink.Text(unix.IFLA_INFO_KIND, "veth"),
+				netlink.Nest(infoData, netlink.Attr{Kind: infoPeer, Data: other})),
+		),
 	}
 }
 
-func setUp(index uint32) message {
+func setUp(index uint32) netlink.Message {
 	b := make([]byte, unix.SizeofIfInfomsg)
 	binary.NativeEndian.PutUint32(b[4:], index)
 	binary.NativeEndian.PutUint32(b[8:], unix.IFF_UP)
 	binary.NativeEndian.PutUint32(b[12:], unix.IFF_UP)
-	return message{kind: unix.RTM_NEWLINK, body: b, about: "set up"}
+	return netlink.Message{Kind: unix.RTM_NEWLINK, Body: b, About: "set up"}
 }
 
 func familyOf(a netip.Addr) byte {
@@ -60,45 +62,46 @@ func familyOf(a netip.Addr) byte {
 	return unix.AF_INET6
 }
 
-func addAddr(index uint32, prefix string) message {
+func addAddr(index uint32, prefix string) netlink.Message {
 	p := netip.MustParsePrefix(prefix)
 	b := make([]byte, unix.SizeofIfAddrmsg)
 	b[0], b[1], b[2] = familyOf(p.Addr()), byte(p.Bits()), unix.IFA_F_NODAD
 	binary.NativeEndian.PutUint32(b[4:], index)
-	attrs := []attr{
-		{kind: unix.IFA_LOCAL, data: p.Addr().AsSlice()},
-		{kind: unix.IFA_ADDRESS, data: p.Addr().AsSlice()},
+	attrs := []netlink.Attr{
+		{Kind: unix.IFA_LOCAL, Data: p.Addr().AsSlice()},
+		{Kind: unix.IFA_ADDRESS, Data: p.Addr().AsSlice()},
 	}
 	if p.Addr().Is4() && p.Bits() < 31 {
 		last := p.Masked().Addr().As4()
 		for i := p.Bits(); i < 32; i++ {
 			last[i/8] |= 0x80 >> (i % 8)
 		}
-		attrs = append(attrs, attr{kind: unix.IFA_BROADCAST, data: last[:]})
+		attrs = append(attrs, netlink.Attr{Kind: unix.IFA_BROADCAST, Data: last[:]})
 	}
-	return message{kind: unix.RTM_NEWADDR, flags: unix.NLM_F_CREATE, body: encodeAll(b, attrs), about: "add " + prefix}
+	return netlink.Message{Kind: unix.RTM_NEWADDR, Flags: unix.NLM_F_CREATE, Body: netlink.Append(b, attrs...), About: "add " + prefix}
 }
 
-func defaultVia(gateway string) message {
+func defaultVia(gateway string) netlink.Message {
 	g := netip.MustParseAddr(gateway)
 	b := make([]byte, unix.SizeofRtMsg)
 	b[0], b[4], b[5], b[6], b[7] = familyOf(g), unix.RT_TABLE_MAIN, unix.RTPROT_STATIC, unix.RT_SCOPE_UNIVERSE, unix.RTN_UNICAST
-	return message{
-		kind: unix.RTM_NEWROUTE, flags: unix.NLM_F_CREATE, about: "route via " + gateway,
-		body: encodeAll(b, []attr{{kind: unix.RTA_GATEWAY, data: g.AsSlice()}}),
+	return netlink.Message{
+		Kind: unix.RTM_NEWROUTE, Flags: unix.NLM_F_CREATE, About: "route via " + gateway,
+		Body: netlink.Append(b, netlink.Attr{Kind: unix.RTA_GATEWAY, Data: g.AsSlice()}),
 	}
 }
 
 // localRoute makes every address of a prefix one of this namespace's.
-func localRoute(prefix string) message {
+func localRoute(prefix string) netlink.Message {
 	p := netip.MustParsePrefix(prefix)
-	m := localDefault(familyOf(p.Addr()))
-	m.kind, m.flags, m.about = unix.RTM_NEWROUTE, unix.NLM_F_CREATE, "add local "+prefix
-	m.body[1], m.body[5] = byte(p.Bits()), unix.RTPROT_STATIC
+	b := make([]byte, unix.SizeofRtMsg)
+	b[0], b[1], b[4], b[5] = familyOf(p.Addr()), byte(p.Bits()), unix.RT_TABLE_LOCAL, unix.RTPROT_STATIC
+	b[6], b[7] = unix.RT_SCOPE_HOST, unix.RTN_LOCAL
+	b = netlink.Append(b, netlink.Native(unix.RTA_OIF, loIndex))
 	if p.Bits() > 0 {
-		m.body = attr{kind: unix.RTA_DST, data: p.Addr().AsSlice()}.encode(m.body)
+		b = netlink.Append(b, netlink.Attr{Kind: unix.RTA_DST, Data: p.Addr().AsSlice()})
 	}
-	return m
+	return netlink.Message{Kind: unix.RTM_NEWROUTE, Flags: unix.NLM_F_CREATE, About: "add local " + prefix, Body: b}
 }
 
 func deviceIndex(t testing.TB, name string) uint32 {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"egressd/netns/nft"
 )
 
 // ErrNotSupported is returned where the platform or the kernel lacks what
@@ -91,14 +93,14 @@ func (r Rules) Validate() error {
 func (r Rules) Text(devices []string) string {
 	var text string
 	for _, t := range r.tables(devices) {
-		text += t.script()
+		text += t.Script()
 	}
 	return text
 }
 
 // tables is the blueprint: pure and deterministic.
-func (r Rules) tables(devices []string) []table {
-	tables := []table{r.packets()}
+func (r Rules) tables(devices []string) []nft.Table {
+	tables := []nft.Table{r.packets()}
 	if len(devices) > 0 {
 		sorted := slices.Clone(devices)
 		slices.Sort(sorted)

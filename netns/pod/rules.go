@@ -1,7 +1,11 @@
 package pod
 
 import (
+	"encoding/binary"
+	"net/netip"
 	"slices"
+
+	"egressd/netns/nft"
 )
 
 // tableName is the name of our tables, of family inet and of family netdev.
@@ -21,7 +25,7 @@ const (
 	// DNS, Istio and everybody who follows the convention (-100). The kernel
 	// takes the first that applies. It refuses -200 and below.
 	beforeOthers = -199
-	// afterOthers puts the last wall behind every translation of addresses.
+	// afterOthers puts the last chain behind every translation of addresses.
 	afterOthers = 250
 )
 
@@ -35,163 +39,186 @@ const dockerDNS = "127.0.0.11/32"
 // packet goes, wall. Capture makes leave's judgement right for what it
 // redirects; wall trusts neither: a socket bound to a device sends there
 // whatever its packets were rewritten to.
-func (r Rules) packets() table {
-	return table{family: familyInet, chains: slices.Concat(r.verdicts(), []chain{
+func (r Rules) packets() nft.Table {
+	return nft.Table{Family: "inet", Name: tableName, Chains: slices.Concat(r.verdicts(), []nft.Chain{
 		r.inside(), r.outward(), r.capture(), leave(), wall(), r.arrive(), forward(),
 	})}
 }
 
 // verdicts are the chains that end a packet's way.
-func (r Rules) verdicts() []chain {
-	return []chain{
-		{name: "refuse", rules: []rule{
+func (r Rules) verdicts() []nft.Chain {
+	return []nft.Chain{
+		{Name: "refuse", Rules: []nft.Rule{
 			// Not rejected: what conntrack calls invalid may belong to a
 			// captured connection, which a reset would end.
-			line(state("invalid", stateInvalid), drop()),
-			line(l4proto("tcp"), rejectTCP()),
-			line(reject()),
+			{nft.State("invalid"), nft.Drop()},
+			{nft.L4Proto("tcp"), nft.Reset()},
+			{nft.Reject()},
 		}},
-		{name: "own", rules: []rule{
-			line(original(), setMark(ownMark)),
-			line(accept()),
+		{Name: "own", Rules: []nft.Rule{
+			{nft.Direction("original"), nft.SetConnMark(ownMark)},
+			{nft.Accept()},
 		}},
 		// Threat: a raw socket injects packets into egressd's connections ->
 		// packets with an owner, who is not egressd here, are refused. What
 		// has none is the kernel's: acknowledgements and resets for sockets
 		// that are closed.
-		{name: "guarded", rules: []rule{
-			line(owned(), goTo("refuse")),
-			line(original(), marked(ownMark), accept()),
-			line(drop()),
+		{Name: "guarded", Rules: []nft.Rule{
+			{owned(), nft.Goto("refuse")},
+			{nft.Direction("original"), nft.ConnMark(ownMark), nft.Accept()},
+			{nft.Drop()},
 		}},
 	}
 }
 
 // exempt is who may leave, one rule each.
-func (r Rules) exempt(verdict part) []rule {
+func (r Rules) exempt(verdict nft.Part) []nft.Rule {
 	if r.Mark != 0 {
-		return []rule{line(packetMark(r.Mark), verdict)}
+		return []nft.Rule{{nft.Meta("mark", r.Mark), verdict}}
 	}
-	rules := make([]rule, len(r.Users))
+	rules := make([]nft.Rule, len(r.Users))
 	for i, id := range r.Users {
-		rules[i] = line(user(id), verdict)
+		rules[i] = nft.Rule{nft.Meta("skuid", id), verdict}
 	}
 	return rules
 }
 
 // inside judges what goes to 127/8 and ::1: programs reach each other and the
 // doors, but not what is egressd's alone.
-func (r Rules) inside() chain {
-	rules := r.exempt(goTo("own"))
+func (r Rules) inside() nft.Chain {
+	rules := r.exempt(nft.Goto("own"))
 	for _, port := range r.Protected {
-		rules = append(rules, line(portOfAny(port), goTo("guarded")))
+		rules = append(rules, nft.Rule{nft.DPort("th", port), nft.Goto("guarded")})
 	}
-	rules = append(rules, line(to4(dockerDNS), goTo("guarded")))
+	rules = append(rules, nft.Rule{nft.To(dockerDNS), nft.Goto("guarded")})
 	if r.DNSPort == 0 {
-		rules = append(rules,
-			line(dport("udp", dnsPort), goTo("refuse")),
-			line(dport("tcp", dnsPort), goTo("refuse")))
+		rules = append(rules, []nft.Rule{
+			{nft.DPort("udp", dnsPort), nft.Goto("refuse")},
+			{nft.DPort("tcp", dnsPort), nft.Goto("refuse")},
+		}...)
 	}
-	return chain{name: "inside", rules: append(rules, line(accept()))}
+	return nft.Chain{Name: "inside", Rules: append(rules, nft.Rule{nft.Accept()})}
 }
 
 // outward accepts what may leave by a device, and returns for the rest.
-func (r Rules) outward() chain {
-	rules := r.exempt(goTo("own"))
-	rules = append(rules,
+func (r Rules) outward() nft.Chain {
+	rules := slices.Concat(r.exempt(nft.Goto("own")), []nft.Rule{
 		// Threat: a program makes a connection look as if it came from
 		// outside, to send in its replies -> only connections that arrived by
 		// a device carry the mark.
-		line(reply(), marked(inboundMark), accept()),
-		line(owned(), returns()),
-		line(original(), marked(ownMark), accept()),
-		line(icmp6("nd-router-solicit"), accept()),
-		line(icmp6("nd-neighbor-solicit"), accept()),
-		line(icmp6("nd-neighbor-advert"), accept()),
-	)
+		{nft.Direction("reply"), nft.ConnMark(inboundMark), nft.Accept()},
+		{owned(), nft.Return()},
+		{nft.Direction("original"), nft.ConnMark(ownMark), nft.Accept()},
+		{nft.ICMP("icmpv6", "nd-router-solicit"), nft.Accept()},
+		{nft.ICMP("icmpv6", "nd-neighbor-solicit"), nft.Accept()},
+		{nft.ICMP("icmpv6", "nd-neighbor-advert"), nft.Accept()},
+	})
 	// Threat: a program joins multicast groups whose addresses are data, and
 	// the kernel reports them to the network -> only reports about groups that
 	// the kernel itself needs (solicited nodes, RFC 4291 section 2.7.1). Left
 	// over: 24 bits a group, heard on the same link alone.
 	for n := 1; n <= maxRecords; n++ {
-		rules = append(rules, line(icmp6("mld2-listener-report"), solicitedNodes(n), accept()))
+		report := slices.Concat(nft.Rule{nft.ICMP("icmpv6", "mld2-listener-report")}, solicitedNodes(n))
+		rules = append(rules, append(report, nft.Accept()))
 	}
-	return chain{name: "outward", rules: rules}
+	return nft.Chain{Name: "outward", Rules: rules}
 }
 
 // capture redirects. What it leaves alone is judged by leave.
-func (r Rules) capture() chain {
-	rules := r.exempt(accept())
-	dns := func(proto string) rule {
-		if r.DNSPort == 0 {
-			return line(dport(proto, dnsPort), accept())
-		}
-		return line(dport(proto, dnsPort), redirect(r.DNSPort))
+func (r Rules) capture() nft.Chain {
+	dns := nft.Accept()
+	if r.DNSPort != 0 {
+		dns = nft.Redirect(r.DNSPort)
 	}
-	rules = append(rules,
-		dns("udp"), dns("tcp"), // first, also to 127/8: whatever resolv.conf says is captured
-		line(to4("127.0.0.0/8"), accept()),
-		line(to6("::1/128"), accept()),
+	rules := slices.Concat(r.exempt(nft.Accept()), []nft.Rule{
+		// First, also to 127/8: whatever resolv.conf says is captured.
+		{nft.DPort("udp", dnsPort), dns},
+		{nft.DPort("tcp", dnsPort), dns},
+		{nft.To("127.0.0.0/8"), nft.Accept()},
+		{nft.To("::1/128"), nft.Accept()},
 		// Refused by leave, as redirecting these would not bring them home.
-		line(to4("224.0.0.0/4"), accept()),
-		line(to4("255.255.255.255/32"), accept()),
-		line(to6("fe80::/10"), accept()),
-		line(to6("ff00::/8"), accept()),
-		line(l4proto("tcp"), redirect(r.TransparentPort)),
-		// Nobody listens there for UDP, so the sender is told at once that
-		// the connection is refused, as by a host without QUIC. A reject
-		// would make sendto fail with EPERM, which event loops take for a
-		// fatal error.
-		line(l4proto("udp"), redirect(r.TransparentPort)),
-	)
-	return chain{name: "capture", base: &base{kind: "nat", hook: hookOutput, priority: beforeOthers, accept: true}, rules: rules}
+		{nft.To("224.0.0.0/4"), nft.Accept()},
+		{nft.To("255.255.255.255/32"), nft.Accept()},
+		{nft.To("fe80::/10"), nft.Accept()},
+		{nft.To("ff00::/8"), nft.Accept()},
+		{nft.L4Proto("tcp"), nft.Redirect(r.TransparentPort)},
+		// Nothing listens there for UDP, so the sender sees at once that the
+		// connection is refused, as by a host without QUIC. A reject would
+		// make sendto fail with EPERM, which event loops take for a fatal
+		// error.
+		{nft.L4Proto("udp"), nft.Redirect(r.TransparentPort)},
+	})
+	return nft.Chain{
+		Name: "capture", Rules: rules,
+		Base: &nft.Base{Type: "nat", Hook: "output", Priority: beforeOthers, Accept: true},
+	}
 }
 
-func leave() chain {
-	return chain{name: "leave", base: &base{kind: "filter", hook: hookOutput}, rules: []rule{
-		line(to4("127.0.0.0/8"), goTo("inside")),
-		line(to6("::1/128"), goTo("inside")),
-		line(jump("outward")),
-		line(outLoopback(), reply(), accept()),
-		line(owned(), goTo("refuse")),
-		line(outLoopback(), accept()), // the kernel's own errors, to programs inside
-		line(goTo("refuse")),
+func leave() nft.Chain {
+	return nft.Chain{Name: "leave", Base: &nft.Base{Type: "filter", Hook: "output"}, Rules: []nft.Rule{
+		{nft.To("127.0.0.0/8"), nft.Goto("inside")},
+		{nft.To("::1/128"), nft.Goto("inside")},
+		{nft.Jump("outward")},
+		{nft.Loopback("oif"), nft.Direction("reply"), nft.Accept()},
+		{owned(), nft.Goto("refuse")},
+		{nft.Loopback("oif"), nft.Accept()}, // the kernel's own errors, to programs inside
+		{nft.Goto("refuse")},
 	}}
 }
 
-// wall is the last look, when the device is known.
-func wall() chain {
-	return chain{name: "wall", base: &base{kind: "filter", hook: hookPostrouting, priority: afterOthers}, rules: []rule{
-		line(outLoopback(), accept()),
-		line(jump("outward")),
+// wall judges a last time, when the device is known.
+func wall() nft.Chain {
+	return nft.Chain{Name: "wall", Base: &nft.Base{Type: "filter", Hook: "postrouting", Priority: afterOthers}, Rules: []nft.Rule{
+		{nft.Loopback("oif"), nft.Accept()},
+		{nft.Jump("outward")},
 	}}
 }
 
 // arrive marks what begins outside. It restricts nothing but the doors that
 // are for captured traffic.
-func (r Rules) arrive() chain {
-	rules := []rule{
-		line(inLoopback(), accept()),
-		line(state("established,related", stateEstablished|stateRelated), accept()),
-		line(portOfAny(r.TransparentPort), drop()),
+func (r Rules) arrive() nft.Chain {
+	rules := []nft.Rule{
+		{nft.Loopback("iif"), nft.Accept()},
+		{nft.State("established,related"), nft.Accept()},
+		{nft.DPort("th", r.TransparentPort), nft.Drop()},
 	}
 	if r.DNSPort != 0 {
-		rules = append(rules, line(portOfAny(r.DNSPort), drop()))
+		rules = append(rules, nft.Rule{nft.DPort("th", r.DNSPort), nft.Drop()})
 	}
-	rules = append(rules,
+	rules = append(rules, []nft.Rule{
 		// Threat: a connection from before the capture lives on, because
 		// conntrack first sees the other side's packet and takes it for a
 		// connection from outside -> TCP begins with SYN.
-		line(state("new", stateNew), onlySYN(), setMark(inboundMark)),
-		line(state("new", stateNew), notTCP(), setMark(inboundMark)),
-	)
-	return chain{name: "arrive", base: &base{kind: "filter", hook: hookInput, accept: true}, rules: rules}
+		{nft.State("new"), nft.SYN(), nft.SetConnMark(inboundMark)},
+		{nft.State("new"), nft.Not(nft.L4Proto("tcp")), nft.SetConnMark(inboundMark)},
+	}...)
+	return nft.Chain{Name: "arrive", Base: &nft.Base{Type: "filter", Hook: "input", Accept: true}, Rules: rules}
 }
 
 // forward drops what containers within the pod, and other namespaces, would
 // send through this one.
-func forward() chain {
-	return chain{name: "forward", base: &base{kind: "filter", hook: hookForward}}
+func forward() nft.Chain {
+	return nft.Chain{Name: "forward", Base: &nft.Base{Type: "filter", Hook: "forward"}}
+}
+
+// owned matches packets that have a socket with an open descriptor.
+func owned() nft.Part { return nft.Not(nft.Meta("skuid", noID)) }
+
+// maxRecords bounds the groups in one report: an interface has a solicited
+// node for each of its addresses, and those of one interface often share it.
+const maxRecords = 3
+
+// solicitedNodes matches a report (RFC 3810 section 5.2) with n records, each
+// without sources or extra data, about groups in ff02::1:ff00:0/104.
+func solicitedNodes(n int) []nft.Part {
+	const header, record = 8, 20
+	parts := []nft.Part{nft.Payload(6, binary.BigEndian.AppendUint16(nil, uint16(n)))}
+	group := netip.MustParseAddr("ff02::1:ff00:0").As16()
+	want := append([]byte{0, 0, 0}, group[:13]...) // length of extra data, number of sources, group
+	for i := range n {
+		parts = append(parts, nft.Payload(uint32(header+i*record+1), want))
+	}
+	return parts
 }
 
 // frames is the table that sees every frame, also those of packet sockets and
@@ -201,14 +228,16 @@ func forward() chain {
 // about packets -> what the IP stack sends has a route, which nothing else
 // has. Left over: AF_XDP sockets, which need CAP_NET_RAW too and bypass this
 // hook.
-func frames(devices []string) table {
-	return table{family: familyNetdev, chains: []chain{{
-		name: "frames",
-		base: &base{kind: "filter", hook: hookEgress, devices: devices},
-		rules: []rule{
-			line(routed(), accept()),
-			line(owned(), drop()),
-			line(arp(), accept()), // the kernel's
+func frames(devices []string) nft.Table {
+	return nft.Table{Family: "netdev", Name: tableName, Chains: []nft.Chain{{
+		Name: "frames",
+		Base: &nft.Base{Type: "filter", Hook: "egress", Devices: devices},
+		Rules: []nft.Rule{
+			// Only what the IP stack sends has a route, and with it a class
+			// (zero, usually).
+			{nft.Not(nft.Meta("rtclassid", noID)), nft.Accept()},
+			{owned(), nft.Drop()},
+			{nft.ARP(), nft.Accept()}, // the kernel's
 		},
 	}}}
 }

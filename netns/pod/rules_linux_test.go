@@ -12,6 +12,9 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/netns/netlink"
+	"egressd/netns/nft"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata")
@@ -48,7 +51,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-func nft(t testing.TB, args ...string) string {
+func runNFT(t testing.TB, args ...string) string {
 	t.Helper()
 	path, err := exec.LookPath("nft")
 	if err != nil {
@@ -67,7 +70,7 @@ func load(t testing.TB, script string) {
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	nft(t, "-f", file)
+	runNFT(t, "-f", file)
 }
 
 // The nft program is the oracle: what Install sends is what Text says, and
@@ -81,14 +84,14 @@ func TestTextAgainstNFT(t *testing.T) {
 				want += table.String()
 			}
 			install(t, v.rules)
-			if got := nft(t, "list", "ruleset"); got != want {
+			if got := runNFT(t, "list", "ruleset"); got != want {
 				t.Errorf("installed:\n%s\nwant:\n%s", got, want)
 			}
-			nft(t, "flush", "ruleset")
+			runNFT(t, "flush", "ruleset")
 			for range 2 { // the script replaces what is there
 				load(t, v.rules.Text([]string{"eth0"}))
 			}
-			if got := nft(t, "list", "ruleset"); got != want {
+			if got := runNFT(t, "list", "ruleset"); got != want {
 				t.Errorf("loaded:\n%s\nwant:\n%s", got, want)
 			}
 			if err := v.rules.Verify(); err != nil {
@@ -112,7 +115,7 @@ func TestInstallTwice(t *testing.T) {
 	if third := install(t, other); !third.Changed || !third.Replaced {
 		t.Errorf("other rules: %+v", third)
 	}
-	if err := testRules().Verify(); !errors.Is(err, errDiffers) {
+	if err := testRules().Verify(); !errors.Is(err, nft.ErrDiffers) {
 		t.Errorf("the former rules: %v", err)
 	}
 	if was, err := Remove(); err != nil || !was {
@@ -121,7 +124,7 @@ func TestInstallTwice(t *testing.T) {
 	if was, err := Remove(); err != nil || was {
 		t.Errorf("remove again: %v, %v", was, err)
 	}
-	if err := other.Verify(); !errors.Is(err, errDiffers) {
+	if err := other.Verify(); !errors.Is(err, nft.ErrDiffers) {
 		t.Errorf("after remove: %v", err)
 	}
 }
@@ -159,15 +162,15 @@ func TestVerifyNotices(t *testing.T) {
 func TestAllOrNothing(t *testing.T) {
 	newWorld(t)
 	install(t, testRules())
-	c, err := dial(unix.NETLINK_NETFILTER)
+	c, err := netlink.Dial(unix.NETLINK_NETFILTER)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	tables := testRules().tables(nil)
-	last := &tables[0].chains[len(tables[0].chains)-1]
-	last.rules = append(slices.Clone(last.rules), line(goTo("nowhere")))
-	if err := commit(c, tables); err == nil || !strings.Contains(err.Error(), `"goto nowhere"`) {
+	last := &tables[0].Chains[len(tables[0].Chains)-1]
+	last.Rules = append(slices.Clone(last.Rules), nft.Rule{nft.Goto("nowhere")})
+	if err := nft.Replace(c, tables...); err == nil || !strings.Contains(err.Error(), `"goto nowhere"`) {
 		t.Errorf("got %v", err)
 	}
 	if err := testRules().Verify(); err != nil {
@@ -193,7 +196,7 @@ table inet filter {
 	}
 }
 `)
-	before := nft(t, "list", "ruleset")
+	before := runNFT(t, "list", "ruleset")
 	install(t, testRules())
 	other := testRules()
 	other.DNSPort = 0
@@ -201,7 +204,7 @@ table inet filter {
 	if _, err := Remove(); err != nil {
 		t.Fatal(err)
 	}
-	if after := nft(t, "list", "ruleset"); after != before {
+	if after := runNFT(t, "list", "ruleset"); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
 }

@@ -37,7 +37,7 @@ func TestInvalidSegment(t *testing.T) {
 	binary.BigEndian.PutUint32(data[8:], received)
 	binary.BigEndian.PutUint16(data[16:], checksum(data))
 	n := w.sniff.count()
-	said, err := rawSend(unix.IPPROTO_RAW, far4+":0", ip4(podAddr4, far4, protoTCP, data))()
+	said, err := rawSend(unix.IPPROTO_RAW, far4+":0", ip4(podAddr4, far4, unix.IPPROTO_TCP, data))()
 	if out := (attack{}).leaks(w.settle(t, n)); len(out) > 0 || err == nil {
 		t.Errorf("%q, %v; got out: %v", said, err, out)
 	}
@@ -53,7 +53,7 @@ func TestInvalidSegment(t *testing.T) {
 // 3.1).
 func checksum(segment []byte) uint16 {
 	src, dst := netip.MustParseAddr(podAddr4).As4(), netip.MustParseAddr(far4).As4()
-	all := slices.Concat(src[:], dst[:], []byte{0, protoTCP}, big16(uint16(len(segment))), segment)
+	all := slices.Concat(src[:], dst[:], []byte{0, unix.IPPROTO_TCP}, binary.BigEndian.AppendUint16(nil, uint16(len(segment))), segment)
 	sum := uint32(0)
 	for i := 0; i+1 < len(all); i += 2 {
 		sum += uint32(binary.BigEndian.Uint16(all[i:]))

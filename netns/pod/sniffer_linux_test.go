@@ -47,10 +47,10 @@ func (f frame) neighbours() bool {
 		return true
 	case f.kind() != etherIPv6 || len(p) < 48:
 		return false
-	case p[6] == protoICMPv6:
+	case p[6] == unix.IPPROTO_ICMPV6:
 		return p[40] >= 133 && p[40] <= 137
 	default: // hop-by-hop options (8 bytes), then ICMPv6
-		return p[6] == 0 && p[40] == protoICMPv6 && p[48] == 143
+		return p[6] == 0 && p[40] == unix.IPPROTO_ICMPV6 && p[48] == 143
 	}
 }
 
@@ -137,7 +137,7 @@ func (w *world) settle(t testing.TB, n int) []frame {
 	})
 	isAnswer := func(f frame) bool {
 		p := f.payload()
-		return f.kind() == etherIPv4 && len(p) >= 40 && p[9] == protoTCP &&
+		return f.kind() == etherIPv4 && len(p) >= 40 && p[9] == unix.IPPROTO_TCP &&
 			binary.BigEndian.Uint16(p[20:]) == closed && binary.BigEndian.Uint16(p[22:]) == from
 	}
 	deadline := time.Now().Add(patience)

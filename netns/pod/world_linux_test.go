@@ -17,6 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/netns"
+	"egressd/netns/netlink"
+	"egressd/netns/nft"
 )
 
 // patience bounds what should be immediate.
@@ -100,14 +102,14 @@ func (w *world) outside(t testing.TB, fn func() error) {
 }
 
 // apply installs tables as they are, for blueprints that tests have changed.
-func apply(t testing.TB, tables ...table) {
+func apply(t testing.TB, tables ...nft.Table) {
 	t.Helper()
-	c, err := dial(unix.NETLINK_NETFILTER)
+	c, err := netlink.Dial(unix.NETLINK_NETFILTER)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := commit(c, tables); err != nil {
+	if err := nft.Replace(c, tables...); err != nil {
 		t.Fatal(err)
 	}
 }

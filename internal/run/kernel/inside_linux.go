@@ -11,7 +11,7 @@ import (
 )
 
 // Inside tries, in the calling process's namespaces, what a run does, and
-// writes the report that Probe reads to w. prepare is netns.Setup, reported in
+// writes the report that Probe reads to w. prepare is capture.Setup, reported in
 // the words of this package. The namespaces are spoilt by it, so it refuses to
 // work anywhere but in those that Probe makes, where this process is the first.
 func Inside(w io.Writer, prepare func() (Prepared, error)) error {
