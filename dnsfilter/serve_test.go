@@ -16,7 +16,6 @@ import (
 
 	"github.com/miekg/dns"
 
-	"egressd/event"
 	"egressd/policy"
 )
 
@@ -126,7 +125,7 @@ func TestOverload(t *testing.T) {
 	if m := g.query(t, "allowed.test", dns.TypeA); m.Rcode != dns.RcodeServerFailure {
 		t.Errorf("over the bound: %v", m)
 	}
-	if e := rec.one(t); e.Decision != event.Blocked || e.Reason != policy.ReasonOverload.String() || e.Host != "allowed.test" {
+	if e := rec.one(t); e.Decision != "blocked" || e.Reason != policy.ReasonOverload.String() || e.Host != "allowed.test" {
 		t.Errorf("event %+v", e)
 	}
 	r.inFlight.give(netip.Addr{})
@@ -210,7 +209,7 @@ func TestTCPOverlongQueryEndsTheConnection(t *testing.T) {
 	if m, err := c.receive(); err == nil {
 		t.Errorf("answered %v", m)
 	}
-	if e := g.events.one(t); e.Decision != event.Blocked || e.Reason != policy.ReasonMalformed.String() {
+	if e := g.events.one(t); e.Decision != "blocked" || e.Reason != policy.ReasonMalformed.String() {
 		t.Errorf("event %+v", e)
 	}
 }

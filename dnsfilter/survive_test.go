@@ -70,7 +70,7 @@ func TestPanicInAnswerIsRecorded(t *testing.T) {
 	if err := m.Unpack(s.answerCalmly(t.Context(), wire(t, nil), "192.0.2.1:5", false)); err != nil || m.Rcode != dns.RcodeServerFailure {
 		t.Errorf("%v, %v", &m, err)
 	}
-	if e := sink.one(t); e.Decision != event.Blocked || e.Reason != policy.ReasonInternal.String() || e.Client != "192.0.2.1:5" {
+	if e := sink.one(t); e.Decision != "blocked" || e.Reason != policy.ReasonInternal.String() || e.Client != "192.0.2.1:5" {
 		t.Errorf("%+v", e)
 	}
 	if !strings.Contains(log.String(), "the sink has a bug") {

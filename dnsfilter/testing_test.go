@@ -17,6 +17,7 @@ import (
 	"github.com/miekg/dns"
 
 	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/policy"
 )
 
@@ -99,7 +100,7 @@ func host(t testing.TB, s string) policy.Host {
 // recorder is a sink that keeps what it takes.
 type recorder struct {
 	mu     sync.Mutex
-	events []event.Event
+	events []eventtest.Line
 	full   atomic.Bool
 }
 
@@ -109,12 +110,12 @@ func (r *recorder) Emit(e event.Event) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.events = append(r.events, e)
+	r.events = append(r.events, eventtest.Of(e))
 	return nil
 }
 
 // take reports the events so far and forgets them.
-func (r *recorder) take() []event.Event {
+func (r *recorder) take() []eventtest.Line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.events
@@ -123,7 +124,7 @@ func (r *recorder) take() []event.Event {
 }
 
 // one reports the only event so far.
-func (r *recorder) one(t testing.TB) event.Event {
+func (r *recorder) one(t testing.TB) eventtest.Line {
 	t.Helper()
 	e := r.take()
 	if len(e) != 1 {

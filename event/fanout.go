@@ -26,10 +26,3 @@ func (f Fanout) Emit(e Event) error {
 	}
 	return first
 }
-
-// DiscardForTest records nothing and never fails. A gate with this sink keeps
-// no audit trail.
-type DiscardForTest struct{}
-
-// Emit implements [Sink].
-func (DiscardForTest) Emit(Event) error { return nil }

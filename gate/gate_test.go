@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/netns"
 	"egressd/policy"
 	"egressd/proxy"
@@ -23,21 +24,21 @@ import (
 
 type recorder struct {
 	mu     sync.Mutex
-	events []event.Event
+	events []eventtest.Line
 }
 
 func (r *recorder) Emit(e event.Event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.events = append(r.events, e)
+	r.events = append(r.events, eventtest.Of(e))
 	return nil
 }
 
-func (r *recorder) last() event.Event {
+func (r *recorder) last() eventtest.Line {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.events) == 0 {
-		return event.Event{}
+		return eventtest.Line{}
 	}
 	return r.events[len(r.events)-1]
 }
@@ -115,7 +116,7 @@ func TestZeroConfigDenies(t *testing.T) {
 			t.Errorf("%+v lets through: %s", c, got)
 		}
 	}
-	if got := events.last(); got.Decision != event.Blocked || got.Reason != "no_policy" {
+	if got := events.last(); got.Decision != "blocked" || got.Reason != "no_policy" {
 		t.Errorf("recorded %+v", got)
 	}
 }
@@ -234,19 +235,16 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.refused(netns.Refusal{Proto: "udp", Dst: netip.MustParseAddr("192.0.2.1"), Src: netip.MustParseAddr("10.0.0.1"), Port: 443})
-	want := event.Event{
-		Type: event.NetworkConnected, Session: "s", Isolation: "netns", Door: event.DoorKernel, Decision: event.Blocked,
-		Reason: "protocol_not_carried", Proto: "udp", Port: 443, Host: "192.0.2.1", Addr: "192.0.2.1", Client: "10.0.0.1",
-	}
+	want := eventtest.Line{Type: "network.connected", Session: "s", Isolation: "netns"}
+	want.Door, want.Decision, want.Reason = "kernel", "blocked", "protocol_not_carried"
+	counted := want
+	want.Proto, want.Port, want.Host, want.Addr, want.Client = "udp", 443, "192.0.2.1", "192.0.2.1", "10.0.0.1"
 	if got := events.last(); got != want {
 		t.Errorf("recorded %+v", got)
 	}
 	g.refused(netns.Refusal{Count: 1234})
-	want = event.Event{
-		Type: event.NetworkConnected, Session: "s", Isolation: "netns", Door: event.DoorKernel, Decision: event.Blocked,
-		Reason: "protocol_not_carried", Count: 1234,
-	}
-	if got := events.last(); got != want {
+	counted.Count = 1234
+	if got := events.last(); got != counted {
 		t.Errorf("recorded %+v", got)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"egressd/event"
 )
 
 func handshake(c net.Conn, sni string) error {
@@ -63,7 +61,7 @@ func TestCapturedLiteral(t *testing.T) {
 			if n := g.dials.Load(); n != tt.dials {
 				t.Errorf("%d connections, want %d", n, tt.dials)
 			}
-			if n := len(g.sink.all(event.NetworkConnected)); n != 1 {
+			if n := len(g.sink.all("network.connected")); n != 1 {
 				t.Errorf("%d decisions", n)
 			}
 		})

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"egressd/event"
 	"egressd/policy"
 )
 
@@ -94,7 +93,7 @@ func TestConnectPipelined(t *testing.T) {
 	if got, err := io.ReadAll(c); string(got) != "early late" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	end := g.event(event.NetworkClosed, 1)
+	end := g.event("network.closed", 1)
 	if end.BytesOut != 10 || end.BytesIn != 10 {
 		t.Errorf("%d bytes out, %d in; want 10 and 10", end.BytesOut, end.BytesIn)
 	}
@@ -135,7 +134,7 @@ func TestTLSToProxyPort(t *testing.T) {
 	if err := handshake(c, "a.example"); err == nil || !strings.Contains(err.Error(), "access denied") {
 		t.Errorf("%v, want an access_denied alert", err)
 	}
-	if d := g.decision(1); d.Reason != "http_request_error" || d.Decision != event.Blocked {
+	if d := g.decision(1); d.Reason != "http_request_error" || d.Decision != "blocked" {
 		t.Errorf("%+v", d)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"egressd/event"
 	"egressd/policy"
 )
 
@@ -45,7 +44,7 @@ func TestSlowClients(t *testing.T) {
 				}
 				_ = theirs.Close()
 				ours.Close()
-				evs := g.sink.all(event.NetworkConnected)
+				evs := g.sink.all("network.connected")
 				switch {
 				case tt.reason == "" && len(evs) != 0:
 					t.Errorf("%+v", evs)
@@ -93,7 +92,7 @@ func TestIdleAndDuration(t *testing.T) {
 				if d := time.Since(start); d < tt.after || d > tt.after+2*sweepEvery {
 					t.Errorf("ended after %v, want %v", d, tt.after)
 				}
-				if evs := g.sink.all(event.NetworkClosed); len(evs) != 1 || !strings.Contains(evs[0].Error, tt.want) {
+				if evs := g.sink.all("network.closed"); len(evs) != 1 || !strings.Contains(evs[0].Error, tt.want) {
 					t.Errorf("%+v", evs)
 				}
 				cancel()

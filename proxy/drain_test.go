@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"egressd/event"
 )
 
 // drain starts Drain and reports how it ends.
@@ -173,7 +171,7 @@ func TestDrainDeadline(t *testing.T) {
 		t.Error("the tunnel goes on")
 	}
 	for i := 1; i <= 2; i++ {
-		if e := g.event(event.NetworkClosed, i); e.Error != drainedLate {
+		if e := g.event("network.closed", i); e.Error != drainedLate {
 			t.Errorf("%+v", e)
 		}
 	}

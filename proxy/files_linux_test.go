@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/event"
+	"egressd/event/eventtest"
 )
 
 // gateProcess is the environment variable that makes TestGateProcess the gate of
@@ -29,7 +29,7 @@ type gateReport struct {
 	Addr       string // the first one
 	Memory     uint64 // heap and stacks in use, bytes
 	Goroutines int
-	Event      *event.Event
+	Event      *eventtest.Line
 }
 
 // TestGateProcess is a process of its own: a gate that prints its address and
@@ -48,8 +48,8 @@ func TestGateProcess(t *testing.T) {
 		defer mu.Unlock()
 		_ = json.NewEncoder(os.Stdout).Encode(r)
 	}
-	g.sink.hook = func(e event.Event) {
-		if e.Decision == event.Blocked {
+	g.sink.hook = func(e eventtest.Line) {
+		if e.Decision == "blocked" {
 			print(gateReport{Event: &e})
 		}
 	}
@@ -151,7 +151,7 @@ func (c *gateChild) read(stdout io.Reader) {
 			return // "PASS"
 		}
 		if r.Event != nil {
-			_ = c.sink.Emit(*r.Event)
+			c.sink.keep(*r.Event)
 			continue
 		}
 		c.reports <- r
@@ -210,7 +210,7 @@ func idleTunnels(t testing.TB, n int) (bytesEach float64) {
 	for i := range n {
 		c, ok := g.open()
 		if !ok {
-			t.Fatalf("tunnel %d of %d is refused: %+v", i, n, g.sink.all(event.NetworkConnected))
+			t.Fatalf("tunnel %d of %d is refused: %+v", i, n, g.sink.all("network.connected"))
 		}
 		tunnels = append(tunnels, c)
 	}
@@ -284,7 +284,7 @@ func TestOutOfFiles(t *testing.T) {
 		}
 	}
 	explained := func() (n int) {
-		for _, e := range g.sink.all(event.NetworkConnected) {
+		for _, e := range g.sink.all("network.connected") {
 			if e.Reason != "connection_limit_reached" {
 				continue
 			}
@@ -299,8 +299,8 @@ func TestOutOfFiles(t *testing.T) {
 	}
 	want := tries - len(open) + more // half may be one, too
 	settleUp(t, "refusals in the events", want, func() int { return min(explained(), want) })
-	byAccept := func(e event.Event) bool { return strings.HasSuffix(e.Error, dropFiles) }
-	if evs := g.sink.all(event.NetworkConnected); !slices.ContainsFunc(evs, byAccept) {
+	byAccept := func(e eventtest.Line) bool { return strings.HasSuffix(e.Error, dropFiles) }
+	if evs := g.sink.all("network.connected"); !slices.ContainsFunc(evs, byAccept) {
 		t.Errorf("accept has not failed: %+v", evs)
 	}
 	for _, c := range open {

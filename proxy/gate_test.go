@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/policy"
 )
 
@@ -181,37 +182,44 @@ func (g *testGate) pin(a netip.Addr, h policy.Host) {
 // memSink keeps events.
 type memSink struct {
 	mu     sync.Mutex
-	events []event.Event
+	events []eventtest.Line
 	full   bool
-	hook   func(event.Event) // called before an event is kept; set before the first
+	hook   func(eventtest.Line) // called before an event is kept; set before the first
 }
 
 func (m *memSink) Emit(e event.Event) error {
 	if m.hook != nil {
-		m.hook(e)
+		m.hook(eventtest.Of(e))
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.full {
+	full := m.full
+	m.mu.Unlock()
+	if full {
 		return errors.New("full")
 	}
-	m.events = append(m.events, e)
+	m.keep(eventtest.Of(e))
 	return nil
 }
 
-func (m *memSink) all(typ event.Type) []event.Event {
+func (m *memSink) keep(l eventtest.Line) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(m.events), func(e event.Event) bool { return e.Type != typ })
+	m.events = append(m.events, l)
+}
+
+func (m *memSink) all(typ string) []eventtest.Line {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(m.events), func(e eventtest.Line) bool { return e.Type != typ })
 }
 
 // decision waits for the n-th decision and reports it.
-func (g *testGate) decision(n int) event.Event {
+func (g *testGate) decision(n int) eventtest.Line {
 	g.t.Helper()
-	return g.event(event.NetworkConnected, n)
+	return g.event("network.connected", n)
 }
 
-func (g *testGate) event(typ event.Type, n int) event.Event {
+func (g *testGate) event(typ string, n int) eventtest.Line {
 	g.t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); ; {
 		if evs := g.sink.all(typ); len(evs) >= n {

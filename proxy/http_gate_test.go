@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/policy"
 )
 
@@ -24,7 +25,7 @@ const patience = 10 * time.Second
 // eventLog keeps what the gate reports.
 type eventLog struct {
 	mu   sync.Mutex
-	all  []event.Event
+	all  []eventtest.Line
 	fail error
 }
 
@@ -34,7 +35,7 @@ func (l *eventLog) Emit(e event.Event) error {
 	if l.fail != nil {
 		return l.fail
 	}
-	l.all = append(l.all, e)
+	l.all = append(l.all, eventtest.Of(e))
 	return nil
 }
 
@@ -44,17 +45,17 @@ func (l *eventLog) decisions() []string {
 	defer l.mu.Unlock()
 	var out []string
 	for _, e := range l.all {
-		if e.Type == event.NetworkConnected {
+		if e.Type == "network.connected" {
 			out = append(out, fmt.Sprintf("%s %s %s:%d %s %s", e.Decision, e.Method, e.Host, e.Port, e.Path, e.Reason))
 		}
 	}
 	return out
 }
 
-func (l *eventLog) find(typ event.Type) []event.Event {
+func (l *eventLog) find(typ string) []eventtest.Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var out []event.Event
+	var out []eventtest.Line
 	for _, e := range l.all {
 		if e.Type == typ {
 			out = append(out, e)

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
-	"egressd/event"
 )
 
 func TestHTTPForwards(t *testing.T) {
@@ -38,13 +36,13 @@ func TestHTTPForwards(t *testing.T) {
 		t.Errorf("the origin saw\n%q, want\n%q", seen, want)
 	}
 	wantEvents(t, g.events, "allowed GET origin.test:80 /a%2Fb/{x}//%7e allowed")
-	if !settles(func() bool { return len(g.events.find(event.NetworkClosed)) == 1 }) {
+	if !settles(func() bool { return len(g.events.find("network.closed")) == 1 }) {
 		t.Fatal("no network.closed")
 	}
-	if e := g.events.find(event.NetworkClosed)[0]; e.BytesIn != int64(len(answer)) || e.BytesOut != int64(len(want)) || e.Flow == 0 {
+	if e := g.events.find("network.closed")[0]; e.BytesIn != int64(len(answer)) || e.BytesOut != int64(len(want)) || e.Flow == 0 {
 		t.Errorf("closed: %+v", e)
 	}
-	if e := g.events.find(event.NetworkConnected)[0]; e.Addr != o.addr || e.Door != event.DoorHTTP || e.Rule != "origin.test" {
+	if e := g.events.find("network.connected")[0]; e.Addr != o.addr || e.Door != "http" || e.Rule != "origin.test" {
 		t.Errorf("connected: %+v", e)
 	}
 }

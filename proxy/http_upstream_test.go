@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"egressd/event"
 	"egressd/policy"
 )
 
@@ -103,10 +102,10 @@ func TestHTTPUpgrade(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	wantEvents(t, g.events, "allowed GET origin.test:80 /ws allowed")
-	if !settles(func() bool { return len(g.events.find(event.NetworkClosed)) == 1 }) {
+	if !settles(func() bool { return len(g.events.find("network.closed")) == 1 }) {
 		t.Fatal("no network.closed")
 	}
-	if e := g.events.find(event.NetworkClosed)[0]; e.BytesIn != 102+23 || e.Error != "" {
+	if e := g.events.find("network.closed")[0]; e.BytesIn != 102+23 || e.Error != "" {
 		t.Errorf("closed: %+v", e)
 	}
 }

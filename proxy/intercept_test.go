@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/ca"
 )
@@ -48,8 +47,8 @@ func TestInterceptJudgesEachRequest(t *testing.T) {
 			equal(t, "at the origin", string(b), "origin.test "+tt.path+" origin.test")
 		}
 	}
-	for _, e := range g.events.find(event.NetworkConnected) {
-		if e.Door != event.DoorIntercept || e.Host != "origin.test" || e.Port != 443 || strings.Contains(e.Path, "?") {
+	for _, e := range g.events.find("network.connected") {
+		if e.Door != "intercept" || e.Host != "origin.test" || e.Port != 443 || strings.Contains(e.Path, "?") {
 			t.Errorf("event %+v", e)
 		}
 	}
@@ -83,11 +82,11 @@ func TestInterceptRecordsFailedHandshakes(t *testing.T) {
 				t.Error("the handshake succeeded")
 			}
 			_ = c.Close()
-			if !settles(func() bool { return len(g.events.find(event.NetworkConnected)) > 0 }) {
+			if !settles(func() bool { return len(g.events.find("network.connected")) > 0 }) {
 				t.Fatal("no event")
 			}
 			wantEvents(t, g.events, "blocked  origin.test:443  intercept_off")
-			if e := g.events.find(event.NetworkConnected)[0]; e.Door != event.DoorIntercept || !strings.Contains(e.Error, tt.detail) {
+			if e := g.events.find("network.connected")[0]; e.Door != "intercept" || !strings.Contains(e.Error, tt.detail) {
 				t.Errorf("%+v", e)
 			}
 		})

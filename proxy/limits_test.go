@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"egressd/event"
 	"egressd/policy"
 )
 
@@ -103,7 +102,7 @@ func TestBytesPerFlow(t *testing.T) {
 	if n, _ := io.Copy(io.Discard, c); n > 1000 {
 		t.Errorf("%d bytes came back", n)
 	}
-	if e := g.event(event.NetworkClosed, 1); !strings.Contains(e.Error, "more bytes") {
+	if e := g.event("network.closed", 1); !strings.Contains(e.Error, "more bytes") {
 		t.Errorf("%+v", e)
 	}
 }

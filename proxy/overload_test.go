@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/policy"
 )
 
@@ -38,7 +38,7 @@ func TestSlowLoris(t *testing.T) {
 			inFakeTime(t, policy.Limits{Connections: 3}, func(t *testing.T, g *fakeTime) {
 				tunnel := g.client(connectA)
 				oldest, younger := g.client(tt.sent), g.client(tt.sent)
-				before := len(g.sink.all(event.NetworkConnected))
+				before := len(g.sink.all("network.connected"))
 				// Nobody has waited for long: the newcomer is the one who is told.
 				if c := g.client(connectA); !strings.HasPrefix(c.answer(), "HTTP/1.1 503 ") {
 					t.Errorf("a newcomer at once: %q", c.answer())
@@ -57,13 +57,13 @@ func TestSlowLoris(t *testing.T) {
 					t.Error("another connection than the oldest ended")
 				}
 				made := 0
-				for _, e := range g.sink.all(event.NetworkConnected)[before:] {
+				for _, e := range g.sink.all("network.connected")[before:] {
 					if e.Reason == "connection_limit_reached" && e.Error == evictedDetail {
 						made++
 					}
 				}
 				if made != tt.events {
-					t.Errorf("%d events about who made room, want %d: %+v", made, tt.events, g.sink.all(event.NetworkConnected))
+					t.Errorf("%d events about who made room, want %d: %+v", made, tt.events, g.sink.all("network.connected"))
 				}
 				quiet := 0
 				if name == "nothing" {
@@ -122,13 +122,13 @@ func TestDropsAreSummedUp(t *testing.T) {
 		}
 		time.Sleep(sweepEvery)
 		synctest.Wait()
-		var summed []event.Event
-		for _, e := range g.sink.all(event.NetworkConnected) {
+		var summed []eventtest.Line
+		for _, e := range g.sink.all("network.connected") {
 			if e.Flow == 0 {
 				summed = append(summed, e)
 			}
 		}
-		if len(summed) != 1 || summed[0].Error != "7 connections "+dropFull || summed[0].Reason != "connection_limit_reached" || summed[0].Decision != event.Blocked {
+		if len(summed) != 1 || summed[0].Error != "7 connections "+dropFull || summed[0].Reason != "connection_limit_reached" || summed[0].Decision != "blocked" {
 			t.Errorf("%+v", summed)
 		}
 		if n := g.Stats().Dropped; n != 7 {
@@ -209,18 +209,18 @@ func TestTimesAndSizesOfPolicy(t *testing.T) {
 			{"long request", "GET http://web.example/ HTTP/1.1\r\nHost: web.example\r\nX: " + strings.Repeat("x", 300) + "\r\n\r\n", "http_request_error", 0},
 			{"long hello", "CONNECT a.example:443 HTTP/1.1\r\n\r\n\x16\x03\x01\x01\x00\x01\x00\x00\xfc\x03\x03" + strings.Repeat("x", 200), "http_request_error", 0},
 		} {
-			before := len(g.sink.all(event.NetworkConnected))
+			before := len(g.sink.all("network.connected"))
 			c := g.client(tt.sent)
 			if tt.after > 0 {
 				time.Sleep(tt.after - time.Millisecond)
 				synctest.Wait()
-				if evs := g.sink.all(event.NetworkConnected)[before:]; len(evs) > 0 {
+				if evs := g.sink.all("network.connected")[before:]; len(evs) > 0 {
 					t.Errorf("%s: refused before its time: %+v", tt.name, evs)
 				}
 			}
 			time.Sleep(2*lingerTimeout + time.Millisecond)
 			synctest.Wait()
-			evs := g.sink.all(event.NetworkConnected)[before:]
+			evs := g.sink.all("network.connected")[before:]
 			if len(evs) != 1 || evs[0].Reason != tt.reason || !c.isOver() {
 				t.Errorf("%s: over %v, %+v", tt.name, c.isOver(), evs)
 			}
@@ -239,7 +239,7 @@ func TestNoRequest(t *testing.T) {
 				t.Errorf("%q: %+v", sent, e)
 			}
 		}
-		if n := len(g.sink.all(event.NetworkConnected)); n != 2 {
+		if n := len(g.sink.all("network.connected")); n != 2 {
 			t.Errorf("%d events", n)
 		}
 	})
@@ -256,7 +256,7 @@ func TestEndsSayWhy(t *testing.T) {
 		_, _ = io.WriteString(c, strings.Repeat("x", 200))
 		synctest.Wait()
 		for i, want := range []string{"idle_timeout_seconds: 60", "bytes_per_flow: 100"} {
-			if e := g.event(event.NetworkClosed, i+1); !strings.Contains(e.Error, want) {
+			if e := g.event("network.closed", i+1); !strings.Contains(e.Error, want) {
 				t.Errorf("%+v, want %s", e, want)
 			}
 		}

@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"egressd/event"
 )
 
 // tunnel opens one through CONNECT to a port that may carry anything.
@@ -99,8 +97,8 @@ func TestSniffedTLS(t *testing.T) {
 		if n := <-arrived; n != 0 {
 			t.Errorf("%s: the origin got bytes", door.name)
 		}
-		if d := g.decision(1); d.Reason != "sni_mismatch" || len(g.sink.all(event.NetworkConnected)) != 1 {
-			t.Errorf("%s: %+v", door.name, g.sink.all(event.NetworkConnected))
+		if d := g.decision(1); d.Reason != "sni_mismatch" || len(g.sink.all("network.connected")) != 1 {
+			t.Errorf("%s: %+v", door.name, g.sink.all("network.connected"))
 		}
 	}
 }
@@ -161,7 +159,7 @@ func TestBulk(t *testing.T) {
 	if n != size || err != nil || !bytes.Equal(got.Sum(nil), want.Sum(nil)) {
 		t.Fatalf("%d bytes, %v; same bytes: %v", n, err, bytes.Equal(got.Sum(nil), want.Sum(nil)))
 	}
-	if end := g.event(event.NetworkClosed, 1); end.BytesIn != size || end.BytesOut != size {
+	if end := g.event("network.closed", 1); end.BytesIn != size || end.BytesOut != size {
 		t.Errorf("closed with %d out, %d in", end.BytesOut, end.BytesIn)
 	}
 }

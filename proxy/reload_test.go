@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/policy"
 )
 
@@ -88,7 +88,7 @@ func TestReloadClosesEverything(t *testing.T) {
 		return 0
 	})
 	for i := 1; i <= 5; i++ { // one of them is the request, which ended well
-		e := g.event(event.NetworkClosed, i)
+		e := g.event("network.closed", i)
 		if e.Host != "web.example" && !strings.Contains(e.Error, "denied by the policy now in force: host_not_listed") {
 			t.Errorf("%+v", e)
 		}
@@ -134,8 +134,8 @@ func TestReloadBetweenLooks(t *testing.T) {
 	g := newGate(t, "raw:a.example:22")
 	g.name("a.example", 22, serveOrigin(t, echo))
 	var once sync.Once
-	g.sink.hook = func(e event.Event) {
-		if e.Decision == event.Allowed {
+	g.sink.hook = func(e eventtest.Line) {
+		if e.Decision == "allowed" {
 			once.Do(func() {
 				g.setPolicy("b.example")
 				g.Rejudge()
@@ -146,7 +146,7 @@ func TestReloadBetweenLooks(t *testing.T) {
 	if c, err := openConnect(g, "a.example", 22); err == nil {
 		endsSoon(t, "a flow that was judged under the old policy", c)
 	}
-	if e := g.event(event.NetworkClosed, 1); !strings.Contains(e.Error, "denied by the policy now in force") {
+	if e := g.event("network.closed", 1); !strings.Contains(e.Error, "denied by the policy now in force") {
 		t.Errorf("%+v", e)
 	}
 }
@@ -189,7 +189,7 @@ func TestReloadTellsARequestUnderWay(t *testing.T) {
 	g.start()
 	c := dialGate(g, g.explicitAddr)
 	_, _ = io.WriteString(c, getWeb)
-	g.event(event.NetworkConnected, 1)
+	g.event("network.connected", 1)
 	g.setPolicy("b.example")
 	g.Rejudge()
 	if head, err := headOf(c); err != nil || !strings.HasPrefix(head, "HTTP/1.1 403 ") || !strings.Contains(head, "host_not_listed") {

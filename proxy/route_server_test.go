@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"egressd/event"
 	"egressd/policy"
 )
 
@@ -81,7 +80,7 @@ func TestRunEnds(t *testing.T) {
 	if _, err := mine.Read(make([]byte, 1)); err == nil {
 		t.Error("the connection goes on")
 	}
-	if e := m.a.event(event.NetworkClosed, 1); e.Error != stopped {
+	if e := m.a.event("network.closed", 1); e.Error != stopped {
 		t.Errorf("%+v", e)
 	}
 	if !pingPong(other) {

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"egressd/event"
 )
 
 const (
@@ -115,15 +113,15 @@ func basic(user, password string) string {
 
 // withToken are the doors that credentials can be sent to.
 var withToken = []struct {
-	door event.Door
+	door string
 	open func(g *testGate, host, token string) error
 }{
-	{event.DoorConnect, func(g *testGate, host, token string) error {
+	{"connect", func(g *testGate, host, token string) error {
 		c := dialGate(g, g.explicitAddr)
 		fmt.Fprintf(c, "CONNECT %s:22 HTTP/1.1\r\nHost: %[1]s:22\r\n%s\r\n", host, authField(token))
 		return pong(c, "HTTP/1.1 200")
 	}},
-	{event.DoorHTTP, func(g *testGate, host, token string) error {
+	{"http", func(g *testGate, host, token string) error {
 		c := dialGate(g, g.explicitAddr)
 		fmt.Fprintf(c, "GET http://%s/ HTTP/1.1\r\nHost: %[1]s\r\n%s\r\n", host, authField(token))
 		head, err := headOf(c)
@@ -135,7 +133,7 @@ var withToken = []struct {
 		}
 		return nil
 	}},
-	{event.DoorSOCKS5, func(g *testGate, host, token string) error {
+	{"socks5", func(g *testGate, host, token string) error {
 		c := dialGate(g, g.explicitAddr)
 		greeting, want := "\x05\x01\x00", "\x05\x00"
 		if token != "" { // as curl: both are offered
@@ -161,7 +159,7 @@ var withToken = []struct {
 		fmt.Fprintf(c, "\x05\x01\x00\x03%c%s\x00\x16", len(host), host)
 		return pong(c, "\x05\x00")
 	}},
-	{event.DoorSOCKS4, func(g *testGate, host, token string) error {
+	{"socks4", func(g *testGate, host, token string) error {
 		c := dialGate(g, g.explicitAddr)
 		fmt.Fprintf(c, "\x04\x01\x00\x16\x00\x00\x00\x01%s\x00%s\x00", token, host)
 		return pong(c, "\x00\x5a")
@@ -213,7 +211,7 @@ func TestRouteByCredentials(t *testing.T) {
 				{"tok-unknown", "a.example", m.front, "not_authenticated"},
 				{"", "a.example", m.front, "not_authenticated"},
 			} {
-				before := len(tt.judge.sink.all(event.NetworkConnected))
+				before := len(tt.judge.sink.all("network.connected"))
 				err := door.open(m.front, tt.host, tt.token)
 				if (err == nil) != (tt.reason == "allowed") {
 					t.Errorf("%q to %s: %v", tt.token, tt.host, err)
@@ -224,8 +222,8 @@ func TestRouteByCredentials(t *testing.T) {
 			}
 			// Nobody else's events have anything of it.
 			for g, want := range map[*testGate]int{m.front: 2, m.a: 2, m.b: 2} {
-				if n := len(g.sink.all(event.NetworkConnected)); n != want {
-					t.Errorf("%d decisions in one sink, want %d: %+v", n, want, g.sink.all(event.NetworkConnected))
+				if n := len(g.sink.all("network.connected")); n != want {
+					t.Errorf("%d decisions in one sink, want %d: %+v", n, want, g.sink.all("network.connected"))
 				}
 			}
 			m.noToken(t)
@@ -283,7 +281,7 @@ func TestMalformedCredentials(t *testing.T) {
 				t.Errorf("%q: %q", field, head)
 			}
 			n++
-			if e := m.front.decision(n); e.Reason != "http_request_error" || e.Decision != event.Blocked {
+			if e := m.front.decision(n); e.Reason != "http_request_error" || e.Decision != "blocked" {
 				t.Errorf("%q: %+v", field, e)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/policy"
 )
 
@@ -87,7 +87,7 @@ func TestOwnListeners(t *testing.T) {
 			t.Errorf("%v: %v", to, err)
 		}
 	}
-	for _, d := range g.sink.all(event.NetworkConnected) {
+	for _, d := range g.sink.all("network.connected") {
 		if d.Reason != "proxy_loop_detected" {
 			t.Errorf("%+v", d)
 		}
@@ -154,8 +154,8 @@ func TestRejudge(t *testing.T) {
 	if pingPong(conns["b.example"]) {
 		t.Error("the flow that is denied now goes on")
 	}
-	g.event(event.NetworkClosed, 2)
-	for _, e := range g.sink.all(event.NetworkClosed) {
+	g.event("network.closed", 2)
+	for _, e := range g.sink.all("network.closed") {
 		if !strings.Contains(e.Error, "host_not_listed") {
 			t.Errorf("%+v", e)
 		}
@@ -219,7 +219,7 @@ func TestAudit(t *testing.T) {
 		if err != nil || !speakTLS(tt.sni)(c) {
 			t.Errorf("%+v did not pass: %v", tt, err)
 		}
-		if d := g.decision(i + 1); d.Reason != tt.reason || d.Audit != tt.audit || d.Decision != event.Allowed {
+		if d := g.decision(i + 1); d.Reason != tt.reason || d.Audit != tt.audit || d.Decision != "allowed" {
 			t.Errorf("%+v: %+v", tt, d)
 		}
 	}
@@ -239,8 +239,8 @@ func TestShutdown(t *testing.T) {
 	g.name("a.example", 22, serveOrigin(t, echo))
 	g.name("b.example", 443, "")
 	ending, end := make(chan bool, 1), make(chan bool)
-	g.sink.hook = func(e event.Event) {
-		if e.Type == event.NetworkClosed {
+	g.sink.hook = func(e eventtest.Line) {
+		if e.Type == "network.closed" {
 			ending <- true
 			<-end
 		}
@@ -273,7 +273,7 @@ func TestShutdown(t *testing.T) {
 	case <-time.After(5 * time.Second):
 		t.Fatal("Serve goes on")
 	}
-	if len(g.sink.all(event.NetworkClosed)) != 1 {
+	if len(g.sink.all("network.closed")) != 1 {
 		t.Error("the end of the open flow was not recorded before Serve returned")
 	}
 	if g.Rejudge() != 0 || len(g.open.all()) != 0 {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"egressd/event"
 	"egressd/policy"
 )
 
@@ -80,7 +79,7 @@ func TestSocks4Address(t *testing.T) {
 	if !pingPong(c) {
 		t.Error("no answer")
 	}
-	if d := g.decision(1); d.Door != event.DoorSOCKS4 || d.Host != "93.184.216.34" {
+	if d := g.decision(1); d.Door != "socks4" || d.Host != "93.184.216.34" {
 		t.Errorf("%+v", d)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/policy"
 )
 
@@ -84,8 +84,8 @@ func TestPanicEndsOneConnection(t *testing.T) {
 				}
 				return dial(ctx, d, network, address)
 			}
-			g.sink.hook = func(e event.Event) {
-				if tt.at == "sink" && (e.Decision == event.Allowed && e.Host == "bad.example" || e.Host == "denied.example") {
+			g.sink.hook = func(e eventtest.Line) {
+				if tt.at == "sink" && (e.Decision == "allowed" && e.Host == "bad.example" || e.Host == "denied.example") {
 					panic("the sink has a bug")
 				}
 			}
@@ -102,7 +102,7 @@ func TestPanicEndsOneConnection(t *testing.T) {
 			}
 			settleUp(t, "events about the bug", 1, func() int {
 				n := 0
-				for _, e := range g.sink.all(event.NetworkConnected) {
+				for _, e := range g.sink.all("network.connected") {
 					if e.Reason == "proxy_internal_error" && e.Error == bugDetail && e.Client != "" {
 						n++
 					}

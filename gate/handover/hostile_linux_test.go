@@ -23,7 +23,7 @@ func TestClosesAreRecordedUnread(t *testing.T) {
 	hold := make(chan struct{})
 	o := offer("deaf", allow)
 	o.Events = sinkFunc(func(e event.Event) error {
-		if e.Decision != event.Allowed {
+		if e.Decision != "allowed" {
 			<-hold
 		}
 		return nil
@@ -41,7 +41,7 @@ func TestClosesAreRecordedUnread(t *testing.T) {
 		wait(t.Context(), time.Millisecond)
 	}
 	c.Close()
-	d.record.wait(t, "the end of the flow", ofType(event.NetworkClosed))
+	d.record.wait(t, "the end of the flow", ofType("network.closed"))
 }
 
 func TestBothSinks(t *testing.T) {
@@ -49,7 +49,7 @@ func TestBothSinks(t *testing.T) {
 	for _, tt := range []struct {
 		decision string
 		told     bool
-	}{{event.Allowed, false}, {event.Blocked, true}, {"", true}} {
+	}{{"allowed", false}, {"blocked", true}, {"", true}} {
 		record := newRecords()
 		err := both{sinkFunc(func(event.Event) error { return fails }), record}.Emit(event.Event{Decision: tt.decision})
 		if !errors.Is(err, fails) || len(record.all) > 0 != tt.told {
@@ -71,7 +71,7 @@ func TestWordsAreTakenOnce(t *testing.T) {
 				t.Errorf("%s again: %v", word, err)
 			}
 		}
-		if e := at.record.wait(t, "a refusal", ofType(event.SessionRefused)); e.Session != "" {
+		if e := at.record.wait(t, "a refusal", ofType("session.refused")); e.Session != "" {
 			t.Errorf("the refusal is told of session %q", e.Session)
 		}
 	}

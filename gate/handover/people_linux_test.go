@@ -69,7 +69,7 @@ func TestQuestionAtTheEnd(t *testing.T) {
 	if <-passed {
 		t.Error("a question that nobody answered is a yes")
 	}
-	d.record.wait(t, "the end", ofType(event.SessionClosed))
+	d.record.wait(t, "the end", ofType("session.closed"))
 }
 
 // Requests are judged by path whichever of the two policies asks for it; the

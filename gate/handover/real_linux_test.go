@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"egressd/event"
+	"egressd/event/eventtest"
 )
 
 const realCeiling = `
@@ -56,11 +56,11 @@ func TestRealSession(t *testing.T) {
 		t.Errorf("launch recorded\n%s\negressd\n%s", strings.Join(a, "\n"), strings.Join(b, "\n"))
 	}
 	for _, e := range theirs {
-		if e.Type == event.SessionOpened && (e.ArgvHash != ours[0].ArgvHash || !strings.HasPrefix(e.Client, fmt.Sprintf("uid=%d ", realUser()))) {
+		if e.Type == "session.opened" && (e.ArgvHash != ours[0].ArgvHash || !strings.HasPrefix(e.Client, fmt.Sprintf("uid=%d ", realUser()))) {
 			t.Errorf("%+v, want the hash %s", e, ours[0].ArgvHash)
 		}
 	}
-	if last := ours[len(ours)-1]; last.Type != event.RunCompleted || ours[0].Type != event.CommandExecuted {
+	if last := ours[len(ours)-1]; last.Type != "run.completed" || ours[0].Type != "command.executed" {
 		t.Errorf("it begins with %s and ends with %s", ours[0].Type, last.Type)
 	}
 }
@@ -190,7 +190,7 @@ func TestRealNeighbours(t *testing.T) {
 	}
 	all := readEvents(t, filepath.Join(r.dir, "events.jsonl"))
 	for _, e := range all {
-		if e.Decision != event.Allowed {
+		if e.Decision != "allowed" {
 			continue
 		}
 		if owner := sessionThatAsked(all, e.Host); owner != e.Session {
@@ -200,9 +200,9 @@ func TestRealNeighbours(t *testing.T) {
 }
 
 // sessionThatAsked reports the session of the first allowed question for host.
-func sessionThatAsked(all []event.Event, host string) string {
+func sessionThatAsked(all []eventtest.Line, host string) string {
 	for _, e := range all {
-		if e.Type == event.DNSQuery && e.Decision == event.Allowed && e.Host == host {
+		if e.Type == "dns.query" && e.Decision == "allowed" && e.Host == host {
 			return e.Session
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"egressd/event"
+	"egressd/event/eventtest"
 )
 
 // Users of the tests that run as root; others run everything as themselves.
@@ -269,14 +269,14 @@ func (l *run) said(word string) string {
 }
 
 // events reads an events file; every line must be whole and numbered.
-func readEvents(t *testing.T, path string) (out []event.Event) {
+func readEvents(t *testing.T, path string) (out []eventtest.Line) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range bytes.Lines(data) {
-		var e event.Event
+		var e eventtest.Line
 		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
@@ -289,9 +289,9 @@ func readEvents(t *testing.T, path string) (out []event.Event) {
 }
 
 // network keeps the decisions and ends of one session, as comparable lines.
-func network(all []event.Event, session string) (out []string) {
+func network(all []eventtest.Line, session string) (out []string) {
 	for _, e := range all {
-		if e.Session == session && (strings.HasPrefix(string(e.Type), "network.") || e.Type == event.DNSQuery) {
+		if e.Session == session && (strings.HasPrefix(e.Type, "network.") || e.Type == "dns.query") {
 			out = append(out, fmt.Sprintf("%s %s %s %s:%d %s", e.Type, e.Decision, e.Reason, e.Host, e.Port, e.Rule))
 		}
 	}

@@ -88,7 +88,7 @@ func TestRefusals(t *testing.T) {
 				t.Fatalf("%v, want %s", err, tt.want)
 			}
 			if d.record.fail == nil && d.Events != nil {
-				e := d.record.wait(t, "the refusal", ofType(event.SessionRefused))
+				e := d.record.wait(t, "the refusal", ofType("session.refused"))
 				if !strings.Contains(e.Error, tt.want) || !strings.HasPrefix(e.Client, fmt.Sprintf("uid=%d ", os.Geteuid())) {
 					t.Errorf("%+v", e)
 				}
@@ -112,7 +112,7 @@ func TestNumberOfSessions(t *testing.T) {
 			t.Errorf("%+v: %v", limits, err)
 		}
 		first.leave()
-		d.record.wait(t, "the end", ofType(event.SessionClosed))
+		d.record.wait(t, "the end", ofType("session.closed"))
 		limit := time.Now().Add(patience)
 		for len(d.Gates()) > 1 && time.Now().Before(limit) {
 			wait(t.Context(), time.Millisecond) // the count follows the event
@@ -143,7 +143,7 @@ func TestBugIsContained(t *testing.T) {
 	d := serve(t, allow, func(s *Server) {
 		whole := s.Events
 		s.Events = sinkFunc(func(e event.Event) error {
-			if e.Type == event.SessionOpened && e.Session == "unlucky" {
+			if e.Type == "session.opened" && e.Session == "unlucky" {
 				panic("a bug")
 			}
 			return whole.Emit(e)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/event/eventtest"
 )
 
 func at(host string, port uint16) string { return fmt.Sprintf("%s:%d", host, port) }
@@ -22,7 +23,7 @@ func TestSession(t *testing.T) {
 	port := origin(t)
 	d := serve(t, doc(at("a.test", port), at("own.test", port), "=a.test=127.0.0.1"), nil)
 	l := d.join(t, offer("one", doc(at("a.test", port), at("over.test", port), "=a.test=127.0.0.1", "=over.test=127.0.0.1")))
-	opened := d.record.wait(t, "the session", ofType(event.SessionOpened))
+	opened := d.record.wait(t, "the session", ofType("session.opened"))
 	if opened.Client != fmt.Sprintf("uid=%d gid=%d pid=%d", os.Geteuid(), os.Getegid(), os.Getpid()) || opened.Policy != l.Digest() || opened.Name != "default" || opened.Session != "one" {
 		t.Errorf("%+v", opened)
 	}
@@ -36,19 +37,19 @@ func TestSession(t *testing.T) {
 		}
 	}
 	c.Close()
-	l.record.wait(t, "the close", ofType(event.NetworkClosed))
+	l.record.wait(t, "the close", ofType("network.closed"))
 	l.leave()
 	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
-	closed := d.record.wait(t, "the end", ofType(event.SessionClosed))
+	closed := d.record.wait(t, "the end", ofType("session.closed"))
 	if closed.Error != "" {
 		t.Errorf("%+v", closed)
 	}
 	// Both records tell the same.
-	var theirs, ours []event.Type
+	var theirs, ours []string
 	for _, e := range d.record.all {
-		if e.Session == "one" && strings.HasPrefix(string(e.Type), "network.") {
+		if e.Session == "one" && strings.HasPrefix(e.Type, "network.") {
 			theirs = append(theirs, e.Type)
 		}
 	}
@@ -87,8 +88,8 @@ func TestLauncherGoes(t *testing.T) {
 	if err := r.link.sendJSON(kindDoors, s.shape()); err != nil { // without the sockets
 		t.Fatal(err)
 	}
-	d.record.wait(t, "the end", func(e event.Event) bool {
-		return e.Type == event.SessionClosed && strings.Contains(e.Error, "number of sockets")
+	d.record.wait(t, "the end", func(e eventtest.Line) bool {
+		return e.Type == "session.closed" && strings.Contains(e.Error, "number of sockets")
 	})
 
 	r, err = Dial(t.Context(), d.path, offer("two", o.Documents...))
@@ -112,7 +113,7 @@ func TestLauncherGoes(t *testing.T) {
 	if !closed(c) {
 		t.Error("its flow lives on")
 	}
-	d.record.wait(t, "the end", func(e event.Event) bool { return e.Type == event.SessionClosed && e.Session == "two" })
+	d.record.wait(t, "the end", func(e eventtest.Line) bool { return e.Type == "session.closed" && e.Session == "two" })
 	if c, err := net.DialTimeout("tcp", l.proxy, patience); err == nil {
 		c.Close()
 		t.Error("its door is still open")
@@ -189,7 +190,7 @@ func TestRenarrow(t *testing.T) {
 	if c, err := l.tunnel(at("a.test", one)); err != nil || tls.Client(c, &tls.Config{ServerName: "a.test"}).Handshake() == nil {
 		t.Errorf("it is to be opened, by an authority that does not exist: %v", err)
 	}
-	l.record.wait(t, "the denial", func(e event.Event) bool { return e.Reason == "intercept_off" && e.Decision == event.Blocked })
+	l.record.wait(t, "the denial", func(e eventtest.Line) bool { return e.Reason == "intercept_off" && e.Decision == "blocked" })
 	d.Ceiling.Store(nil)
 	d.Renarrow()
 	if _, err := l.tunnel(at("a.test", one)); err == nil || !strings.Contains(err.Error(), "no_policy") {

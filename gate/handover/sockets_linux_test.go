@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/event"
+	"egressd/event/eventtest"
 )
 
 // Sockets that are none of ours are refused, whatever else they are.
@@ -61,7 +61,7 @@ func TestForeignSockets(t *testing.T) {
 			if err := r.Open(t.Context(), nil, s); err == nil {
 				t.Error("it was accepted")
 			}
-			d.record.wait(t, "the end", func(e event.Event) bool { return e.Type == event.SessionClosed && e.Error != "" })
+			d.record.wait(t, "the end", func(e eventtest.Line) bool { return e.Type == "session.closed" && e.Error != "" })
 			d.settle(t)
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/policy"
 )
 
@@ -25,7 +26,7 @@ const patience = 20 * time.Second
 // records is a sink that keeps everything.
 type records struct {
 	mu   sync.Mutex
-	all  []event.Event
+	all  []eventtest.Line
 	fail error
 	more chan struct{} // closed and replaced at each event
 }
@@ -38,7 +39,7 @@ func (r *records) Emit(e event.Event) error {
 	if r.fail != nil {
 		return r.fail
 	}
-	r.all = append(r.all, e)
+	r.all = append(r.all, eventtest.Of(e))
 	close(r.more)
 	r.more = make(chan struct{})
 	return nil
@@ -51,7 +52,7 @@ func (r *records) failWith(err error) {
 }
 
 // wait waits for an event that match takes.
-func (r *records) wait(t *testing.T, what string, match func(event.Event) bool) event.Event {
+func (r *records) wait(t *testing.T, what string, match func(eventtest.Line) bool) eventtest.Line {
 	t.Helper()
 	limit := time.After(patience)
 	for {
@@ -71,8 +72,8 @@ func (r *records) wait(t *testing.T, what string, match func(event.Event) bool) 
 	}
 }
 
-func ofType(typ event.Type) func(event.Event) bool {
-	return func(e event.Event) bool { return e.Type == typ }
+func ofType(typ string) func(eventtest.Line) bool {
+	return func(e eventtest.Line) bool { return e.Type == typ }
 }
 
 // doc makes a policy document of "allow", "!deny" and "=name=addr" lines.

@@ -17,6 +17,7 @@ import (
 
 	"egressd/dnsfilter"
 	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/gate"
 	"egressd/hermetic/command"
 	"egressd/policy"
@@ -60,13 +61,13 @@ func crowd(ctx context.Context, c *command.Call) int {
 // sink keeps events.
 type sink struct {
 	mu  sync.Mutex
-	all []event.Event
+	all []eventtest.Line
 }
 
 func (s *sink) Emit(e event.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = append(s.all, e)
+	s.all = append(s.all, eventtest.Of(e))
 	return nil
 }
 
@@ -75,7 +76,7 @@ func (s *sink) words() []string {
 	defer s.mu.Unlock()
 	var out []string
 	for _, e := range s.all {
-		if e.Type == event.NetworkConnected {
+		if e.Type == "network.connected" {
 			out = append(out, fmt.Sprintf("%s %s %s %s:%d %s", e.Isolation, e.Door, e.Decision, e.Host, e.Port, e.Reason))
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/gate"
 	"egressd/sandbox"
 )
@@ -61,7 +61,7 @@ func TestAdvisory(t *testing.T) {
 			t.Errorf("an event without its label: %+v", e)
 		}
 	}
-	if !rec.find(func(e event.Event) bool { return e.Decision == event.Blocked && e.Host == "denied.example.com" }) {
+	if !rec.find(func(e eventtest.Line) bool { return e.Decision == "blocked" && e.Host == "denied.example.com" }) {
 		t.Error("no event for the denied request")
 	}
 	for _, tt := range []struct {

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/gate"
 	"egressd/sandbox"
 )
@@ -244,14 +244,14 @@ func TestDirect(t *testing.T) {
 		t.Errorf("it worked: %s", out)
 	}
 	attack(t, b, sandbox.Spec{}, "tcp", "203.0.113.9:22")
-	if !rec.find(func(e event.Event) bool {
-		return e.Door == event.DoorTransparent && e.Decision == event.Blocked && e.Port == 22
+	if !rec.find(func(e eventtest.Line) bool {
+		return e.Door == "transparent" && e.Decision == "blocked" && e.Port == 22
 	}) {
 		t.Errorf("no event for the captured connection: %+v", rec.events)
 	}
 	attack(t, b, sandbox.Spec{}, "udp", "203.0.113.9:443")
-	if !rec.find(func(e event.Event) bool {
-		return e.Door == event.DoorKernel && e.Proto == "udp" && e.Port == 443 && e.Decision == event.Blocked && e.Isolation == "netns"
+	if !rec.find(func(e eventtest.Line) bool {
+		return e.Door == "kernel" && e.Proto == "udp" && e.Port == 443 && e.Decision == "blocked" && e.Isolation == "netns"
 	}) {
 		t.Errorf("no event for the refused packet: %+v", rec.events)
 	}

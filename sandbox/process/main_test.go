@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/gate"
 	"egressd/policy"
 	"egressd/sandbox"
@@ -48,17 +49,17 @@ func launchMain(argv []string) int {
 // recorder keeps events.
 type recorder struct {
 	mu     sync.Mutex
-	events []event.Event
+	events []eventtest.Line
 }
 
 func (r *recorder) Emit(e event.Event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.events = append(r.events, e)
+	r.events = append(r.events, eventtest.Of(e))
 	return nil
 }
 
-func (r *recorder) find(f func(event.Event) bool) bool {
+func (r *recorder) find(f func(eventtest.Line) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.events {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/gate"
 	"egressd/sandbox"
 )
@@ -79,8 +79,8 @@ func TestHostPort(t *testing.T) {
 			t.Errorf("%s: the other port answered: %q", host, res.out)
 		}
 	}
-	if !rec.find(func(e event.Event) bool {
-		return e.Host == "host.internal" && e.Decision == event.Allowed && e.Port == port
+	if !rec.find(func(e eventtest.Line) bool {
+		return e.Host == "host.internal" && e.Decision == "allowed" && e.Port == port
 	}) {
 		t.Errorf("no event: %+v", rec.events)
 	}
@@ -156,8 +156,8 @@ func TestThroughTheGate(t *testing.T) {
 	if res.ExitCode == 0 {
 		t.Errorf("a denied name: %q", res.out)
 	}
-	if !rec.find(func(e event.Event) bool {
-		return e.Type == event.DNSQuery && e.Decision == event.Blocked && e.Host == "denied.example.com"
+	if !rec.find(func(e eventtest.Line) bool {
+		return e.Type == "dns.query" && e.Decision == "blocked" && e.Host == "denied.example.com"
 	}) {
 		t.Errorf("no event for the denied name: %+v", rec.events)
 	}

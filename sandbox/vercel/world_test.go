@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/sandbox"
 	"egressd/sandbox/vercel/api"
 	"egressd/sandbox/vercel/fake"
@@ -84,7 +85,7 @@ type world struct {
 	asked    int
 	said     []string
 	changes  []Changes
-	events   []event.Event
+	events   []eventtest.Line
 	out, err *os.File
 }
 
@@ -147,7 +148,7 @@ func newWorld(t *testing.T, cfg fake.Config) *world {
 type sink world
 
 func (s *sink) Emit(e event.Event) error {
-	s.events = append(s.events, e)
+	s.events = append(s.events, eventtest.Of(e))
 	return nil
 }
 

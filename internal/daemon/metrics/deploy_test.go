@@ -129,7 +129,7 @@ func TestCheckFinds(t *testing.T) {
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", path))
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", path))
 	if err != nil {
 		t.Fatal(err)
 	}

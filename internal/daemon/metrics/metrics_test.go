@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/policy"
 )
 
@@ -96,7 +97,7 @@ func full(t *testing.T) *Metrics {
 	})
 	m.PolicyLoaded("default", compiled(t, "allow:\n  - a.example.com\n  - b.example.com\ndeny:\n  - c.example.com\nlimits:\n  connections: 10\n"), time.Unix(1700000000, 0))
 	m.TokensLoaded(4, nil)
-	audited := m.Audit(event.DiscardForTest{})
+	audited := m.Audit(eventtest.Discard{})
 	emit(t, audited, event.Event{})
 	m.Probe(Probes{Ready: func() error { return nil }, Sessions: func() int { return 7 }})
 	return m
@@ -267,7 +268,7 @@ func TestConcurrent(t *testing.T) {
 
 func TestEmitAllocatesNothing(t *testing.T) {
 	m := New("v")
-	s, audited := m.Sink("default"), m.Audit(event.DiscardForTest{})
+	s, audited := m.Sink("default"), m.Audit(eventtest.Discard{})
 	for _, e := range []event.Event{
 		decision(event.DoorConnect, event.Allowed, policy.ReasonAllowed),
 		{Type: event.DNSQuery, Door: event.DoorDNS, Decision: event.Allowed, Reason: "allowed", RCode: "NOERROR"},

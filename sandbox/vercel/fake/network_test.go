@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/event/eventtest"
 )
 
 // origin is a server on this machine that sandboxes may reach by names.
@@ -197,8 +198,8 @@ type reasons struct {
 func (r *reasons) Emit(e event.Event) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e.Decision == event.Blocked {
-		r.why[e.Host] = e.Reason
+	if l := eventtest.Of(e); l.Decision == "blocked" {
+		r.why[l.Host] = l.Reason
 	}
 	return nil
 }
