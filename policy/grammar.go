@@ -182,7 +182,13 @@ func wildcardError(host string) error {
 // co.uk. Suffixes of the list's private half (github.io) are ordinary domains.
 func publicSuffix(name string) bool {
 	suffix, icann := publicsuffix.PublicSuffix(name)
-	return icann && suffix == name
+	if icann && suffix == name {
+		return true
+	}
+	// A list entry "*.ck" makes every name directly below ck a suffix.
+	below := "x." + name
+	suffix, icann = publicsuffix.PublicSuffix(below)
+	return icann && suffix == below
 }
 
 // hostFix says how to write a host that ParseHost refuses.

@@ -26,7 +26,7 @@ func checkPathPattern(p string) error {
 		return wrong("write the path as the client sends it, without . or .. segments", "path %q is not in one clear form", p)
 	}
 	for i := 0; i < len(p); {
-		start, end, next := segment(p, i, 0)
+		start, end, next := segment(p, i, 0, allowLevels)
 		seg := p[start:end]
 		if strings.Contains(seg, "*") && seg != "*" && seg != "**" {
 			return wrong("write * for one whole segment, or ** for any number of them", "path %q: * stands only for whole segments", p)
@@ -69,8 +69,9 @@ func cleanPath(p string) bool {
 	return true
 }
 
-// ambiguous reports which readings can differ for p.
-func ambiguous(p string) reading {
+// ambiguous reports which readings can differ for p, percent-decoded up to
+// levels times.
+func ambiguous(p string, levels int) reading {
 	var r reading
 	for i := 0; i < len(p); i++ {
 		switch p[i] {
@@ -81,7 +82,7 @@ func ambiguous(p string) reading {
 		case ';':
 			r |= readStrip
 		case '%':
-			switch b, _ := decode(p, i, 1); b {
+			switch b, _ := decode(p, i, levels); b {
 			case '/', '\\':
 				r |= readSplit | readCollapse
 			case ';':
@@ -122,12 +123,12 @@ func unhex(c byte) byte {
 
 // segment cuts the segment that begins at the separator p[i]: its bounds and
 // where the next one begins (len(p) at the end).
-func segment(p string, i int, r reading) (start, end, next int) {
-	_, n := decode(p, i, 1)
+func segment(p string, i int, r reading, levels int) (start, end, next int) {
+	_, n := decode(p, i, levels)
 	start = i + n
 	j := start
 	for j < len(p) {
-		b, n := decode(p, j, 1)
+		b, n := decode(p, j, levels)
 		if p[j] == '/' || r&readSplit != 0 && (b == '/' || b == '\\') {
 			break
 		}
@@ -136,7 +137,7 @@ func segment(p string, i int, r reading) (start, end, next int) {
 	end = j
 	if r&readStrip != 0 {
 		for k := start; k < end; {
-			b, n := decode(p, k, 1)
+			b, n := decode(p, k, levels)
 			if b == ';' {
 				end = k
 				break
@@ -147,8 +148,13 @@ func segment(p string, i int, r reading) (start, end, next int) {
 	return start, end, j
 }
 
-// deepLevels bounds how often an origin (or a chain of them) may decode.
-const deepLevels = 4
+// How often a path is percent-decoded: once to find what an allow rule covers,
+// and as often as an origin (or a chain of them) may to find what a deny rule
+// covers.
+const (
+	allowLevels = 1
+	deepLevels  = 4
+)
 
 // segmentDeep cuts at every separator any decoding finds, ;parameters left out.
 func segmentDeep(p string, i int) (start, end, next int) {
@@ -187,9 +193,9 @@ func dotSegment(seg string) bool {
 
 // matchAllow reports whether the pattern covers the path under every reading.
 func (p *pathRule) matchAllow(path string) bool {
-	amb := ambiguous(path)
+	amb := ambiguous(path, allowLevels)
 	for r := reading(0); r < readings; r++ {
-		if r&^amb == 0 && !matchPath(p.path, path, r, false) {
+		if r&^amb == 0 && !matchPath(p.path, path, r, allowLevels) {
 			return false
 		}
 	}
@@ -204,10 +210,15 @@ func (p *pathRule) forbids(method, path string) bool {
 }
 
 // matchDeny reports whether the pattern covers the path under any reading.
+//
+// Threat: a deny rule for /admin/** is passed by /Admin, /%2561dmin, /admin. or
+// /admin%20, which some origins take for /admin -> deny rules decode as deep as
+// dot segments are looked for, fold case, and ignore dots and spaces at the end
+// of a segment. Left over: names that an origin maps by rules of its own.
 func (p *pathRule) matchDeny(path string) bool {
-	amb := ambiguous(path) | ambiguous(p.path)
+	amb := ambiguous(path, deepLevels) | ambiguous(p.path, deepLevels)
 	for r := reading(0); r < readings; r++ {
-		if r&^amb == 0 && matchPath(p.path, path, r, true) {
+		if r&^amb == 0 && matchPath(p.path, path, r, deepLevels) {
 			return true
 		}
 	}
@@ -217,47 +228,47 @@ func (p *pathRule) matchDeny(path string) bool {
 // matchPath matches segment by segment. ** takes any number of segments, none
 // included; on a mismatch the last ** takes one more (linear in the product of
 // both lengths, nothing recursive).
-func matchPath(pat, path string, r reading, full bool) bool {
-	pi, si := skipEmpty(pat, 0, r), skipEmpty(path, 0, r)
+func matchPath(pat, path string, r reading, levels int) bool {
+	pi, si := skipEmpty(pat, 0, r, levels), skipEmpty(path, 0, r, levels)
 	starP, starS := -1, 0
 	for si < len(path) {
-		sStart, sEnd, sNext := segment(path, si, r)
+		sStart, sEnd, sNext := segment(path, si, r, levels)
 		if pi < len(pat) {
-			pStart, pEnd, pNext := segment(pat, pi, r)
+			pStart, pEnd, pNext := segment(pat, pi, r, levels)
 			switch seg := pat[pStart:pEnd]; {
 			case seg == "**":
-				starP, starS = skipEmpty(pat, pNext, r), si
+				starP, starS = skipEmpty(pat, pNext, r, levels), si
 				pi = starP
 				continue
-			case seg == "*" && sEnd > sStart, equalSegment(seg, path[sStart:sEnd], full):
-				pi, si = skipEmpty(pat, pNext, r), skipEmpty(path, sNext, r)
+			case seg == "*" && sEnd > sStart, equalSegment(seg, path[sStart:sEnd], levels):
+				pi, si = skipEmpty(pat, pNext, r, levels), skipEmpty(path, sNext, r, levels)
 				continue
 			}
 		}
 		if starP < 0 {
 			return false
 		}
-		_, _, starNext := segment(path, starS, r)
-		starS = skipEmpty(path, starNext, r)
+		_, _, starNext := segment(path, starS, r, levels)
+		starS = skipEmpty(path, starNext, r, levels)
 		pi, si = starP, starS
 	}
 	for pi < len(pat) {
-		start, end, next := segment(pat, pi, r)
+		start, end, next := segment(pat, pi, r, levels)
 		if pat[start:end] != "**" {
 			return false
 		}
-		pi = skipEmpty(pat, next, r)
+		pi = skipEmpty(pat, next, r, levels)
 	}
 	return true
 }
 
 // skipEmpty moves past empty segments when the reading collapses them.
-func skipEmpty(p string, i int, r reading) int {
+func skipEmpty(p string, i int, r reading, levels int) int {
 	if r&readCollapse == 0 {
 		return i
 	}
 	for i < len(p) {
-		start, end, next := segment(p, i, r)
+		start, end, next := segment(p, i, r, levels)
 		if end > start || next == i {
 			return i
 		}
@@ -266,19 +277,52 @@ func skipEmpty(p string, i int, r reading) int {
 	return i
 }
 
-// equalSegment compares decoded bytes: all of them (full, for deny rules) or
-// only those RFC 3986 section 2.3 calls unreserved, whose escapes mean nothing.
-func equalSegment(a, b string, full bool) bool {
+// equalSegment compares two segments. For an allow rule, escapes are equal to
+// what they stand for only where RFC 3986 section 2.3 calls the byte
+// unreserved. For a deny rule (levels above allowLevels) all bytes are decoded,
+// letters are equal in either case, and dots and spaces at the end do not count.
+func equalSegment(a, b string, levels int) bool {
+	deny := levels > allowLevels
+	if deny {
+		a, b = trimSegment(a), trimSegment(b)
+	}
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {
-		x, n := decode(a, i, 1)
-		y, m := decode(b, j, 1)
-		if x != y || !full && n != m && !unreserved(x) {
+		x, n := decode(a, i, levels)
+		y, m := decode(b, j, levels)
+		switch {
+		case deny && lowerByte(x) != lowerByte(y), !deny && x != y:
+			return false
+		case !deny && n != m && !unreserved(x):
 			return false
 		}
 		i, j = i+n, j+m
 	}
 	return i == len(a) && j == len(b)
+}
+
+// trimSegment cuts dots and spaces, in any encoding, off the end of seg. A
+// segment of nothing else stays as it is.
+func trimSegment(seg string) string {
+	end := 0
+	for i := 0; i < len(seg); {
+		b, n := decode(seg, i, deepLevels)
+		i += n
+		if b != '.' && b != ' ' {
+			end = i
+		}
+	}
+	if end == 0 {
+		return seg
+	}
+	return seg[:end]
+}
+
+func lowerByte(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
 }
 
 func unreserved(c byte) bool {

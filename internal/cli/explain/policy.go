@@ -37,6 +37,9 @@ func Policy(name string, p *policy.Policy) string {
 	if p.Audit() {
 		b.WriteString("audit   on: everything is allowed, and what would be denied is recorded\n")
 	}
+	for _, w := range p.Warnings() {
+		fmt.Fprintf(&b, "warning %s\n", summary.Safe(w.Error()))
+	}
 	if len(allow) == 0 && !p.Audit() {
 		b.WriteString("nothing is allowed\n")
 	}

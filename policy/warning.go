@@ -1,0 +1,47 @@
+package policy
+
+import (
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+)
+
+// Warnings lists the allow rules that are wider than they look: those that
+// cover a suffix below which strangers own names, such as *.github.io. Such a
+// rule is valid; whoever wrote it should know. Rules of presets are not listed.
+func (p *Policy) Warnings() []Problem {
+	if p == nil {
+		return nil
+	}
+	var out []Problem
+	for _, r := range p.allowRules {
+		if r.parsed == nil || r.ofPreset() {
+			continue
+		}
+		name := r.parsed.name
+		if (r.parsed.scope == scopeBelow || r.parsed.scope == scopeTree) && sharedSuffix(name) {
+			out = append(out, Problem{
+				Pos:  r.Pos,
+				What: "rule " + r.Text + " covers everybody's names below " + name + ", not one owner's",
+				Fix:  "name the hosts you mean, such as myname." + name,
+			})
+		}
+	}
+	return out
+}
+
+// sharedSuffix reports whether name is a suffix of the list's private half, or
+// the base of one ("*.compute.amazonaws.com"): names directly below belong to
+// different owners.
+func sharedSuffix(name string) bool {
+	for _, n := range [...]string{name, "x." + name} {
+		suffix, icann := publicsuffix.PublicSuffix(n)
+		if !icann && suffix == n && strings.Contains(n, ".") && n != "x."+topLabel(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// topLabel is the last label of name.
+func topLabel(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
