@@ -6,46 +6,51 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"egressd/hermetic/internal/shell/builtin"
+	"egressd/hermetic/internal/shell/chars"
+	"egressd/hermetic/internal/shell/expand"
+	"egressd/hermetic/internal/shell/number"
+	"egressd/hermetic/internal/shell/state"
 )
 
 // selectLoop is select: the menu goes to the standard error.
-func (sh *shell) selectLoop(c *syntax.ForClause, name string, items []string) {
-	sh.status = 0
+func selectLoop(sh *state.Shell, c *syntax.ForClause, name string, items []string) {
+	sh.Status = 0
 	if len(items) == 0 {
 		return
 	}
 	menu := true
 	for {
 		if menu {
-			sh.errText(selectMenu(items))
+			sh.ErrText(selectMenu(items))
 		}
 		ps3 := "#? "
-		if sh.isSet("PS3") {
-			ps3 = sh.prompt(sh.get("PS3"))
+		if sh.Vars.IsSet("PS3") {
+			ps3 = expand.Prompt(sh, sh.Vars.Get("PS3"))
 		}
-		sh.errText(ps3)
-		line, _, status := sh.readLine(readOptions{delim: '\n', count: -1})
-		if status != 0 {
-			sh.out("\n")
-			sh.status = 1
+		sh.ErrText(ps3)
+		reply, ok := builtin.ReadReply(sh)
+		if !ok {
+			sh.Out("\n")
+			sh.Status = 1
 			return
 		}
-		reply := string(line)
-		sh.setString("REPLY", reply)
+		sh.Vars.Set("REPLY", reply)
 		if reply == "" {
 			menu = true
 			continue
 		}
 		menu = false
 		val := ""
-		if n, ok := integer(reply); ok && n >= 1 && n <= int64(len(items)) {
+		if n, ok := number.Parse(reply); ok && n >= 1 && n <= int64(len(items)) {
 			val = items[n-1]
 		}
-		sh.setString(name, val)
-		if !sh.turn(c.Do) {
+		sh.Vars.Set(name, val)
+		if !turn(sh, c.Do) {
 			return
 		}
-		menu = sh.get("REPLY") == ""
+		menu = sh.Vars.Get("REPLY") == ""
 	}
 }
 
@@ -53,7 +58,7 @@ func (sh *shell) selectLoop(c *syntax.ForClause, name string, items []string) {
 func selectMenu(items []string) string {
 	width := 0
 	for _, it := range items {
-		width = max(width, charCount(it))
+		width = max(width, chars.Count(it))
 	}
 	digits := len(strconv.Itoa(len(items)))
 	column := width + digits + 2 + 2
@@ -72,7 +77,7 @@ func selectMenu(items []string) string {
 			}
 			cell := fmt.Sprintf("%*d) %s", digits, i+1, items[i])
 			if i+rows < len(items) {
-				cell += strings.Repeat(" ", column-charCount(cell))
+				cell += strings.Repeat(" ", column-chars.Count(cell))
 			}
 			b.WriteString(cell)
 		}

@@ -1,0 +1,188 @@
+package assign
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"egressd/hermetic/internal/shell/expand"
+	"egressd/hermetic/internal/shell/state"
+	"egressd/hermetic/internal/shell/vars"
+)
+
+func declareOne(sh *state.Shell, d *declaration, a *syntax.Assign) bool {
+	name := a.Name.Value
+	if !vars.ValidName(name) {
+		shown := name
+		if a.Value != nil && d.who != "export" && d.who != "readonly" || a.Value != nil {
+			shown += "=" + expand.String(sh, a.Value)
+		}
+		sh.Errorf("%s: `%s': not a valid identifier", d.who, shown)
+		return false
+	}
+	isRef := strings.Contains(d.on, "n")
+	if v := sh.Vars.Raw(name); v != nil && v.Ref && !isRef && !strings.Contains(d.off, "n") && !d.local {
+		if name = sh.Vars.Resolve(name); !vars.ValidName(name) {
+			base, index, _ := vars.SplitSubscript(name)
+			name = base
+			a = &syntax.Assign{Name: a.Name, Value: a.Value, Append: a.Append, Naked: a.Naked, Index: &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: index}}}}
+		}
+	}
+	val, hasVal := "", false
+	if a.Value != nil {
+		val, hasVal = expand.Value(sh, a.Value), true
+	} else if !a.Naked && a.Array == nil {
+		hasVal = true // declare x=
+	}
+	if g := sh.Vars.Global().Vars[name]; d.local && g != nil && g.Readonly && sh.Vars.Raw(name) == g {
+		sh.Errorf("%s: %s: readonly variable", d.who, name)
+		return false
+	}
+	v := declareTarget(sh, d, name)
+	if v.Readonly && (hasVal || a.Array != nil || strings.ContainsAny(d.off, "r")) {
+		who := d.who + ": "
+		if d.who != "declare" && d.who != "local" && d.who != "typeset" {
+			who = ""
+		}
+		sh.Errorf("%s%s: readonly variable", who, name)
+		return false
+	}
+	if !setAttributes(sh, d, v, name) {
+		return false
+	}
+	ok := true
+	switch {
+	case a.Array != nil:
+		if v.Kind == vars.Plain && strings.Contains(d.on, "A") {
+			v.ToAssoc()
+		}
+		ok = array(sh, v, name, a)
+	case a.Index != nil && !hasVal:
+		v.ToIndexed()
+	case a.Index != nil:
+		index := ""
+		if v.Kind == vars.Assoc {
+			index = expand.KeyText(sh, a.Index)
+		} else {
+			index = expand.ArithText(sh, a.Index)
+		}
+		ok = sh.Vars.SetElementOf(v, name, index, val, a.Append)
+	case hasVal && isRef:
+		v.Str, v.IsSet = val, true
+	case hasVal && (v.Kind != vars.Plain) && strings.HasPrefix(val, "(") && strings.HasSuffix(val, ")"):
+		ok = assignText(sh, v, name, val)
+	case hasVal:
+		if sh.Vars.SetComputed(name, val) {
+			break
+		}
+		ok = sh.Vars.Assign(v, name, val, a.Append)
+	}
+	if strings.Contains(d.on, "r") {
+		v.Readonly = true
+	}
+	return ok
+}
+
+// assignText is declare -a "x=(1 2)": the text is an array.
+func assignText(sh *state.Shell, v *vars.Variable, name, val string) bool {
+	script := sh.Parse("x=" + val)
+	if len(script.Lines) != 1 || script.Mistake != nil {
+		return sh.Vars.Assign(v, name, val, false)
+	}
+	if c, ok := script.Lines[0][0].Cmd.(*syntax.CallExpr); ok && len(c.Assigns) == 1 && c.Assigns[0].Array != nil {
+		return array(sh, v, name, c.Assigns[0])
+	}
+	return sh.Vars.Assign(v, name, val, false)
+}
+
+func declareTarget(sh *state.Shell, d *declaration, name string) *vars.Variable {
+	switch {
+	case d.local:
+		s := sh.Vars.Function()
+		if v := s.Vars[name]; v != nil {
+			return v
+		}
+		old := sh.Vars.Raw(name)
+		v := sh.Vars.Local(name)
+		if old != nil {
+			v.Exported = v.Exported || old.Exported
+		}
+		if old != nil && (d.inherit || sh.Options.Shopt["localvar_inherit"]) {
+			*v = *old
+			v.Own()
+		}
+		return v
+	case d.global:
+		s := sh.Vars.Global()
+		if s.Vars[name] == nil {
+			s.Vars[name] = &vars.Variable{}
+		}
+		return s.Vars[name]
+	}
+	v := sh.Vars.Target(name)
+	for s := sh.Vars.Scope; s != nil; s = s.Prev { // export x, with x=1 before it
+		if s.Temp && s.Vars[name] == v && s.Prev != nil {
+			w := *v
+			sh.Vars.Global().Vars[name] = &w
+			return &w
+		}
+	}
+	return v
+}
+
+func setAttributes(sh *state.Shell, d *declaration, v *vars.Variable, name string) bool {
+	for _, c := range d.on {
+		switch c {
+		case 'a':
+			if v.Kind == vars.Assoc {
+				sh.Errorf("%s: %s: cannot convert associative to indexed array", d.who, name)
+				return false
+			}
+			had := v.IsSet
+			v.ToIndexed()
+			v.IsSet = had
+		case 'A':
+			if v.Kind == vars.Indexed {
+				sh.Errorf("%s: %s: cannot convert indexed to associative array", d.who, name)
+				return false
+			}
+			v.ToAssoc()
+		case 'i':
+			v.Integer = true
+		case 'l':
+			v.Lower, v.Upper = true, false
+		case 'u':
+			v.Upper, v.Lower = true, false
+		case 'c':
+			v.Capital = true
+		case 'n':
+			v.Ref = true
+		case 't':
+			v.Trace = true
+		case 'x':
+			v.Exported = true
+		}
+	}
+	for _, c := range d.off {
+		switch c {
+		case 'a', 'A':
+			sh.Errorf("%s: %s: cannot destroy array variables in this way", d.who, name)
+			return false
+		case 'i':
+			v.Integer = false
+		case 'l':
+			v.Lower = false
+		case 'u':
+			v.Upper = false
+		case 'c':
+			v.Capital = false
+		case 'n':
+			v.Ref = false
+		case 't':
+			v.Trace = false
+		case 'x':
+			v.Exported = false
+		}
+	}
+	return true
+}

@@ -1,0 +1,149 @@
+package builtin
+
+import (
+	"path"
+	"strings"
+	"syscall"
+
+	"egressd/hermetic/command"
+	"egressd/hermetic/internal/shell/options"
+	"egressd/hermetic/internal/shell/state"
+)
+
+func runCd(sh *state.Shell, args []string) int {
+	physical := sh.Options.On(options.Physical)
+	args = args[1:]
+	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
+		if args[0] == "--" {
+			args = args[1:]
+			break
+		}
+		for _, c := range args[0][1:] {
+			switch c {
+			case 'P':
+				physical = true
+			case 'L':
+				physical = false
+			case 'e', '@':
+			default:
+				sh.Errorf("cd: -%c: invalid option", c)
+				sh.ErrText("cd: usage: cd [-L|[-P [-e]] [-@]] [dir]\n")
+				return 2
+			}
+		}
+		args = args[1:]
+	}
+	if len(args) > 1 {
+		sh.Errorf("cd: too many arguments")
+		return 1
+	}
+	to, say := "", false
+	switch {
+	case len(args) == 0:
+		if !sh.Vars.IsSet("HOME") {
+			sh.Errorf("cd: HOME not set")
+			return 1
+		}
+		to = sh.Vars.Get("HOME")
+	case args[0] == "-":
+		if !sh.Vars.IsSet("OLDPWD") {
+			sh.Errorf("cd: OLDPWD not set")
+			return 1
+		}
+		to, say = sh.Vars.Get("OLDPWD"), true
+	default:
+		to = args[0]
+	}
+	if to == "" {
+		return 0
+	}
+	if cdpath := sh.Vars.Get("CDPATH"); cdpath != "" && len(args) > 0 && args[0] != "-" && !path.IsAbs(to) && !dotted(to) {
+		for _, d := range strings.Split(cdpath, ":") {
+			if info, err := sh.Session.FS.Stat(state.Join(state.Join(sh.Dir.Path, d), to)); err == nil && info.IsDir() {
+				if d != "" {
+					to, say = state.Join(d, to), true
+				}
+				break
+			}
+		}
+	}
+	if err := chdir(sh, to, physical); err != nil {
+		sh.Errorf("cd: %s: %s", to, command.Reason(err))
+		return 1
+	}
+	if say {
+		sh.Out(sh.Dir.Path + "\n")
+	}
+	return 0
+}
+
+func dotted(s string) bool {
+	return s == "." || s == ".." || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../")
+}
+
+// chdir changes the working directory, by name (with ".." as text) unless
+// physical.
+func chdir(sh *state.Shell, to string, physical bool) error {
+	full := state.Join(sh.Dir.Path, to)
+	target := path.Clean(full)
+	if physical {
+		real, err := sh.Session.FS.Resolve(full)
+		if err != nil {
+			return err
+		}
+		target = real
+	}
+	info, err := sh.Session.FS.Stat(target)
+	if err == nil && !physical {
+		if _, err2 := sh.Session.FS.Stat(full); err2 != nil { // a/../b, a not being there
+			err = err2
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return syscall.ENOTDIR
+	case sh.Session.FS.Access(target, 1) != nil:
+		return syscall.EACCES
+	}
+	old := sh.Vars.Get("PWD")
+	sh.Dir.Path = target
+	setDirVar(sh, "OLDPWD", old)
+	setDirVar(sh, "PWD", target)
+	return nil
+}
+
+func setDirVar(sh *state.Shell, name, val string) {
+	v := sh.Vars.Target(name)
+	v.Str, v.IsSet, v.Exported = val, true, true
+}
+
+func runPwd(sh *state.Shell, args []string) int {
+	physical := sh.Options.On(options.Physical)
+	for _, a := range args[1:] {
+		switch a {
+		case "-P":
+			physical = true
+		case "-L":
+			physical = false
+		default:
+			if strings.HasPrefix(a, "-") && len(a) > 1 && a != "--" {
+				sh.Errorf("pwd: %s: invalid option", a)
+				sh.ErrText("pwd: usage: pwd [-LP]\n")
+				return 2
+			}
+		}
+	}
+	dir := sh.Dir.Path
+	if physical {
+		if real, err := sh.Session.FS.Resolve(dir); err == nil {
+			dir = real
+		}
+	}
+	sh.Commands.Running = "pwd"
+	if !sh.Out(dir + "\n") {
+		return 1
+	}
+	return 0
+}

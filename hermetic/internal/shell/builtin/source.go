@@ -1,0 +1,67 @@
+package builtin
+
+import (
+	"strings"
+
+	"egressd/hermetic/command"
+	"egressd/hermetic/internal/shell/redirect"
+	"egressd/hermetic/internal/shell/state"
+)
+
+func runEval(sh *state.Shell, args []string) int {
+	args = args[1:]
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	text := strings.Join(args, " ")
+	if strings.TrimSpace(text) == "" {
+		return 0
+	}
+	line := sh.Line
+	if sh.Current != nil { // lines count from the last of the command
+		sh.Line = max(line, int(sh.Current.End().Line())+sh.UnitBase()+sh.LineShift)
+	}
+	sh.EvalText(text)
+	sh.Line = line
+	return sh.Status
+}
+
+func runSource(sh *state.Shell, args []string) int {
+	if len(args) > 1 && args[1] == "--" {
+		args = append(args[:1:1], args[2:]...)
+	}
+	if len(args) < 2 {
+		sh.Errorf("%s: filename argument required", args[0])
+		sh.ErrText(args[0] + ": usage: " + args[0] + " filename [arguments]\n")
+		return 2
+	}
+	name := args[1]
+	full := state.Join(sh.Dir.Path, name)
+	if strings.IndexByte(name, '/') < 0 {
+		for _, d := range strings.Split(sh.Vars.Get("PATH"), ":") {
+			p := state.Join(state.Join(sh.Dir.Path, d), name)
+			if info, err := sh.Session.FS.Stat(p); err == nil && info.Mode().IsRegular() {
+				full = p
+				break
+			}
+		}
+	}
+	if info, err := redirect.Stat(sh, full); err == nil && info.IsDir() {
+		sh.Errorf("%s: %s: is a directory", args[0], name)
+		return 1
+	}
+	text, err := redirect.ReadFile(sh, full)
+	if err != nil {
+		sh.Errorf("%s: %s", name, command.Reason(err))
+		if sh.Program.Posix {
+			sh.Flow = state.Exits
+		}
+		return 1
+	}
+	if redirect.IsBinary(text) {
+		sh.Errorf("source: %s: cannot execute binary file", name)
+		return 126
+	}
+	sh.SourceText(name, text, args[2:])
+	return sh.Status
+}

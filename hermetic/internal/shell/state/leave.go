@@ -1,0 +1,44 @@
+package state
+
+import (
+	"egressd/hermetic/limits"
+)
+
+// Discard is the value of a panic that ends the commands up to the next line of
+// the script. Package shell recovers it.
+type Discard struct{ Status int }
+
+// Ended is the value of a panic that ends the shell. Package shell recovers it;
+// neither leaves Run.
+type Ended struct{ Status int }
+
+// Exceed ends everything because of a limit.
+func (sh *Shell) Exceed(e *limits.Exceeded) {
+	sh.Session.Budget.Exceed(e)
+	panic(Ended{Status: 126})
+}
+
+// Check ends the shell when its context has ended, and runs traps of signals
+// that came.
+func (sh *Shell) Check() {
+	if sh.Ctx.Err() != nil {
+		panic(Ended{Status: sh.Proc.EndStatus()})
+	}
+	if sh.Proc.Signalled.Load() {
+		sh.RunPending()
+	}
+}
+
+// Deeper counts one level of calls; the caller takes it off again.
+func (sh *Shell) Deeper() {
+	sh.Work.Calls++
+	if most := sh.Session.Budget.Limits.Calls; int64(sh.Work.Calls) > most {
+		sh.Exceed(&limits.Exceeded{Name: "calls", Limit: most, What: "functions, substitutions and scripts ran inside each other"})
+	}
+}
+
+// Discardf says what is wrong and ends the commands of this line with status 1.
+func (sh *Shell) Discardf(format string, args ...any) {
+	sh.Errorf(format, args...)
+	panic(Discard{Status: 1})
+}

@@ -1,0 +1,82 @@
+package state
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+
+	"egressd/hermetic/command"
+)
+
+// Prefix is how bash begins what it says about line n.
+func (sh *Shell) Prefix() string {
+	name := sh.Program.Arg0
+	if n := len(sh.Frames); n > 0 && sh.Frames[n-1].Source != "" {
+		name = sh.Frames[n-1].Source
+	}
+	return fmt.Sprintf("%s: line %d: ", name, sh.Line)
+}
+
+// Errorf writes bash's "NAME: line N: text".
+func (sh *Shell) Errorf(format string, args ...any) {
+	sh.ErrText(sh.Prefix() + fmt.Sprintf(format, args...) + "\n")
+}
+
+// ErrText writes s to the standard error.
+func (sh *Shell) ErrText(s string) {
+	sh.Stream(2).Write([]byte(s)) //nolint:errcheck // there is nowhere to say so
+}
+
+// Out writes to the standard output; a builtin whose output cannot be written
+// says so and fails.
+func (sh *Shell) Out(s string) bool {
+	if s == "" {
+		return true
+	}
+	_, err := sh.Stream(1).Write([]byte(s))
+	if err == nil {
+		return true
+	}
+	sh.Check()
+	sh.CheckLimit()
+	if err == syscall.EPIPE {
+		sh.Proc.Killed.CompareAndSwap(0, int32(syscall.SIGPIPE))
+		panic(Ended{Status: 141})
+	}
+	sh.Errorf("%swrite error: %s", sh.who(), command.Reason(err))
+	return false
+}
+
+// who is the builtin that runs, for messages.
+func (sh *Shell) who() string {
+	if sh.Commands.Running == "" {
+		return ""
+	}
+	return sh.Commands.Running + ": "
+}
+
+// Outf is Out with a format.
+func (sh *Shell) Outf(format string, args ...any) bool { return sh.Out(fmt.Sprintf(format, args...)) }
+
+// Letters reads the options of a builtin that has only letters without values,
+// and reports those that were given and the operands. Of a letter that is not
+// known it tells as bash does, usage being what stands after the name.
+func (sh *Shell) Letters(args []string, known, usage string) (given map[rune]bool, operands []string, ok bool) {
+	given = map[rune]bool{}
+	i := 1
+	for ; i < len(args) && len(args[i]) > 1 && args[i][0] == '-'; i++ {
+		if args[i] == "--" {
+			i++
+			break
+		}
+		for _, c := range args[i][1:] {
+			if !strings.ContainsRune(known, c) {
+				sh.Errorf("%s: -%c: invalid option", args[0], c)
+				sh.ErrText(args[0] + ": usage: " + args[0] + " " + usage + "\n")
+				return nil, nil, false
+			}
+			given[c] = true
+		}
+	}
+	return given, args[i:], true
+}
