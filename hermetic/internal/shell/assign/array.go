@@ -41,41 +41,22 @@ func keyedWord(sh *state.Shell, w *syntax.Word) (val *syntax.Word, key string, a
 	return nil, "", false, false
 }
 
+// element is one element between the parentheses of name=(...).
+type element struct {
+	key     string
+	val     string
+	hasKey  bool
+	appends bool // [key]+=val
+}
+
 // array is name=(...) and name+=(...).
 func array(sh *state.Shell, v *vars.Variable, name string, a *syntax.Assign) bool {
 	if v.Readonly {
 		sh.Errorf("%s: readonly variable", name)
 		return false
 	}
-	type pair struct {
-		key     string
-		val     string
-		hasKey  bool
-		appends bool
-	}
-	var pairs []pair
 	isAssoc := v.Kind == vars.Assoc
-	for _, e := range a.Array.Elems {
-		switch {
-		case e.Index != nil:
-			key := ""
-			if isAssoc {
-				key = expand.KeyText(sh, e.Index)
-			} else {
-				key = expand.Subscript(sh, name, e.Index)
-			}
-			pairs = append(pairs, pair{key: key, val: expand.Value(sh, e.Value), hasKey: true})
-		default:
-			if w, key, appends, ok := keyedWord(sh, e.Value); ok {
-				pairs = append(pairs, pair{key: key, val: expand.Value(sh, w), hasKey: true, appends: appends})
-				continue
-			}
-			for _, f := range expand.Fields(sh, []*syntax.Word{e.Value}) {
-				pairs = append(pairs, pair{val: f})
-			}
-		}
-		sh.CheckArray(len(pairs))
-	}
+	elems := elements(sh, name, a, isAssoc)
 	if sh.Options.On(options.XTrace) {
 		expand.Trace(sh, name+equals(a)+sh.Source(a.Array))
 	}
@@ -88,44 +69,80 @@ func array(sh *state.Shell, v *vars.Variable, name string, a *syntax.Assign) boo
 			v.Kind, v.List = vars.Indexed, &vars.List{}
 		}
 	}
-	if !isAssoc {
-		v.ToIndexed()
-	}
+	v.ToIndexed()
 	v.IsSet = true
 	if isAssoc {
-		for i := 0; i < len(pairs); i++ {
-			p := pairs[i]
-			if !p.hasKey { // A=(k v k v)
-				key := p.val
-				p.key, p.val = key, ""
-				if i+1 < len(pairs) {
-					i++
-					p.val = pairs[i].val
-				}
+		return setPairs(sh, v, name, elems)
+	}
+	if !setIndexed(sh, v, name, elems) {
+		return false
+	}
+	if sh.AllExport() {
+		v.Exported = true
+	}
+	return true
+}
+
+// elements expands what is between the parentheses.
+func elements(sh *state.Shell, name string, a *syntax.Assign, isAssoc bool) []element {
+	var out []element
+	for _, e := range a.Array.Elems {
+		if e.Index != nil {
+			key := ""
+			if isAssoc {
+				key = expand.KeyText(sh, e.Index)
+			} else {
+				key = expand.Subscript(sh, name, e.Index)
 			}
-			if !sh.Vars.SetElementOf(v, name, p.key, p.val, p.appends) {
-				return false
+			out = append(out, element{key: key, val: expand.Value(sh, e.Value), hasKey: true})
+		} else if w, key, appends, ok := keyedWord(sh, e.Value); ok {
+			out = append(out, element{key: key, val: expand.Value(sh, w), hasKey: true, appends: appends})
+			continue
+		} else {
+			for _, f := range expand.Fields(sh, []*syntax.Word{e.Value}) {
+				out = append(out, element{val: f})
 			}
 		}
-		return true
+		sh.CheckArray(len(out))
 	}
-	v.ToIndexed()
+	return out
+}
+
+// setPairs assigns elements of an associative array. Those without a key are
+// keys and values in turn.
+func setPairs(sh *state.Shell, v *vars.Variable, name string, elems []element) bool {
+	for i := 0; i < len(elems); i++ {
+		e := elems[i]
+		if !e.hasKey {
+			e.key, e.val = e.val, ""
+			if i+1 < len(elems) {
+				i++
+				e.val = elems[i].val
+			}
+		}
+		if !sh.Vars.SetElementOf(v, name, e.key, e.val, e.appends) {
+			return false
+		}
+	}
+	return true
+}
+
+// setIndexed assigns elements of an array. One without a subscript comes after
+// the one before it.
+func setIndexed(sh *state.Shell, v *vars.Variable, name string, elems []element) bool {
 	next := v.List.Next()
-	for _, p := range pairs {
-		if p.hasKey {
-			at, ok := sh.Vars.Index(v, name, p.key)
+	for _, e := range elems {
+		if e.hasKey {
+			at, ok := sh.Vars.Index(v, name, e.key)
 			if !ok {
 				return false
 			}
 			next = at
 		}
-		if !sh.Vars.SetElementOf(v, name, strconv.FormatInt(next, 10), p.val, p.appends) {
+		if !sh.Vars.SetElementOf(v, name, strconv.FormatInt(next, 10), e.val, e.appends) {
 			return false
 		}
 		next++
-	}
-	if sh.Options.On(options.AllExport) {
-		v.Exported = true
 	}
 	return true
 }

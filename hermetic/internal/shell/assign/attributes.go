@@ -10,36 +10,36 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
+// declareOne declares one name: finds or makes the variable, gives it its
+// attributes, then its value.
 func declareOne(sh *state.Shell, d *declaration, a *syntax.Assign) bool {
 	name := a.Name.Value
 	if !vars.ValidName(name) {
 		shown := name
-		if a.Value != nil && d.who != "export" && d.who != "readonly" || a.Value != nil {
+		if a.Value != nil {
 			shown += "=" + expand.String(sh, a.Value)
 		}
 		sh.Errorf("%s: `%s': not a valid identifier", d.who, shown)
 		return false
 	}
-	isRef := strings.Contains(d.on, "n")
-	if v := sh.Vars.Raw(name); v != nil && v.Ref && !isRef && !strings.Contains(d.off, "n") && !d.local {
+	if v := sh.Vars.Raw(name); v != nil && v.Ref && !d.adds("n") && !d.removes("n") && !d.local {
 		if name = sh.Vars.Resolve(name); !vars.ValidName(name) {
 			base, index, _ := vars.SplitSubscript(name)
 			name = base
 			a = &syntax.Assign{Name: a.Name, Value: a.Value, Append: a.Append, Naked: a.Naked, Index: &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: index}}}}
 		}
 	}
-	val, hasVal := "", false
-	if a.Value != nil {
-		val, hasVal = expand.Value(sh, a.Value), true
-	} else if !a.Naked && a.Array == nil {
-		hasVal = true // declare x=
+	var val *string
+	if a.Value != nil || !a.Naked && a.Array == nil { // declare x= has an empty one
+		s := expand.Value(sh, a.Value)
+		val = &s
 	}
 	if g := sh.Vars.Global().Vars[name]; d.local && g != nil && g.Readonly && sh.Vars.Raw(name) == g {
 		sh.Errorf("%s: %s: readonly variable", d.who, name)
 		return false
 	}
 	v := declareTarget(sh, d, name)
-	if v.Readonly && (hasVal || a.Array != nil || strings.ContainsAny(d.off, "r")) {
+	if v.Readonly && (val != nil || a.Array != nil || d.removes("r")) {
 		who := d.who + ": "
 		if d.who != "declare" && d.who != "local" && d.who != "typeset" {
 			who = ""
@@ -50,14 +50,23 @@ func declareOne(sh *state.Shell, d *declaration, a *syntax.Assign) bool {
 	if !setAttributes(sh, d, v, name) {
 		return false
 	}
-	ok := true
+	ok := declareValue(sh, d, v, name, a, val)
+	if d.adds("r") {
+		v.Readonly = true
+	}
+	return ok
+}
+
+// declareValue gives the variable of a declaration its value; val is that of
+// name=value, nil if there is none.
+func declareValue(sh *state.Shell, d *declaration, v *vars.Variable, name string, a *syntax.Assign, val *string) bool {
 	switch {
 	case a.Array != nil:
-		if v.Kind == vars.Plain && strings.Contains(d.on, "A") {
+		if v.Kind == vars.Plain && d.adds("A") {
 			v.ToAssoc()
 		}
-		ok = array(sh, v, name, a)
-	case a.Index != nil && !hasVal:
+		return array(sh, v, name, a)
+	case a.Index != nil && val == nil:
 		v.ToIndexed()
 	case a.Index != nil:
 		index := ""
@@ -66,21 +75,16 @@ func declareOne(sh *state.Shell, d *declaration, a *syntax.Assign) bool {
 		} else {
 			index = expand.ArithText(sh, a.Index)
 		}
-		ok = sh.Vars.SetElementOf(v, name, index, val, a.Append)
-	case hasVal && isRef:
-		v.Str, v.IsSet = val, true
-	case hasVal && (v.Kind != vars.Plain) && strings.HasPrefix(val, "(") && strings.HasSuffix(val, ")"):
-		ok = assignText(sh, v, name, val)
-	case hasVal:
-		if sh.Vars.SetComputed(name, val) {
-			break
-		}
-		ok = sh.Vars.Assign(v, name, val, a.Append)
+		return sh.Vars.SetElementOf(v, name, index, *val, a.Append)
+	case val == nil:
+	case d.adds("n"):
+		v.Str, v.IsSet = *val, true
+	case v.Kind != vars.Plain && strings.HasPrefix(*val, "(") && strings.HasSuffix(*val, ")"):
+		return assignText(sh, v, name, *val)
+	case !sh.Vars.SetComputed(name, *val):
+		return sh.Vars.Assign(v, name, *val, a.Append)
 	}
-	if strings.Contains(d.on, "r") {
-		v.Readonly = true
-	}
-	return ok
+	return true
 }
 
 // assignText is declare -a "x=(1 2)": the text is an array.
@@ -95,6 +99,7 @@ func assignText(sh *state.Shell, v *vars.Variable, name, val string) bool {
 	return sh.Vars.Assign(v, name, val, false)
 }
 
+// declareTarget is the variable that a declaration is about.
 func declareTarget(sh *state.Shell, d *declaration, name string) *vars.Variable {
 	switch {
 	case d.local:
@@ -130,6 +135,7 @@ func declareTarget(sh *state.Shell, d *declaration, name string) *vars.Variable 
 	return v
 }
 
+// setAttributes adds and removes attributes.
 func setAttributes(sh *state.Shell, d *declaration, v *vars.Variable, name string) bool {
 	for _, c := range d.on {
 		switch c {

@@ -21,6 +21,10 @@ type declaration struct {
 	inherit                      bool
 }
 
+// adds and removes report an attribute by its letter.
+func (d *declaration) adds(letter string) bool    { return strings.Contains(d.on, letter) }
+func (d *declaration) removes(letter string) bool { return strings.Contains(d.off, letter) }
+
 // Clause does what a declare clause says, its redirections being made.
 func Clause(sh *state.Shell, c *syntax.DeclClause) {
 	name := c.Variant.Value

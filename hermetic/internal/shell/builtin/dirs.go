@@ -8,73 +8,26 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// runPushd is the builtins pushd and popd.
 func runPushd(sh *state.Shell, args []string) int {
 	who := args[0]
 	args = args[1:]
-	noCd := false
+	stay := false // -n: the working directory does not change
 	if len(args) > 0 && args[0] == "-n" {
-		noCd, args = true, args[1:]
+		stay, args = true, args[1:]
 	}
-	stack := append([]string{sh.Dir.Path}, sh.Dir.Stack...)
-	index := func(a string) int {
-		n, err := strconv.Atoi(a[1:])
-		if err != nil {
-			return -1
-		}
-		if a[0] == '-' {
-			n = len(stack) - 1 - n
-		}
-		if n >= len(stack) {
-			return -1
-		}
-		return n
+	var stack []string
+	var status int
+	if who == "popd" {
+		stack, status = popped(sh, args, stay)
+	} else {
+		stack, status = pushed(sh, args, stay)
 	}
-	isIndex := len(args) > 0 && len(args[0]) > 1 && (args[0][0] == '+' || args[0][0] == '-')
-	switch {
-	case who == "popd":
-		if len(stack) < 2 {
-			sh.Errorf("popd: directory stack empty")
-			return 1
-		}
-		n := 0
-		if isIndex {
-			if n = index(args[0]); n < 0 {
-				sh.Errorf("popd: %s: directory stack index out of range", strings.TrimLeft(args[0], "+"))
-				return 1
-			}
-		} else if len(args) > 0 {
-			sh.Errorf("popd: %s: invalid argument", args[0])
-			return 2
-		}
-		if noCd && n == 0 {
-			n = 1
-		}
-		stack = append(stack[:n:n], stack[n+1:]...)
-	case isIndex:
-		n := index(args[0])
-		if n < 0 {
-			sh.Errorf("pushd: %s: directory stack index out of range", strings.TrimLeft(args[0], "+"))
-			return 1
-		}
-		stack = append(append([]string{}, stack[n:]...), stack[:n]...)
-	case len(args) == 0:
-		if len(stack) < 2 {
-			sh.Errorf("pushd: no other directory")
-			return 1
-		}
-		stack[0], stack[1] = stack[1], stack[0]
-	case noCd:
-		stack = append([]string{sh.Dir.Path, args[0]}, sh.Dir.Stack...)
-	default:
-		old := sh.Dir.Path
-		if err := chdir(sh, args[0], false); err != nil {
-			sh.Errorf("pushd: %s: %s", args[0], command.Reason(err))
-			return 1
-		}
-		stack = append([]string{sh.Dir.Path, old}, sh.Dir.Stack...)
+	if status != 0 {
+		return status
 	}
 	sh.CheckArray(len(stack))
-	if !noCd && stack[0] != sh.Dir.Path {
+	if !stay && stack[0] != sh.Dir.Path {
 		if err := chdir(sh, stack[0], false); err != nil {
 			sh.Errorf("%s: %s: %s", who, stack[0], command.Reason(err))
 			return 1
@@ -84,8 +37,84 @@ func runPushd(sh *state.Shell, args []string) int {
 	return runDirs(sh, []string{"dirs"})
 }
 
+// dirStack is the directory stack with the working directory at its top.
+func dirStack(sh *state.Shell) []string { return append([]string{sh.Dir.Path}, sh.Dir.Stack...) }
+
+// isStackIndex reports arguments such as +1 and -0.
+func isStackIndex(a string) bool { return len(a) > 1 && (a[0] == '+' || a[0] == '-') }
+
+// stackIndex is where +N or -N is on a stack of n directories; -1: nowhere.
+func stackIndex(a string, n int) int {
+	i, err := strconv.Atoi(a[1:])
+	if err != nil {
+		return -1
+	}
+	if a[0] == '-' {
+		i = n - 1 - i
+	}
+	if i >= n {
+		return -1
+	}
+	return i
+}
+
+// popped is the stack after popd.
+func popped(sh *state.Shell, args []string, stay bool) (stack []string, status int) {
+	stack = dirStack(sh)
+	if len(stack) < 2 {
+		sh.Errorf("popd: directory stack empty")
+		return nil, 1
+	}
+	n := 0
+	if len(args) > 0 {
+		if !isStackIndex(args[0]) {
+			sh.Errorf("popd: %s: invalid argument", args[0])
+			return nil, 2
+		}
+		if n = stackIndex(args[0], len(stack)); n < 0 {
+			sh.Errorf("popd: %s: directory stack index out of range", strings.TrimLeft(args[0], "+"))
+			return nil, 1
+		}
+	}
+	if stay && n == 0 {
+		n = 1
+	}
+	return append(stack[:n:n], stack[n+1:]...), 0
+}
+
+// pushed is the stack after pushd. A directory that is named is gone to already
+// unless stay is true.
+func pushed(sh *state.Shell, args []string, stay bool) (stack []string, status int) {
+	stack = dirStack(sh)
+	switch {
+	case len(args) == 0:
+		if len(stack) < 2 {
+			sh.Errorf("pushd: no other directory")
+			return nil, 1
+		}
+		stack[0], stack[1] = stack[1], stack[0]
+		return stack, 0
+	case isStackIndex(args[0]):
+		n := stackIndex(args[0], len(stack))
+		if n < 0 {
+			sh.Errorf("pushd: %s: directory stack index out of range", strings.TrimLeft(args[0], "+"))
+			return nil, 1
+		}
+		return append(append([]string{}, stack[n:]...), stack[:n]...), 0
+	case stay:
+		return append([]string{sh.Dir.Path, args[0]}, sh.Dir.Stack...), 0
+	}
+	old := sh.Dir.Path
+	if err := chdir(sh, args[0], false); err != nil {
+		sh.Errorf("pushd: %s: %s", args[0], command.Reason(err))
+		return nil, 1
+	}
+	return append([]string{sh.Dir.Path, old}, sh.Dir.Stack...), 0
+}
+
+// runDirs is the builtin dirs.
 func runDirs(sh *state.Shell, args []string) int {
-	stack := append([]string{sh.Dir.Path}, sh.Dir.Stack...)
+	stack := dirStack(sh)
 	long, lines, numbers := false, false, false
 	for _, a := range args[1:] {
 		switch {

@@ -9,91 +9,105 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
+// runGetopts is the builtin getopts: one option for each call.
 func runGetopts(sh *state.Shell, args []string) int {
 	if len(args) < 3 {
 		sh.ErrText("getopts: usage: getopts optstring name [arg ...]\n")
 		return 2
 	}
-	spec, name, words := args[1], args[2], sh.Params.List
+	g := &getopts{sh: sh, words: sh.Params.List, at: sh.Params.OptChar}
 	if len(args) > 3 {
-		words = args[3:]
+		g.words = args[3:]
 	}
-	silent := strings.HasPrefix(spec, ":")
-	spec = strings.TrimPrefix(spec, ":")
-	ind := int(number.Leading(sh.Vars.Get("OPTIND")))
-	if ind < 1 {
-		ind = 1
+	g.spec, g.silent = strings.CutPrefix(args[1], ":")
+	g.index = max(int(number.Leading(sh.Vars.Get("OPTIND"))), 1)
+	val, arg, status := g.next()
+
+	sh.Vars.Set("OPTIND", strconv.Itoa(g.index))
+	sh.Params.OptChar = g.at
+	if arg != nil {
+		sh.Vars.Set("OPTARG", *arg)
+	} else {
+		sh.Vars.Unset("OPTARG")
 	}
-	at := sh.Params.OptChar
-	finish := func(val string, arg *string, status int) int {
-		sh.Vars.Set("OPTIND", strconv.Itoa(ind))
-		sh.Params.OptChar = at
-		if arg != nil {
-			sh.Vars.Set("OPTARG", *arg)
-		} else {
-			sh.Vars.Unset("OPTARG")
-		}
-		if !vars.ValidName(name) {
-			sh.Errorf("getopts: `%s': not a valid identifier", name)
-			return 1
-		}
-		if !sh.Vars.Set(name, val) {
-			return 1
-		}
-		return status
+	name := args[2]
+	if !vars.ValidName(name) {
+		sh.Errorf("getopts: `%s': not a valid identifier", name)
+		return 1
 	}
-	if at == 0 {
-		if ind > len(words) || len(words[ind-1]) < 2 || words[ind-1][0] != '-' {
-			return finish("?", nil, 1)
-		}
-		if words[ind-1] == "--" {
-			ind++
-			return finish("?", nil, 1)
-		}
-		at = 1
+	if !sh.Vars.Set(name, val) {
+		return 1
 	}
-	if ind > len(words) || at >= len(words[ind-1]) {
-		at = 0
-		return finish("?", nil, 1)
+	return status
+}
+
+// getopts reads one option of words.
+type getopts struct {
+	sh     *state.Shell
+	spec   string // the letters, a colon after those with an argument
+	silent bool   // mistakes are reported in the variables alone
+	words  []string
+	index  int // $OPTIND: the word, counted from 1
+	at     int // where in the word; 0: before it
+}
+
+// next is the option, its argument (nil: it has none), and the exit status.
+func (g *getopts) next() (val string, arg *string, status int) {
+	letter, ok := g.letter()
+	if !ok {
+		return "?", nil, 1
 	}
-	word := words[ind-1]
-	c := word[at : at+1]
-	at++
-	i := strings.Index(spec, c)
-	if i < 0 || c == ":" {
-		if at >= len(word) {
-			ind, at = ind+1, 0
+	rest := g.words[g.index-1][g.at:]
+	i := strings.Index(g.spec, letter)
+	known := i >= 0 && letter != ":"
+	if !known || i+1 >= len(g.spec) || g.spec[i+1] != ':' {
+		if rest == "" {
+			g.index, g.at = g.index+1, 0
 		}
-		if silent {
-			return finish("?", &c, 0)
+		if !known {
+			return g.mistake("?", letter, "illegal option")
 		}
-		if sh.Vars.Get("OPTERR") != "0" {
-			sh.ErrText(sh.Program.Arg0 + ": illegal option -- " + c + "\n")
-		}
-		return finish("?", nil, 0)
+		return letter, nil, 0
 	}
-	if i+1 >= len(spec) || spec[i+1] != ':' {
-		if at >= len(word) {
-			ind, at = ind+1, 0
-		}
-		return finish(c, nil, 0)
+	g.index, g.at = g.index+1, 0
+	if rest != "" {
+		return letter, &rest, 0
 	}
-	if at < len(word) {
-		arg := word[at:]
-		ind, at = ind+1, 0
-		return finish(c, &arg, 0)
+	if g.index > len(g.words) {
+		return g.mistake(":", letter, "option requires an argument")
 	}
-	ind, at = ind+1, 0
-	if ind > len(words) {
-		if silent {
-			return finish(":", &c, 0)
+	g.index++
+	return letter, &g.words[g.index-2], 0
+}
+
+// letter is the next letter; false: there are no more options.
+func (g *getopts) letter() (string, bool) {
+	if g.at == 0 {
+		if g.index > len(g.words) || len(g.words[g.index-1]) < 2 || g.words[g.index-1][0] != '-' {
+			return "", false
 		}
-		if sh.Vars.Get("OPTERR") != "0" {
-			sh.ErrText(sh.Program.Arg0 + ": option requires an argument -- " + c + "\n")
+		if g.words[g.index-1] == "--" {
+			g.index++
+			return "", false
 		}
-		return finish("?", nil, 0)
+		g.at = 1
 	}
-	arg := words[ind-1]
-	ind++
-	return finish(c, &arg, 0)
+	if g.index > len(g.words) || g.at >= len(g.words[g.index-1]) {
+		g.at = 0
+		return "", false
+	}
+	g.at++
+	return g.words[g.index-1][g.at-1 : g.at], true
+}
+
+// mistake is the result for a letter that is wrong; val is that of the silent
+// mode.
+func (g *getopts) mistake(val, letter, what string) (string, *string, int) {
+	if g.silent {
+		return val, &letter, 0
+	}
+	if g.sh.Vars.Get("OPTERR") != "0" {
+		g.sh.ErrText(g.sh.Program.Arg0 + ": " + what + " -- " + letter + "\n")
+	}
+	return "?", nil, 0
 }

@@ -11,11 +11,59 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
+// mapPlan is what mapfile was asked for.
+type mapPlan struct {
+	who      string // mapfile or readarray
+	name     string // the array
+	trim     bool   // -t: without the delimiters
+	delim    byte
+	count    int // -1: all lines
+	origin   int // the first subscript; -1: the array is emptied before
+	skip     int
+	fd       int
+	callback string
+	every    int // lines between two calls of callback
+}
+
+// runMapfile is the builtins mapfile and readarray.
 func runMapfile(sh *state.Shell, args []string) int {
-	who := args[0]
-	args = args[1:]
-	trim, delim, count, origin, skip, fd, every := false, byte('\n'), -1, -1, 0, 0, 5000
-	callback := ""
+	m := mapPlan{who: args[0], name: "MAPFILE", delim: '\n', count: -1, origin: -1, every: 5000}
+	rest, status := m.options(sh, args[1:])
+	if status != 0 {
+		return status
+	}
+	if len(rest) > 0 {
+		m.name = rest[0]
+	}
+	if !vars.ValidName(m.name) {
+		sh.Errorf("%s: `%s': not a valid identifier", m.who, m.name)
+		return 1
+	}
+	if sh.FDs.Open[m.fd] == nil || !sh.FDs.Open[m.fd].CanRead() {
+		sh.Errorf("%s: %d: invalid file descriptor: Bad file descriptor", m.who, m.fd)
+		return 1
+	}
+	v := sh.Vars.Target(sh.Vars.Resolve(m.name))
+	switch {
+	case v.Readonly:
+		sh.Errorf("%s: readonly variable", m.name)
+		return 1
+	case v.Kind == vars.Assoc:
+		sh.Errorf("%s: %s: not an indexed array", m.who, m.name)
+		return 1
+	}
+	if m.origin < 0 {
+		sh.Vars.SetList(m.name, nil)
+		v = sh.Vars.Target(sh.Vars.Resolve(m.name))
+		m.origin = 0
+	}
+	v.IsSet = true
+	v.ToIndexed()
+	return m.fill(sh, v)
+}
+
+// options reads the options and reports the operands.
+func (m *mapPlan) options(sh *state.Shell, args []string) (rest []string, status int) {
 	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
 		a := args[0]
 		args = args[1:]
@@ -24,90 +72,65 @@ func runMapfile(sh *state.Shell, args []string) int {
 		}
 		for i := 1; i < len(a); i++ {
 			if a[i] == 't' {
-				trim = true
+				m.trim = true
 				continue
 			}
 			if strings.IndexByte("dnOsuCc", a[i]) < 0 {
-				sh.Errorf("%s: -%c: invalid option", who, a[i])
-				sh.ErrText(who + ": usage: " + who + " [-d delim] [-n count] [-O origin] [-s count] [-t] [-u fd] [-C callback] [-c quantum] [array]\n")
-				return 2
+				sh.Errorf("%s: -%c: invalid option", m.who, a[i])
+				sh.ErrText(m.who + ": usage: " + m.who + " [-d delim] [-n count] [-O origin] [-s count] [-t] [-u fd] [-C callback] [-c quantum] [array]\n")
+				return nil, 2
 			}
 			val := a[i+1:]
 			if val == "" {
 				if len(args) == 0 {
-					sh.Errorf("%s: -%c: option requires an argument", who, a[i])
-					return 2
+					sh.Errorf("%s: -%c: option requires an argument", m.who, a[i])
+					return nil, 2
 				}
 				val, args = args[0], args[1:]
 			}
-			n, err := strconv.Atoi(val)
-			if err != nil && a[i] != 'd' && a[i] != 'C' {
-				sh.Errorf("%s: %s: invalid line count", who, val)
-				return 1
-			}
-			switch a[i] {
-			case 'd':
-				delim = 0
-				if val != "" {
-					delim = val[0]
-				}
-			case 'n':
-				if count = n; n == 0 {
-					count = -1
-				}
-			case 'O':
-				origin = n
-			case 's':
-				skip = n
-			case 'u':
-				fd = n
-			case 'C':
-				callback = val
-			case 'c':
-				every = max(n, 1)
+			if !m.option(a[i], val) {
+				sh.Errorf("%s: %s: invalid line count", m.who, val)
+				return nil, 1
 			}
 			break
 		}
 	}
-	name := "MAPFILE"
-	if len(args) > 0 {
-		name = args[0]
-	}
-	if !vars.ValidName(name) {
-		sh.Errorf("%s: `%s': not a valid identifier", who, name)
-		return 1
-	}
-	if sh.FDs.Open[fd] == nil || !sh.FDs.Open[fd].CanRead() {
-		sh.Errorf("%s: %d: invalid file descriptor: Bad file descriptor", who, fd)
-		return 1
-	}
-	v := sh.Vars.Target(sh.Vars.Resolve(name))
-	switch {
-	case v.Readonly:
-		sh.Errorf("%s: readonly variable", name)
-		return 1
-	case v.Kind == vars.Assoc:
-		sh.Errorf("%s: %s: not an indexed array", who, name)
-		return 1
-	}
-	if origin < 0 {
-		sh.Vars.SetList(name, nil)
-		v = sh.Vars.Target(sh.Vars.Resolve(name))
-		origin = 0
-	}
-	v.IsSet = true
-	v.ToIndexed()
-	return fillMap(sh, v, name, mapPlan{trim, delim, count, origin, skip, fd, every, callback})
+	return args, 0
 }
 
-type mapPlan struct {
-	trim                           bool
-	delim                          byte
-	count, origin, skip, fd, every int
-	callback                       string
+// option takes the value of one option; false: it is not a number.
+func (m *mapPlan) option(c byte, val string) bool {
+	switch c {
+	case 'd':
+		m.delim = 0
+		if val != "" {
+			m.delim = val[0]
+		}
+		return true
+	case 'C':
+		m.callback = val
+		return true
+	}
+	n, err := strconv.Atoi(val)
+	switch c {
+	case 'n':
+		if m.count = n; n == 0 {
+			m.count = -1
+		}
+	case 'O':
+		m.origin = n
+	case 's':
+		m.skip = n
+	case 'u':
+		m.fd = n
+	case 'c':
+		m.every = max(n, 1)
+	}
+	return err == nil
 }
 
-func fillMap(sh *state.Shell, v *vars.Variable, name string, m mapPlan) int {
+// fill reads lines into v.
+func (m *mapPlan) fill(sh *state.Shell, v *vars.Variable) int {
 	in := newInput(sh, m.fd)
 	defer in.done()
 	var line []byte
@@ -138,12 +161,12 @@ func fillMap(sh *state.Shell, v *vars.Variable, name string, m mapPlan) int {
 			continue
 		}
 		text = strings.ReplaceAll(text, "\x00", "")
-		at := m.origin + got
+		at := strconv.Itoa(m.origin + got)
 		got++
 		if m.callback != "" && got%m.every == 0 {
-			sh.EvalText(m.callback + " " + strconv.Itoa(at) + " " + quote.Single(text))
+			sh.EvalText(m.callback + " " + at + " " + quote.Single(text))
 		}
-		if !sh.Vars.SetElementOf(v, name, strconv.Itoa(at), text, false) {
+		if !sh.Vars.SetElementOf(v, m.name, at, text, false) {
 			return 1
 		}
 		if err != nil {

@@ -11,8 +11,30 @@ import (
 
 // Wait is the builtin wait.
 func Wait(sh *state.Shell, args []string) int {
-	any, place := false, ""
-	args = args[1:]
+	next, place, ids, status := waitOptions(sh, args[1:])
+	if status != 0 {
+		return status
+	}
+	if place != "" {
+		sh.Vars.Unset(place)
+	}
+	switch {
+	case next:
+		return waitNext(sh, ids, place)
+	case len(ids) == 0:
+		return waitAll(sh)
+	}
+	for _, id := range ids {
+		var interrupted bool
+		if status, interrupted = waitOne(sh, id, place); interrupted {
+			return status
+		}
+	}
+	return status
+}
+
+// waitOptions reads -n, -p and the operands.
+func waitOptions(sh *state.Shell, args []string) (next bool, place string, ids []string, status int) {
 	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
 		a := args[0]
 		args = args[1:]
@@ -22,72 +44,71 @@ func Wait(sh *state.Shell, args []string) int {
 		for i := 1; i < len(a); i++ {
 			switch a[i] {
 			case 'n':
-				any = true
+				next = true
 			case 'f':
 			case 'p':
 				if len(args) == 0 {
 					sh.Errorf("wait: -p: option requires an argument")
-					return 2
+					return false, "", nil, 2
 				}
 				place, args = args[0], args[1:]
 			default:
 				sh.Errorf("wait: -%c: invalid option", a[i])
 				sh.ErrText("wait: usage: wait [-fn] [-p var] [id ...]\n")
-				return 2
+				return false, "", nil, 2
 			}
 		}
 	}
-	if place != "" {
-		sh.Vars.Unset(place)
-	}
-	if any {
-		return waitAny(sh, args, place)
-	}
-	if len(args) == 0 {
-		for _, j := range slices.Clone(sh.Jobs.List) {
-			if j.Foreign {
-				continue
-			}
-			if status, interrupted := waitFor(sh, j); interrupted {
-				return status
-			}
-		}
-		sh.Jobs.List = nil
-		return 0
-	}
-	status := 0
-	for _, a := range args {
-		j := sh.Jobs.Find(a)
-		if j == nil {
-			if strings.HasPrefix(a, "%") {
-				sh.Errorf("wait: %s: no such job", a)
-			} else if _, err := strconv.Atoi(a); err != nil {
-				sh.Errorf("wait: `%s': not a pid or valid job spec", a)
-				status = 1
-				continue
-			} else {
-				sh.Errorf("wait: pid %s is not a child of this shell", a)
-			}
-			status = 127
-			continue
-		}
-		var interrupted bool
-		if status, interrupted = waitFor(sh, j); interrupted {
-			return status
-		}
-		j.Reported = true
-		if place != "" {
-			sh.Vars.Set(place, strconv.Itoa(j.PID))
-		}
-	}
-	return status
+	return next, place, args, 0
 }
 
-// waitAny is wait -n: the next job that ends.
-func waitAny(sh *state.Shell, args []string, place string) int {
+// waitAll waits for all jobs of this shell, and forgets them.
+func waitAll(sh *state.Shell) int {
+	for _, j := range slices.Clone(sh.Jobs.List) {
+		if j.Foreign {
+			continue
+		}
+		if status, interrupted := waitFor(sh, j); interrupted {
+			return status
+		}
+	}
+	sh.Jobs.List = nil
+	return 0
+}
+
+// waitOne waits for the job that id means, and puts its number into the
+// variable place, unless that is "".
+func waitOne(sh *state.Shell, id, place string) (status int, interrupted bool) {
+	j := sh.Jobs.Find(id)
+	if j == nil {
+		_, err := strconv.Atoi(id)
+		switch {
+		case strings.HasPrefix(id, "%"):
+			sh.Errorf("wait: %s: no such job", id)
+		case err != nil:
+			sh.Errorf("wait: `%s': not a pid or valid job spec", id)
+			return 1, false
+		default:
+			sh.Errorf("wait: pid %s is not a child of this shell", id)
+		}
+		return 127, false
+	}
+	if status, interrupted = waitFor(sh, j); interrupted {
+		return status, true
+	}
+	j.Reported = true
+	if place != "" {
+		sh.Vars.Set(place, strconv.Itoa(j.PID))
+	}
+	return status, false
+}
+
+// waitNext is wait -n: it waits for the next job that ends.
+func waitNext(sh *state.Shell, ids []string, place string) int {
 	var among []*proc.Job
 	for _, j := range sh.Jobs.List {
-		if !j.Foreign && !j.Reported && (len(args) == 0 || slices.ContainsFunc(args, func(a string) bool { return sh.Jobs.Find(a) == j })) {
+		meant := len(ids) == 0 || slices.ContainsFunc(ids, func(id string) bool { return sh.Jobs.Find(id) == j })
+		if meant && !j.Foreign && !j.Reported {
 			among = append(among, j)
 		}
 	}
