@@ -28,7 +28,7 @@ RUN CGO_ENABLED=0 GOOS="${TARGETOS}" GOARCH="${TARGETARCH}" \
       -gcflags "egressd/cmd/...=-l" -gcflags "encoding/json=-l" -gcflags "encoding/asn1=-l" -gcflags "crypto/x509=-l" \
       -gcflags "crypto/tls=-l" -gcflags "math/big=-l" -gcflags "archive/tar=-l" -gcflags "mime/multipart=-l" -gcflags "mime=-l" \
       -gcflags "net/textproto=-l" -gcflags "text/template=-l" -gcflags "html=-l" -gcflags "regexp/syntax=-l" -gcflags "flag=-l" -gcflags "fmt=-l" \
-      -ldflags "-s -w -X egressd/internal/cli/explain.version=${VERSION}" \
+      -ldflags "-s -w -X egressd/internal/cli.version=${VERSION}" \
       -o /out/ ./cmd/egressd ./cmd/launch
 # /run/egressd holds the admin and control sockets: the only directory that the daemon writes. Its mode is
 # that of /tmp, because a tmpfs mounted there takes over the mode but not always the owner.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"egressd/internal/cli"
 	"egressd/netns"
 	"egressd/netns/pod"
 )
@@ -117,14 +118,14 @@ func (p *program) capture(args []string) int {
 		return code
 	}
 	if fs.NArg() > 0 {
-		return p.usage(fmt.Errorf("capture takes no argument, but got %q", fs.Arg(0)))
+		return p.Usage(fmt.Errorf("capture takes no argument, but got %q", fs.Arg(0)))
 	}
 	rules, err := o.rules()
 	if err != nil {
-		return p.usage(err)
+		return p.Usage(err)
 	}
 	if o.print && o.remove || o.hold && (o.print || o.remove) {
-		return p.usage(errors.New("give one of --print, --remove and --hold"))
+		return p.Usage(errors.New("give one of --print, --remove and --hold"))
 	}
 	var told string
 	err = inNamespace(o.netns, func() (err error) {
@@ -139,9 +140,9 @@ func (p *program) capture(args []string) int {
 		return err
 	})
 	if err != nil {
-		return p.fail(exitNo, captureHelp(err))
+		return p.Fail(cli.ExitNo, captureHelp(err))
 	}
-	if code := p.print(told); code != exitOK || !o.hold {
+	if code := p.Print(told); code != cli.ExitOK || !o.hold {
 		return code
 	}
 	return p.hold()

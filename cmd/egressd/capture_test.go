@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"egressd/internal/cli"
 	"egressd/netns"
 )
 
@@ -72,10 +73,10 @@ func TestCaptureIsolated(t *testing.T) {
 		return
 	}
 	r := emptyRoom(t)
-	if out, code := runEgressd("capture", "--netns", r.path, "--protect-port", "3131"); code != exitOK || !strings.Contains(out, "no network of its own") {
+	if out, code := runEgressd("capture", "--netns", r.path, "--protect-port", "3131"); code != cli.ExitOK || !strings.Contains(out, "no network of its own") {
 		t.Fatalf("capture: %d\n%s", code, out)
 	}
-	if out, code := runEgressd("capture", "--netns", r.path, "--protect-port", "3131"); code != exitOK || !strings.Contains(out, "already") {
+	if out, code := runEgressd("capture", "--netns", r.path, "--protect-port", "3131"); code != cli.ExitOK || !strings.Contains(out, "already") {
 		t.Errorf("capture again: %d\n%s", code, out)
 	}
 	port := echo(t)
@@ -97,10 +98,10 @@ func TestCaptureIsolated(t *testing.T) {
 	p.signal(syscall.SIGKILL)
 	p.exit(patience)
 	failed, code := verifyIn(t, r)
-	if code != exitNo || !slices.ContainsFunc(failed, regexp.MustCompile(`denied by the proxy.*connection refused`).MatchString) || len(failed) > 1 {
+	if code != cli.ExitNo || !slices.ContainsFunc(failed, regexp.MustCompile(`denied by the proxy.*connection refused`).MatchString) || len(failed) > 1 {
 		t.Errorf("without the daemon: %d, %q", code, failed)
 	}
-	if out, code := runEgressd("capture", "--netns", r.path, "--remove"); code != exitOK {
+	if out, code := runEgressd("capture", "--netns", r.path, "--remove"); code != cli.ExitOK {
 		t.Errorf("remove: %d\n%s", code, out)
 	}
 }
@@ -137,10 +138,10 @@ func TestVerifyFinds(t *testing.T) {
 			t.Errorf("not found: %s", want)
 		}
 	}
-	if code != exitNo || t.Failed() {
+	if code != cli.ExitNo || t.Failed() {
 		t.Errorf("exit code %d\n%s", code, all)
 	}
-	if text, code := runEgressd("capture", "--netns", in.path); code != exitOK || strings.Contains(text, "no network") {
+	if text, code := runEgressd("capture", "--netns", in.path); code != cli.ExitOK || strings.Contains(text, "no network") {
 		t.Fatalf("capture: %d\n%s", code, text)
 	}
 	if failed, _ := verifyIn(t, in, "--proxy", "none"); len(failed) > 0 {

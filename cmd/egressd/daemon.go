@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"egressd/internal/cli/explain"
+	"egressd/internal/cli"
 	"egressd/internal/daemon"
 	"egressd/internal/daemon/systemd"
 )
@@ -25,19 +25,19 @@ func (p *program) daemon(args []string) int {
 		return code
 	}
 	if fs.NArg() > 0 {
-		return p.usage(unexpected(fs.Arg(0)))
+		return p.Usage(unexpected(fs.Arg(0)))
 	}
 	c, err := o.config()
 	if err != nil {
-		return p.usage(err)
+		return p.Usage(err)
 	}
-	c.Log, c.Stdout, c.Version, c.Getenv, c.Harden = p.logger(&o), p.stdout, explain.Version(), p.getenv, true
+	c.Log, c.Stdout, c.Version, c.Getenv, c.Harden = p.logger(&o), p.Stdout, cli.Version(), p.Getenv, true
 	p.limitMemory(c.Log)
-	if c.Sockets, err = systemd.Listeners(p.environ); err != nil {
-		return p.fail(exitNo, err)
+	if c.Sockets, err = systemd.Listeners(p.Environ); err != nil {
+		return p.Fail(cli.ExitNo, err)
 	}
-	if c.Notifier, err = systemd.NewNotifier(p.environ); err != nil {
-		return p.fail(exitNo, err)
+	if c.Notifier, err = systemd.NewNotifier(p.Environ); err != nil {
+		return p.Fail(cli.ExitNo, err)
 	}
 	for _, name := range systemd.Variables() {
 		_ = os.Unsetenv(name) // fails for impossible names only
@@ -65,11 +65,11 @@ func (p *program) serve(c daemon.Config) int {
 	var config *daemon.ConfigError
 	switch {
 	case err == nil:
-		return exitOK
+		return cli.ExitOK
 	case errors.As(err, &config):
-		return p.fail(exitUsage, err)
+		return p.Fail(cli.ExitUsage, err)
 	}
-	return p.fail(exitNo, err)
+	return p.Fail(cli.ExitNo, err)
 }
 
 // endings turns the first signal into a drain, and the second into its end.
@@ -83,17 +83,17 @@ func endings(term <-chan os.Signal, drain context.CancelFunc, now chan<- struct{
 func (p *program) logger(o *options) *slog.Logger {
 	options := &slog.HandlerOptions{Level: o.logLevel}
 	if o.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(p.stderr, options))
+		return slog.New(slog.NewJSONHandler(p.Stderr, options))
 	}
-	return slog.New(slog.NewTextHandler(p.stderr, options))
+	return slog.New(slog.NewTextHandler(p.Stderr, options))
 }
 
 // unexpected says what to do about a word that is no flag.
 func unexpected(word string) error {
 	var names []string
-	for _, c := range commands() {
-		if !strings.HasPrefix(c.name, "-") {
-			names = append(names, c.name)
+	for _, c := range (*program)(nil).commands() {
+		if !strings.HasPrefix(c.Name, "-") {
+			names = append(names, c.Name)
 		}
 	}
 	slices.Sort(names)

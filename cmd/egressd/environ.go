@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"egressd/internal/nearest"
 )
 
 // envPrefix starts the variable of each flag: --ca-bundle is EGRESSD_CA_BUNDLE.
@@ -109,9 +111,9 @@ func setFlag(f *flag.Flag, value string) error {
 func knownVariables(fs *flag.FlagSet) []string {
 	var names []string
 	sets := []*flag.FlagSet{fs, new(options).flags()}
-	for _, c := range commands() {
-		if c.fs != nil {
-			sets = append(sets, c.fs())
+	for _, c := range (*program)(nil).commands() {
+		if c.Flags != nil {
+			sets = append(sets, c.Flags())
 		}
 	}
 	for _, s := range sets {
@@ -144,36 +146,9 @@ func transportPort(name string) bool {
 }
 
 func unknownVariable(name string, known []string) error {
-	// Up to three letters wrong are a slip, of a word that is longer than that.
-	best, at := "", min(4, (len(name)-len(envPrefix))/2+1)
-	for _, k := range known {
-		if d := distance(name, k); d < at {
-			best, at = k, d
-		}
+	// Up to three letters wrong are a slip, in a word that is longer than that.
+	if best := nearest.Word(name, known, min(3, (len(name)-len(envPrefix))/2)); best != "" {
+		return fmt.Errorf("%s is not a variable of egressd: did you mean %s?", name, best)
 	}
-	if best != "" {
-		return fmt.Errorf("%s is no variable of egressd: did you mean %s?", name, best)
-	}
-	return fmt.Errorf("%s is no variable of egressd: every flag is one, such as %sPOLICY for --policy; unset it", name, envPrefix)
-}
-
-// distance counts the letters to change, add or drop between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		left := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := left
-			if a[i] != b[j] {
-				cost++
-			}
-			left = row[j+1]
-			row[j+1] = min(cost, row[j]+1, left+1)
-		}
-	}
-	return row[len(b)]
+	return fmt.Errorf("%s is not a variable of egressd: every flag is one, such as %sPOLICY for --policy; unset it", name, envPrefix)
 }

@@ -57,7 +57,7 @@ func TestVariables(t *testing.T) {
 	}
 	for environ, want := range map[string]string{
 		"EGRESSD_POLICIES=x": "did you mean EGRESSD_POLICY?", "EGRESSD_ALOW=x": "EGRESSD_ALLOW", "EGRESSD_X=1": "unset it", "EGRESSD_=1": "unset it",
-		"EGRESSD_PORT=3128": "no variable", "EGRESSD_AUDIT=perhaps": "EGRESSD_AUDIT", "EGRESSD_LISTEN=none,:1": "", "EGRESSD_SOURCE=10.0.0.0/8": "CIDR=NAME",
+		"EGRESSD_PORT=3128": "not a variable", "EGRESSD_AUDIT=perhaps": "EGRESSD_AUDIT", "EGRESSD_LISTEN=none,:1": "", "EGRESSD_SOURCE=10.0.0.0/8": "CIDR=NAME",
 	} {
 		if _, err := parsed(t, []string{environ}); want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", environ, err, want)
@@ -99,9 +99,9 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	if slices.Sort(missing); len(missing) > 0 {
 		t.Errorf("help.txt does not name %q", missing)
 	}
-	for _, c := range commands() {
-		if !strings.HasPrefix(c.name, "-") && !strings.Contains(longHelp, "egressd "+c.name) {
-			t.Errorf("help.txt does not name the command %s", c.name)
+	for _, c := range (*program)(nil).commands() {
+		if !strings.HasPrefix(c.Name, "-") && !strings.Contains(longHelp, "egressd "+c.Name) {
+			t.Errorf("help.txt does not name the command %s", c.Name)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"egressd/internal/cli"
 	"egressd/internal/cli/explain"
 	"egressd/internal/daemon"
 	"egressd/internal/daemon/tokens"
@@ -37,28 +38,28 @@ func (p *program) explain(args []string) int {
 		return code
 	}
 	if fs.NArg() == 0 {
-		return p.usage(errors.New("explain needs a URL or HOST:PORT"))
+		return p.Usage(errors.New("explain needs a URL or HOST:PORT"))
 	}
 	all, err := o.compileAll(o.name)
 	if err != nil {
-		return p.fail(exitUsage, err)
+		return p.Fail(cli.ExitUsage, err)
 	}
 	var out strings.Builder
-	code := exitOK
+	code := cli.ExitOK
 	for _, c := range all {
 		text, allowed, err := explain.Answers(c.policy, fs.Args(), strings.ToUpper(o.method))
 		if err != nil {
-			return p.usage(err)
+			return p.Usage(err)
 		}
 		if !allowed {
-			code = exitNo
+			code = cli.ExitNo
 		}
 		if len(all) > 1 {
 			fmt.Fprintf(&out, "policy %s\n", c.name)
 		}
 		out.WriteString(text)
 	}
-	return max(p.print(out.String()), code)
+	return max(p.Print(out.String()), code)
 }
 
 // check validates policy files, each alone; without any, what the daemon would
@@ -83,13 +84,13 @@ func (p *program) check(args []string) int {
 		errs = append(errs, err, o.checkTokens(all))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return p.fail(exitUsage, err)
+		return p.Fail(cli.ExitUsage, err)
 	}
 	var out strings.Builder
 	for _, c := range all {
 		out.WriteString(explain.Policy(c.name, c.policy))
 	}
-	return p.print(out.String())
+	return p.Print(out.String())
 }
 
 // compiled is a policy under its name.
@@ -171,11 +172,11 @@ func (p *program) presets(args []string) int {
 		return code
 	}
 	if fs.NArg() == 0 {
-		return p.print(explain.Presets(*names))
+		return p.Print(explain.Presets(*names))
 	}
 	text, err := explain.Preset("egressd", fs.Args())
 	if err != nil {
-		return p.usage(err)
+		return p.Usage(err)
 	}
-	return p.print(text)
+	return p.Print(text)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"egressd/internal/cli"
 	"egressd/internal/cli/policyflags"
 	"egressd/internal/daemon"
 )
@@ -63,7 +64,7 @@ func (o *options) flags() *flag.FlagSet {
 	fs.StringVar(&o.tokens, "tokens", "", "who may use which policy by user name: a `FILE` of NAME TOKEN lines")
 	fs.StringVar(&o.events, "events", "-", "append every decision to this `FILE` as JSON Lines; - is the standard output")
 	fs.StringVar(&o.caFile, "ca-bundle", "", "write here whom clients must trust where TLS is opened: a `FILE`")
-	timeVar(fs, &o.drain, "drain", 30*time.Second, "on SIGTERM let flows finish for this `TIME` (30s)")
+	cli.TimeVar(fs, &o.drain, "drain", 30*time.Second, "on SIGTERM let flows finish for this `TIME` (30s)")
 	fs.Var((*level)(&o.logLevel), "log-level", "log this `LEVEL` and above: debug, info, warn, error")
 	fs.StringVar(&o.logFormat, "log-format", "text", "log in this `FORMAT`: text or json")
 	return fs
@@ -211,4 +212,23 @@ func (hostList) Group(parts []string) (values []string) {
 		values = append(values, p)
 	}
 	return values
+}
+
+// level is a flag whose value is a level of the log.
+type level slog.Level
+
+// String implements flag.Value.
+func (l *level) String() string {
+	if l == nil {
+		return ""
+	}
+	return slog.Level(*l).String()
+}
+
+// Set implements flag.Value.
+func (l *level) Set(v string) error {
+	if (*slog.Level)(l).UnmarshalText([]byte(v)) != nil {
+		return errors.New("write debug, info, warn or error")
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"egressd/internal/cli"
 	"egressd/internal/daemon/admin"
 )
 
@@ -18,7 +19,7 @@ type healthOptions struct {
 func (o *healthOptions) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("healthcheck", flag.ContinueOnError)
 	fs.StringVar(&o.admin, "admin", "", "the daemon's admin address: `HOST:PORT` or unix:PATH")
-	timeVar(fs, &o.timeout, "timeout", 3*time.Second, "wait for this `TIME` (3s)")
+	cli.TimeVar(fs, &o.timeout, "timeout", 3*time.Second, "wait for this `TIME` (3s)")
 	return fs
 }
 
@@ -32,19 +33,19 @@ func (p *program) healthcheck(args []string) int {
 	}
 	switch {
 	case fs.NArg() > 0:
-		return p.usage(errors.New("healthcheck takes no arguments"))
+		return p.Usage(errors.New("healthcheck takes no arguments"))
 	case o.admin == "":
-		return p.usage(errors.New("healthcheck needs the daemon's admin address: --admin ADDR, or EGRESSD_ADMIN"))
+		return p.Usage(errors.New("healthcheck needs the daemon's admin address: --admin ADDR, or EGRESSD_ADMIN"))
 	case o.timeout <= 0:
-		return p.usage(errors.New("--timeout: a time such as 3s, more than zero"))
+		return p.Usage(errors.New("--timeout: a time such as 3s, more than zero"))
 	}
 	if _, _, err := admin.ParseAddr(o.admin); err != nil {
-		return p.usage(fmt.Errorf("--admin: %w", err))
+		return p.Usage(fmt.Errorf("--admin: %w", err))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), o.timeout)
 	defer cancel()
 	if err := admin.Check(ctx, o.admin); err != nil {
-		return p.fail(exitNo, err)
+		return p.Fail(cli.ExitNo, err)
 	}
-	return p.print("ready\n")
+	return p.Print("ready\n")
 }

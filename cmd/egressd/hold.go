@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os/signal"
 	"syscall"
+
+	"egressd/internal/cli"
 )
 
 // hold stays until a signal ends it. A container that owns a network namespace
@@ -14,8 +16,8 @@ func (p *program) hold() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	if err := dropCapabilities(); err != nil {
-		return p.fail(exitNo, errors.Join(errors.New("--hold would stay with its capabilities"), err))
+		return p.Fail(cli.ExitNo, errors.Join(errors.New("--hold would stay with its capabilities"), err))
 	}
 	<-ctx.Done()
-	return exitOK
+	return cli.ExitOK
 }

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"egressd/internal/cli"
 )
 
 // On SIGTERM nothing new is taken, /readyz says so, what is open finishes, and
@@ -38,7 +40,7 @@ func TestDrain(t *testing.T) {
 	}
 	check(t, long.ping())
 	long.Close()
-	if code := p.exit(10 * time.Second); code != exitOK {
+	if code := p.exit(10 * time.Second); code != cli.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 	opened, closed := p.events.count(`"type":"network.connected"`, `"decision":"allowed"`), p.events.count(`"type":"network.closed"`)
@@ -57,7 +59,7 @@ func TestDrainDeadline(t *testing.T) {
 	if _, closed := long.closedWithin(patience); !closed {
 		t.Error("the tunnel lives on")
 	}
-	if code := p.exit(5 * time.Second); code != exitOK {
+	if code := p.exit(5 * time.Second); code != cli.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 	if p.events.count(`"type":"network.closed"`) != 1 {
@@ -75,7 +77,7 @@ func TestSecondSignalClosesNow(t *testing.T) {
 	p.wait("draining: no new")
 	check(t, long.ping())
 	p.signal(syscall.SIGINT)
-	if code := p.exit(5 * time.Second); code != exitOK {
+	if code := p.exit(5 * time.Second); code != cli.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 	if _, closed := long.closedWithin(patience); !closed {
@@ -97,7 +99,7 @@ func TestReloadWhileDraining(t *testing.T) {
 	if _, closed := long.closedWithin(patience); !closed {
 		t.Error("the tunnel that the new policy denies lives on")
 	}
-	if code := p.exit(5 * time.Second); code != exitOK {
+	if code := p.exit(5 * time.Second); code != cli.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -133,7 +135,7 @@ func TestKilledAndStartedAgain(t *testing.T) {
 	c.Close()
 	l.end()
 	p.signal(syscall.SIGTERM)
-	if code := p.exit(5 * time.Second); code != exitOK {
+	if code := p.exit(5 * time.Second); code != cli.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 	for _, line := range strings.Split(strings.TrimSpace(string(must(os.ReadFile(dir+"/events.jsonl"))(t))), "\n") {
@@ -218,7 +220,7 @@ func TestSocketActivation(t *testing.T) {
 	told("READY=1")
 	p.signal(syscall.SIGTERM)
 	told("STOPPING=1")
-	if code := p.exit(5 * time.Second); code != exitOK {
+	if code := p.exit(5 * time.Second); code != cli.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 }

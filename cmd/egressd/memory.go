@@ -16,7 +16,7 @@ const memoryShare = 80
 // process for it. Without it a limit of 256 MiB would be reached at half of the
 // connections that fit. GOMEMLIMIT, which the runtime reads itself, goes first.
 func (p *program) limitMemory(log *slog.Logger) {
-	if p.getenv("GOMEMLIMIT") != "" {
+	if p.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
 	limit, found := cgroup.MemoryMax(os.DirFS("/"))

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"egressd/internal/cli"
 )
 
 // shell runs egressd from a shell script, with args as its arguments.
@@ -52,7 +54,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	check(t, long.ping())
 	p.signal(syscall.SIGTERM)
 	long.Close()
-	if code := p.exit(patience); code != exitOK {
+	if code := p.exit(patience); code != cli.ExitOK {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -151,7 +153,7 @@ func TestEventsReaderGone(t *testing.T) {
 		}
 	}
 	p.signal(syscall.SIGTERM)
-	if code := p.exit(patience); code != exitNo {
+	if code := p.exit(patience); code != cli.ExitNo {
 		t.Errorf("exit code %d: the record is not whole, and nobody hears of it", code)
 	}
 }

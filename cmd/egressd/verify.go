@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"egressd/internal/cli"
 	"egressd/internal/cli/policyflags"
 	"egressd/internal/daemon/verify"
 )
@@ -37,7 +38,7 @@ func (o *verifyOptions) flags() *flag.FlagSet {
 	fs.Var(o.admin, "admin", "this admin or control address of egressd's must be out of reach: `HOST:PORT` or unix:PATH")
 	fs.Var(o.policy, "policy", "this `FILE` must not be writable")
 	fs.Var(&o.uid, "uid", "egressd's user: a `NUMBER` (65532)")
-	timeVar(fs, &o.timeout, "timeout", 3*time.Second, "wait for this `TIME` in each attempt (3s)")
+	cli.TimeVar(fs, &o.timeout, "timeout", 3*time.Second, "wait for this `TIME` in each attempt (3s)")
 	return fs
 }
 
@@ -85,26 +86,26 @@ func (p *program) verify(args []string) int {
 		return code
 	}
 	if fs.NArg() > 0 {
-		return p.usage(fmt.Errorf("verify takes no argument, but got %q", fs.Arg(0)))
+		return p.Usage(fmt.Errorf("verify takes no argument, but got %q", fs.Arg(0)))
 	}
 	c, err := o.config()
 	if err != nil {
-		return p.usage(err)
+		return p.Usage(err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	var v verdicts
-	err = verify.Run(ctx, c, func(r verify.Result) { p.print(v.line(r)) })
+	err = verify.Run(ctx, c, func(r verify.Result) { p.Print(v.line(r)) })
 	if err != nil {
-		return p.fail(exitNo, err)
+		return p.Fail(cli.ExitNo, err)
 	}
-	if code := p.print(v.summary()); code != exitOK {
+	if code := p.Print(v.summary()); code != cli.ExitOK {
 		return code
 	}
 	if v.failed > 0 {
-		return exitNo
+		return cli.ExitNo
 	}
-	return exitOK
+	return cli.ExitOK
 }
 
 // verdicts counts results and gathers what to do about those that failed.

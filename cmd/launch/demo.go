@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 
+	"egressd/internal/cli"
 	"egressd/internal/run/demo"
 )
 
@@ -18,29 +19,29 @@ const (
 func (l *launcher) demo(args []string) int {
 	if len(args) == 1 && args[0] == "--client" {
 		c := &demo.Client{
-			Out:  l.stdout,
-			Port: l.getenv(demoPort), CA: l.getenv(demoCA), ProxyURL: l.getenv("HTTPS_PROXY"),
+			Out:  l.Stdout,
+			Port: l.Getenv(demoPort), CA: l.Getenv(demoCA), ProxyURL: l.Getenv("HTTPS_PROXY"),
 		}
 		if err := c.Run(); err != nil {
-			return l.fail(exitNo, err)
+			return l.Fail(cli.ExitNo, err)
 		}
-		return exitOK
+		return cli.ExitOK
 	}
 	if len(args) > 0 {
-		return l.usage(exitUsage, errors.New("demo takes no arguments"))
+		return l.Usage(errors.New("demo takes no arguments"))
 	}
 	origin, err := demo.Listen()
 	if err != nil {
-		return l.fail(exitNo, err)
+		return l.Fail(cli.ExitNo, err)
 	}
 	code := l.demoRun(origin)
 	if err := origin.Close(); err != nil {
-		return l.fail(exitNo, err)
+		return l.Fail(cli.ExitNo, err)
 	}
 	text, err := origin.Report()
-	l.say("\n%s", text)
-	if code == exitOK && err != nil {
-		return l.fail(exitNo, err)
+	l.Say("\n%s", text)
+	if code == cli.ExitOK && err != nil {
+		return l.Fail(cli.ExitNo, err)
 	}
 	return code
 }
@@ -48,7 +49,7 @@ func (l *launcher) demo(args []string) int {
 func (l *launcher) demoRun(origin *demo.Origin) int {
 	self, err := os.Executable()
 	if err != nil {
-		return l.fail(exitNo, err)
+		return l.Fail(cli.ExitNo, err)
 	}
 	port := strconv.Itoa(int(origin.Port))
 	rule := demo.AllowedHost + ":" + port
@@ -58,6 +59,6 @@ func (l *launcher) demoRun(origin *demo.Origin) int {
 	s.opts.gate.Hosts = []string{demo.AllowedHost + "=127.0.0.1", demo.BlockedHost + "=127.0.0.1"}
 	s.opts.env = []string{demoPort + "=" + port, demoCA + "=" + origin.CA}
 	s.opts.argv = []string{self, "demo", "--client"}
-	l.say("An origin on this machine answers for %s and %s.\nA small client now runs behind the gate, as if you had typed:\n\n  launch --allow %s -- client\n\n", demo.AllowedHost, demo.BlockedHost, rule)
+	l.Say("An origin on this machine answers for %s and %s.\nA small client now runs behind the gate, as if you had typed:\n\n  launch --allow %s -- client\n\n", demo.AllowedHost, demo.BlockedHost, rule)
 	return s.run()
 }

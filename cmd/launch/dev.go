@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"egressd/dnsfilter"
+	"egressd/internal/cli"
 	"egressd/internal/cli/policyflags"
 	"egressd/sandbox/vercel/fake"
 )
@@ -53,34 +54,34 @@ func (o *devOptions) flags() *flag.FlagSet {
 // dev holds what is for developing against a tier, without its service.
 func (l *launcher) dev(args []string) int {
 	if len(args) == 0 || args[0] != "vercel-api" {
-		return l.usage(exitUsage, errors.New("dev takes what to run: vercel-api"))
+		return l.Usage(errors.New("dev takes what to run: vercel-api"))
 	}
 	var o devOptions
 	fs := o.flags()
-	if code, done := l.parse(fs, args[1:]); done {
+	if code, done := l.Parse(fs, args[1:]); done {
 		return code
 	}
 	if fs.NArg() > 0 {
-		return l.usage(exitUsage, errors.New("dev vercel-api takes flags only"))
+		return l.Usage(errors.New("dev vercel-api takes flags only"))
 	}
 	cfg, err := o.config(l)
 	if err != nil {
-		return l.usage(exitUsage, err)
+		return l.Usage(err)
 	}
 	if err := l.serveVercelAPI(cfg, &o); err != nil {
-		return l.fail(exitNo, err)
+		return l.Fail(cli.ExitNo, err)
 	}
-	return exitOK
+	return cli.ExitOK
 }
 
 func (o *devOptions) config(l *launcher) (fake.Config, error) {
 	if o.token == "" {
 		o.token = "dev-" + strings.ToLower(rand.Text())
 	}
-	log := slog.New(slog.NewTextHandler(l.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := slog.New(slog.NewTextHandler(l.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	cfg := fake.Config{
 		Dir: o.state, Token: o.token, TeamID: o.team, ProjectID: o.project, Log: log, Hosts: map[string][]netip.Addr{},
-		Hide:      []string{l.getenv("HOME")},
+		Hide:      []string{l.Getenv("HOME")},
 		BootDelay: o.delays.boot, StopDelay: o.delays.stop, SnapshotDelay: o.delays.snapshot,
 	}
 	for _, text := range o.hosts {
@@ -130,7 +131,7 @@ func (l *launcher) serveVercelAPI(cfg fake.Config, o *devOptions) error {
 	srv := &http.Server{Handler: api, ReadHeaderTimeout: 15 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
-	l.print(o.words(ln.Addr().String()))
+	l.Print(o.words(ln.Addr().String()))
 	select {
 	case err = <-served:
 	case <-ctx.Done():

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"egressd/internal/cli"
 	"egressd/internal/cli/explain"
 	"egressd/internal/run/kernel"
 	"egressd/netns/capture"
@@ -20,17 +21,17 @@ import (
 // only when a program really ran in the netns tier.
 func (l *launcher) doctor(args []string) int {
 	if len(args) == 1 && args[0] == "--inside" {
-		if err := kernel.Inside(l.stdout, prepare); err != nil {
-			return l.fail(exitNo, err)
+		if err := kernel.Inside(l.Stdout, prepare); err != nil {
+			return l.Fail(cli.ExitNo, err)
 		}
-		return exitOK
+		return cli.ExitOK
 	}
 	if len(args) > 0 {
-		return l.usage(exitUsage, errors.New("doctor takes no arguments"))
+		return l.Usage(errors.New("doctor takes no arguments"))
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return l.fail(exitNo, err)
+		return l.Fail(cli.ExitNo, err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -43,13 +44,13 @@ func (l *launcher) doctor(args []string) int {
 	s := &session{launcher: l}
 	s.opts.isolation, s.opts.quiet, s.opts.timeout = "netns", true, 20*time.Second
 	s.opts.argv = []string{"/bin/true"}
-	if l.print(out.String()) != exitOK {
-		return exitNo
+	if l.Print(out.String()) != cli.ExitOK {
+		return cli.ExitNo
 	}
-	if code := s.run(); code != exitOK {
-		return max(exitNo, l.print("FAIL  a real run: /bin/true did not run behind the gate (see above)\nlaunch does not work on this machine yet.\n"))
+	if code := s.run(); code != cli.ExitOK {
+		return max(cli.ExitNo, l.Print("FAIL  a real run: /bin/true did not run behind the gate (see above)\nlaunch does not work on this machine yet.\n"))
 	}
-	return l.print("ok    a real run: /bin/true ran behind the gate\nlaunch works on this machine.\n")
+	return l.Print("ok    a real run: /bin/true ran behind the gate\nlaunch works on this machine.\n")
 }
 
 // hermeticTier runs a script in the hermetic tier, in a directory of its own.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"egressd/dnsfilter"
+	"egressd/internal/cli"
 	"egressd/internal/cli/explain"
 	"egressd/internal/cli/policyflags"
 	"egressd/internal/run/summary"
@@ -36,22 +37,22 @@ func (o *explainOptions) flags() *flag.FlagSet {
 func (l *launcher) explain(args []string) int {
 	var o explainOptions
 	fs := o.flags()
-	if code, done := l.parse(fs, args); done {
+	if code, done := l.Parse(fs, args); done {
 		return code
 	}
 	if fs.NArg() == 0 {
-		return l.usage(exitUsage, errors.New("explain needs a URL or HOST:PORT"))
+		return l.Usage(errors.New("explain needs a URL or HOST:PORT"))
 	}
 	if o.tier != tierProcess && o.tier != tierHermetic && o.tier != tierVercel {
-		return l.usage(exitUsage, fmt.Errorf("--tier %q: process, hermetic or vercel", o.tier))
+		return l.Usage(fmt.Errorf("--tier %q: process, hermetic or vercel", o.tier))
 	}
 	p, err := o.gate.Load(os.ReadFile)
 	if err != nil {
-		return l.fail(exitUsage, err)
+		return l.Fail(cli.ExitUsage, err)
 	}
 	text, allowed, err := explain.Answers(p, fs.Args(), strings.ToUpper(o.method))
 	if err != nil {
-		return l.usage(exitUsage, err)
+		return l.Usage(err)
 	}
 	for _, target := range fs.Args() {
 		if o.tier == tierHermetic && !fetchable(target) {
@@ -62,14 +63,14 @@ func (l *launcher) explain(args []string) int {
 	if o.tier == tierVercel {
 		more, same, err := explainVercel(p, fs.Args())
 		if err != nil {
-			return l.fail(exitUsage, err)
+			return l.Fail(cli.ExitUsage, err)
 		}
 		text, allowed = text+more, allowed && same
 	}
-	if code := l.print(text); code != exitOK || allowed {
+	if code := l.Print(text); code != cli.ExitOK || allowed {
 		return code
 	}
-	return exitNo
+	return cli.ExitNo
 }
 
 // fetchable reports whether a script of the hermetic tier has a client for
@@ -107,36 +108,36 @@ func explainVercel(p *policy.Policy, targets []string) (text string, same bool, 
 // check validates a policy file and says what it allows.
 func (l *launcher) check(args []string) int {
 	fs := flag.NewFlagSet("check", flag.ContinueOnError)
-	if code, done := l.parse(fs, args); done {
+	if code, done := l.Parse(fs, args); done {
 		return code
 	}
 	if fs.NArg() != 1 {
-		return l.usage(exitUsage, errors.New("check needs one policy file"))
+		return l.Usage(errors.New("check needs one policy file"))
 	}
 	gate := policyflags.Flags{Files: fs.Args()}
 	p, err := gate.Load(os.ReadFile)
 	if err != nil {
-		return l.fail(exitUsage, err)
+		return l.Fail(cli.ExitUsage, err)
 	}
 	if _, err := dnsfilter.PolicyUpstreams(p); err != nil {
-		return l.fail(exitUsage, err)
+		return l.Fail(cli.ExitUsage, err)
 	}
-	return l.print(explain.Policy(fs.Arg(0), p))
+	return l.Print(explain.Policy(fs.Arg(0), p))
 }
 
 // presets lists the built-in presets, or shows the rules of those named.
 func (l *launcher) presets(args []string) int {
 	fs := flag.NewFlagSet("presets", flag.ContinueOnError)
 	names := fs.Bool("names", false, "names only")
-	if code, done := l.parse(fs, args); done {
+	if code, done := l.Parse(fs, args); done {
 		return code
 	}
 	if fs.NArg() == 0 {
-		return l.print(explain.Presets(*names))
+		return l.Print(explain.Presets(*names))
 	}
 	text, err := explain.Preset("launch", fs.Args())
 	if err != nil {
-		return l.usage(exitUsage, err)
+		return l.Usage(err)
 	}
-	return l.print(text)
+	return l.Print(text)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"egressd/internal/cli"
 	"egressd/internal/cli/policyflags"
 	"egressd/internal/run/records"
 	"egressd/sandbox/process"
@@ -111,12 +112,12 @@ func (o *options) validateProcess() error {
 }
 
 func (o *options) setTimeout(s string) (err error) {
-	o.timeout, err = policyflags.Seconds(s)
+	o.timeout, err = cli.ParseLimit(s)
 	return err
 }
 
 func (o *options) setPublish(s string) error {
-	at, err := policyflags.Loopback(s)
+	at, err := cli.ParseLoopback(s)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (o *options) setPublish(s string) error {
 
 func (o *options) setHostPort(s string) error {
 	portText, localhost := strings.CutPrefix(s, "localhost:")
-	port, err := policyflags.Port(portText)
+	port, err := cli.ParsePort(portText)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (s *session) scriptArgv() ([]string, error) {
 		}
 		return s.opts.argv, nil
 	}
-	f := s.stdin
+	f := s.Stdin
 	if name != "-" {
 		var err error
 		if f, err = os.Open(name); err != nil {
@@ -168,9 +168,9 @@ func (s *session) hermetic(spec *sandbox.Spec, g gate.Config) (*hermetic.Backend
 	}
 	spec.Env = hermetic.Env(spec.Env, append(slices.Clone([]string(s.opts.env)), s.secrets.Env()...))
 	b := &hermetic.Backend{Gate: g, Limits: s.opts.scripts.bounds, Overlay: s.opts.scripts.overlay, Changed: s.changed}
-	spec.Notes = func(line string) { s.say("launch: %s\n", summary.Safe(line)) }
-	if s.getenv("LAUNCH_TRACE") != "" {
-		b.Trace = s.stderr
+	spec.Notes = func(line string) { s.Say("launch: %s\n", summary.Safe(line)) }
+	if s.Getenv("LAUNCH_TRACE") != "" {
+		b.Trace = s.Stderr
 	}
 	return b, nil
 }
@@ -184,7 +184,7 @@ func (s *session) changed(list []hermetic.Change, total int) {
 		return
 	}
 	if total == 0 {
-		s.say("launch: no changes; the workspace is as it was\n")
+		s.Say("launch: no changes; the workspace is as it was\n")
 		return
 	}
 	var b strings.Builder
@@ -201,5 +201,5 @@ func (s *session) changed(list []hermetic.Change, total int) {
 	if total == 1 {
 		noun = "change"
 	}
-	s.say("launch: %d %s kept out of the workspace: %s\n", total, noun, b.String())
+	s.Say("launch: %d %s kept out of the workspace: %s\n", total, noun, b.String())
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"flag"
 
+	"egressd/internal/cli"
 	"egressd/sandbox/hermetic/inside"
 	"egressd/sandbox/vercel/fake/machine"
 )
@@ -25,6 +26,9 @@ func inner(args []string) (code int, ok bool) {
 const hasWorker = true
 
 // developing is the command for work against a tier without its service.
-func developing() []command {
-	return []command{{"dev", (*launcher).dev, func() *flag.FlagSet { return new(devOptions).flags() }, func() []string { return []string{"vercel-api"} }}}
+func (l *launcher) developing() []cli.Command {
+	return []cli.Command{{
+		Name: "dev", Run: l.dev,
+		Flags: func() *flag.FlagSet { return new(devOptions).flags() }, Words: func() []string { return []string{"vercel-api"} },
+	}}
 }

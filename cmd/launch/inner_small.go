@@ -2,6 +2,8 @@
 
 package main
 
+import "egressd/internal/cli"
+
 // The container image is built with the tag small: without the shell and the
 // commands of the hermetic tier, which are for a person's machine, and without
 // the double of the hosted API.
@@ -10,4 +12,4 @@ func inner([]string) (int, bool) { return 0, false }
 
 const hasWorker = false
 
-func developing() []command { return nil }
+func (l *launcher) developing() []cli.Command { return nil }

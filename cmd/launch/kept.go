@@ -28,9 +28,9 @@ type keeping struct {
 
 // store opens launch's records of what it keeps.
 func (l *launcher) store() (*records.Store, error) {
-	state := l.getenv("XDG_STATE_HOME")
+	state := l.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
-		home := l.getenv("HOME")
+		home := l.Getenv("HOME")
 		if !filepath.IsAbs(home) {
 			return nil, errors.New("sandboxes with a name are kept below HOME, which is not set: set it, or XDG_STATE_HOME")
 		}

@@ -1,45 +1,49 @@
-// Launch runs a program behind a deny-by-default gate. See help.txt, which is
-// what "launch help" prints.
+// Launch runs a program behind a gate that lets out only what you allow.
+//
+//	launch --allow api.example.com -- claude -p "fix the tests"
+//	launch --preset npm --allow github.com:22,443 -- npm test
+//
+// See help.txt, which "launch help" prints.
 package main
 
-import "os"
+import (
+	"flag"
+	"os"
+
+	"egressd/internal/cli"
+)
 
 func main() {
 	if code, ok := inner(os.Args); ok {
 		os.Exit(code)
 	}
+	cli.SilenceStandardLog()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// Exit codes of launch's own; a program that ran gives its own, as with env(1).
-const (
-	exitOK       = 0
-	exitNo       = 1   // a subcommand's answer is no, or it failed
-	exitUsage    = 2   // a subcommand was misused, or a policy file is wrong
-	exitLauncher = 125 // running a program: launch itself failed, also by misuse
-)
+// exitLauncher is the exit code if launch itself failed to run a program, also by
+// misuse. A program that ran gives its own, as with env(1).
+const exitLauncher = 125
 
-// launcher is what every command gets: the three streams and the environment.
-type launcher struct {
-	stdin, stdout, stderr *os.File
-	environ               []string
-}
+// launcher is what every command gets.
+type launcher struct{ *cli.Program }
 
-// run finds the command that args name and reports its exit code.
+// run runs the command that args name, or the program that they end with, and
+// reports the exit code.
 func run(args []string, stdin, stdout, stderr *os.File) int {
-	dropStandardLog()
-	l := &launcher{stdin: stdin, stdout: stdout, stderr: stderr, environ: os.Environ()}
+	l := &launcher{&cli.Program{
+		Name: "launch", Stdin: stdin, Stdout: stdout, Stderr: stderr, Environ: os.Environ(),
+		Help: func(*flag.FlagSet) string { return longHelp },
+	}}
 	if len(args) == 0 {
-		l.say(shortHelp)
+		l.Say(shortHelp)
 		return exitLauncher
 	}
-	for _, c := range commands() {
-		if args[0] == c.name {
-			if len(args) == 2 && (args[1] == "--help" || args[1] == "-help" || args[1] == "-h") {
-				return l.help(nil)
-			}
-			return c.run(l, args[1:])
+	if c, ok := cli.Find(l.commands(), args[0]); ok {
+		if cli.WantsHelp(args[1:]) {
+			return l.help(nil)
 		}
+		return c.Run(args[1:])
 	}
 	return l.runProgram(args)
 }

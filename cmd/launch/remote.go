@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"egressd/gate/handover"
-	"egressd/internal/cli/explain"
+	"egressd/internal/cli"
 	"egressd/internal/run/trail"
 	"egressd/sandbox/process"
 )
@@ -30,7 +30,7 @@ func socketPath(addr string) string {
 // handOver opens the session that serves this run's doors.
 func (s *session) handOver(ctx context.Context, own []netip.AddrPort, b *process.Backend) (process.DoorServer, error) {
 	o := handover.Offer{
-		Version: explain.Version(), Session: s.trail.Session, Isolation: b.Isolation(), ArgvHash: trail.ArgvHash(s.opts.argv),
+		Version: cli.Version(), Session: s.trail.Session, Isolation: b.Isolation(), ArgvHash: trail.ArgvHash(s.opts.argv),
 		Documents: s.docs, HostPorts: s.opts.gate.HostPorts, Own: own,
 		Events: b.Gate.Events, Ask: b.Gate.Ask, Lost: s.lost, Log: b.Gate.Log,
 	}
@@ -51,7 +51,7 @@ func (s *session) handOver(ctx context.Context, own []netip.AddrPort, b *process
 
 // lost tells the person that the daemon is gone. The program goes on.
 func (s *session) lost(err error) {
-	s.say("launch: the egressd that serves this run is gone (%v): nothing leaves the sandbox any more\n", err)
+	s.Say("launch: the egressd that serves this run is gone (%v): nothing leaves the sandbox any more\n", err)
 }
 
 // close ends the session and reports what the run's record lacks.

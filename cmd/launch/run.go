@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"egressd/cmd/launch/ahead"
 	"egressd/dnsfilter"
 	"egressd/gate"
+	"egressd/internal/cli"
 	"egressd/internal/run/approve"
 	"egressd/internal/run/interrupt"
 	"egressd/internal/run/runas"
@@ -43,13 +43,6 @@ type session struct {
 	showing   atomic.Bool // progress stands on the terminal
 }
 
-// dropStandardLog silences package log, which nothing of ours uses.
-//
-// Threat: an origin sends bytes that nobody asked for on a kept connection, and
-// net/http quotes them through the standard logger onto the program's screen ->
-// what goes to that logger goes nowhere.
-func dropStandardLog() { log.SetOutput(io.Discard) }
-
 // runProgram is the main job: launch [flags] -- program.
 func (l *launcher) runProgram(args []string) int {
 	defer ahead.Init().Discard() // unless the run has taken it
@@ -58,19 +51,19 @@ func (l *launcher) runProgram(args []string) int {
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return l.print(longHelp)
+		return l.Print(longHelp)
 	} else if err != nil {
-		return l.usage(exitLauncher, err)
+		return l.misused(err)
 	}
 	s.opts.argv = fs.Args()
 	s.opts.keeping.raw = args[:len(args)-len(s.opts.argv)]
 	fs.Visit(func(f *flag.Flag) { s.opts.given = append(s.opts.given, f.Name) })
 	if len(s.opts.argv) == len(args) {
 		word := summary.Safe(args[0])
-		return l.usage(exitLauncher, fmt.Errorf("%q is no command of launch: to run a program, write launch -- %s", word, word))
+		return l.misused(fmt.Errorf("%q is no command of launch: to run a program, write launch -- %s", word, word))
 	}
 	if err := s.opts.validate(); err != nil {
-		return l.usage(exitLauncher, err)
+		return l.misused(err)
 	}
 	return s.run()
 }
@@ -78,19 +71,19 @@ func (l *launcher) runProgram(args []string) int {
 // run prepares, runs the program, and ends the record whatever happened.
 func (s *session) run() int {
 	if err := s.prepare(); err != nil {
-		return s.fail(exitLauncher, err)
+		return s.Fail(exitLauncher, err)
 	}
 	code, err := s.execute()
 	if err != nil {
-		s.fail(code, err)
+		s.Fail(code, err)
 	}
 	var out io.Writer
 	if !s.opts.quiet && !s.opts.noSummary {
-		out = s.stderr
+		out = s.Stderr
 	}
 	if err := errors.Join(s.remote.close(), s.trail.Close(out)); err != nil {
-		s.fail(exitLauncher, err)
-		if code == exitOK {
+		s.Fail(exitLauncher, err)
+		if code == cli.ExitOK {
 			code = exitLauncher // the program did its part, but the record of it is not whole
 		}
 	}
@@ -106,11 +99,11 @@ func (s *session) prepare() error {
 	if s.policy, err = policy.Compile(s.docs...); err != nil {
 		return err
 	}
-	if s.secrets, err = secrets.Find(s.policy, s.getenv); err != nil {
+	if s.secrets, err = secrets.Find(s.policy, s.Getenv); err != nil {
 		return err
 	}
 	s.trail, err = trail.Open(trail.Config{
-		Events: s.opts.events, Learn: s.opts.learn, Inputs: s.opts.gate.Files, Policy: s.policy, Stdout: s.stdout,
+		Events: s.opts.events, Learn: s.opts.learn, Inputs: s.opts.gate.Files, Policy: s.policy, Stdout: s.Stdout,
 	})
 	return err
 }
@@ -136,7 +129,7 @@ func (s *session) execute() (int, error) {
 		res, err = backend.Run(ctx, spec)
 		s.clearLine()
 	}
-	if err != nil && res.ExitCode == exitOK {
+	if err != nil && res.ExitCode == cli.ExitOK {
 		res.ExitCode = exitLauncher
 	}
 	err = errors.Join(err, rec.end(res, err))
@@ -145,7 +138,7 @@ func (s *session) execute() (int, error) {
 		if s.opts.tier == tierHermetic {
 			what = "the script was ended"
 		}
-		s.say("launch: the time limit of %v is over: %s\n", spec.Timeout, what)
+		s.Say("launch: the time limit of %v is over: %s\n", spec.Timeout, what)
 	}
 	return res.ExitCode, errors.Join(err, s.trail.Ended(res.ExitCode, res.Ended.Sub(res.Started), err))
 }
@@ -154,17 +147,17 @@ func (s *session) execute() (int, error) {
 func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	spec := sandbox.Spec{
 		Argv: s.opts.argv, Dir: s.opts.workdir, Timeout: s.opts.timeout,
-		Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr,
+		Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr,
 	}
 	log := slog.New(slog.DiscardHandler)
 	if !s.opts.quiet {
-		log = slog.New(slog.NewTextHandler(s.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		log = slog.New(slog.NewTextHandler(s.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	if s.opts.tier == tierVercel {
 		b, err := s.vercel(&spec, log)
 		return spec, b, err
 	}
-	user, err := runas.Find(s.opts.user, s.getenv("SUDO_UID"), os.Geteuid())
+	user, err := runas.Find(s.opts.user, s.Getenv("SUDO_UID"), os.Geteuid())
 	if err != nil {
 		return spec, nil, err
 	}
@@ -175,7 +168,7 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	}
 	spec.Protect = append(s.trail.Protect(), s.opts.gate.Files...)
 	named = append(append(named, s.opts.env...), s.secrets.Env()...)
-	if spec.Env, err = sandbox.Env(s.environ, s.opts.argv, named); err != nil {
+	if spec.Env, err = sandbox.Env(s.Environ, s.opts.argv, named); err != nil {
 		return spec, nil, fmt.Errorf("--env: %w", err)
 	}
 	who := s.asker()
@@ -228,11 +221,11 @@ func (s *session) gate(who *approve.Terminal, log *slog.Logger) (gate.Config, er
 // hint tells where an agent that a shell or a script will start lacks its key,
 // which would show only as the agent's own "not logged in".
 func (s *session) hint(spec sandbox.Spec) {
-	name, keys := sandbox.MissingAgentKeys(s.environ, spec.Argv, spec.Env)
+	name, keys := sandbox.MissingAgentKeys(s.Environ, spec.Argv, spec.Env)
 	if len(keys) == 0 || s.opts.quiet {
 		return
 	}
-	s.say("launch: %s is set here and not passed in; if %s needs it, add: --env %s\n",
+	s.Say("launch: %s is set here and not passed in; if %s needs it, add: --env %s\n",
 		strings.Join(keys, ", "), summary.Safe(name), strings.Join(keys, " --env "))
 }
 
@@ -244,7 +237,7 @@ func (s *session) asker() *approve.Terminal {
 		return nil
 	}
 	if err := approve.Available(tty); err != nil {
-		s.say("launch: --approve: %v: what no rule covers is denied\n", err)
+		s.Say("launch: --approve: %v: what no rule covers is denied\n", err)
 	}
 	// Only the process tier leaves a stopped program alone while a question stands.
 	return &approve.Terminal{Path: tty, Freeze: s.opts.isolation == "netns" && s.opts.tier != tierHermetic}

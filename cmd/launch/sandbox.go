@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"egressd/internal/cli"
 	"egressd/internal/run/records"
 	"egressd/sandbox"
 )
@@ -132,7 +133,7 @@ func boxFlags() *flag.FlagSet {
 // sandbox runs one command of launch sandbox.
 func (l *launcher) sandbox(args []string) int {
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
-		return l.print(sandboxHelp)
+		return l.Print(sandboxHelp)
 	}
 	if args[0] == background {
 		return l.inBackground(args[1:])
@@ -142,7 +143,7 @@ func (l *launcher) sandbox(args []string) int {
 			return l.boxCommand(c, args[1:])
 		}
 	}
-	return l.fail(exitUsage, fmt.Errorf("sandbox has no command %q\nsee launch sandbox help", args[0]))
+	return l.Fail(cli.ExitUsage, fmt.Errorf("sandbox has no command %q\nsee launch sandbox help", args[0]))
 }
 
 func (l *launcher) boxCommand(c boxCommand, args []string) int {
@@ -151,33 +152,33 @@ func (l *launcher) boxCommand(c boxCommand, args []string) int {
 	if c.flags != nil {
 		c.flags(&call.opts, fs)
 	}
-	fs.SetOutput(l.stderr)
+	fs.SetOutput(l.Stderr)
 	fs.Usage = func() {}
 	usage := "launch sandbox " + c.name + " " + c.usage
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
-		return l.print(usage + "\n")
+		return l.Print(usage + "\n")
 	case err != nil:
-		return exitUsage // told by the flag package
+		return cli.ExitUsage // told by the flag package
 	}
 	call.operands = fs.Args()
 	if len(call.operands) > 1 && call.operands[1] == "--" {
 		call.operands = append(call.operands[:1:1], call.operands[2:]...)
 	}
 	if n := len(call.operands); n < c.least || n > c.most {
-		return l.fail(exitUsage, errors.New("write: "+usage))
+		return l.Fail(cli.ExitUsage, errors.New("write: "+usage))
 	}
 	var err error
 	if call.store, err = l.store(); err != nil {
-		return l.fail(exitNo, err)
+		return l.Fail(cli.ExitNo, err)
 	}
 	defer call.store.Close()
 	if err := c.run(call); err != nil {
-		code := exitNo
+		code := cli.ExitNo
 		if capability := (*sandbox.CapabilityError)(nil); errors.As(err, &capability) {
-			code = exitUsage
+			code = cli.ExitUsage
 		}
-		return l.fail(max(code, call.code), err)
+		return l.Fail(max(code, call.code), err)
 	}
 	return call.code
 }

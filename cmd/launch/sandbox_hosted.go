@@ -99,7 +99,7 @@ func (c *boxCall) snapshot() error {
 	if c.opts.list {
 		all, err := k.Snapshots(ctx)
 		for _, s := range all {
-			c.print(fmt.Sprintf("%s  %s  %d MB\n", s.ID, s.CreatedAt.Time().Local().Format("2006-01-02 15:04:05"), int64(s.SizeBytes)/1e6))
+			c.Print(fmt.Sprintf("%s  %s  %d MB\n", s.ID, s.CreatedAt.Time().Local().Format("2006-01-02 15:04:05"), int64(s.SizeBytes)/1e6))
 		}
 		return err
 	}
@@ -107,7 +107,7 @@ func (c *boxCall) snapshot() error {
 	if err != nil {
 		return err
 	}
-	c.print(id + "\n")
+	c.Print(id + "\n")
 	return c.stopped()
 }
 
@@ -137,7 +137,7 @@ func (c *boxCall) port() error {
 	defer stop()
 	at, err := k.PortURL(ctx, int(n))
 	if err == nil {
-		c.print(at + "\n")
+		c.Print(at + "\n")
 	}
 	return err
 }
@@ -305,7 +305,7 @@ func (c *boxCall) askAbout(all []records.Process) []records.Process {
 			}
 		}
 		if err != nil {
-			c.say("launch: what became of process %s is not known: %v\n", p.ID, err)
+			c.Say("launch: what became of process %s is not known: %v\n", p.ID, err)
 			return all
 		}
 		if now, err := c.store.Process(p.Sandbox, p.ID); err == nil {

@@ -37,11 +37,13 @@ func (l *launcher) inBackground(args []string) int {
 		return exitLauncher
 	}
 	syscall.CloseOnExec(3)
-	inner := &launcher{stdin: l.stdin, stdout: l.stdout, stderr: out, environ: l.environ}
+	program := *l.Program
+	program.Stderr = out
+	inner := &launcher{&program}
 	call := &boxCall{launcher: inner, operands: args}
 	var err error
 	if call.store, err = inner.store(); err != nil {
-		return inner.fail(exitLauncher, err)
+		return inner.Fail(exitLauncher, err)
 	}
 	defer call.store.Close()
 	for len(call.operands) > 1 && strings.HasPrefix(call.operands[0], "--") {
@@ -60,7 +62,7 @@ func (l *launcher) inBackground(args []string) int {
 		err = call.again(b, keeping{mode: "background", announce: out})
 	}
 	if err != nil {
-		return inner.fail(exitLauncher, err)
+		return inner.Fail(exitLauncher, err)
 	}
 	return call.code
 }
@@ -141,7 +143,7 @@ func (c *boxCall) detach() error {
 	defer r.Close()
 	args := append([]string{os.Args[0], "sandbox", background}, c.opts.ofRun()...)
 	child, err := os.StartProcess(self, append(args, c.operands...), &os.ProcAttr{
-		Env: c.environ, Files: []*os.File{null, null, null, w}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Env: c.Environ, Files: []*os.File{null, null, null, w}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	w.Close()
 	if err != nil {
@@ -156,7 +158,7 @@ func (c *boxCall) detach() error {
 		_, _ = child.Wait()
 		return errors.New(strings.TrimPrefix(strings.TrimSpace(string(said)), "launch: "))
 	}
-	c.print(id + "\n")
+	c.Print(id + "\n")
 	return child.Release()
 }
 

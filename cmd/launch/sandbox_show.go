@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"egressd/internal/cli/policyflags"
+	"egressd/internal/cli"
 	"egressd/internal/run/records"
 	"egressd/internal/run/summary"
 )
@@ -20,13 +20,13 @@ import (
 func (c *boxCall) list() error {
 	all, err := c.store.Sandboxes()
 	if c.opts.json {
-		return errors.Join(err, printJSON(c.stdout, all))
+		return errors.Join(err, printJSON(c.Stdout, all))
 	}
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
 	if len(all) > 0 {
 		fmt.Fprintln(w, "NAME\tTIER\tSTATUS\tRUNNING\tWHERE\tWORKSPACE")
 	} else if err == nil {
-		c.say("launch: there are no sandboxes with a name; make one: launch --name NAME ... -- PROGRAM\n")
+		c.Say("launch: there are no sandboxes with a name; make one: launch --name NAME ... -- PROGRAM\n")
 	}
 	for _, b := range all {
 		running := 0
@@ -63,7 +63,7 @@ func (c *boxCall) processes() error {
 	} else {
 		all, err := c.store.Sandboxes()
 		if err != nil {
-			c.fail(exitNo, err)
+			c.Fail(cli.ExitNo, err)
 		}
 		for _, b := range all {
 			names = append(names, b.Name)
@@ -77,9 +77,9 @@ func (c *boxCall) processes() error {
 		all, errs = append(all, some...), append(errs, err)
 	}
 	if c.opts.json {
-		return errors.Join(append(errs, printJSON(c.stdout, all))...)
+		return errors.Join(append(errs, printJSON(c.Stdout, all))...)
 	}
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
 	if len(all) > 0 {
 		fmt.Fprintln(w, "PROCESS\tSANDBOX\tSTATUS\tEXIT\tSTARTED\tTOOK\tCOMMAND")
 	}
@@ -121,7 +121,7 @@ func (c *boxCall) logs() error {
 		return err
 	}
 	if note := p.Metadata.Output; note != "" {
-		c.say("launch: the output of %s %s\n", p.ID, note)
+		c.Say("launch: the output of %s %s\n", p.ID, note)
 	}
 	if !c.opts.follow {
 		_, err = c.store.Chunks(p.Sandbox, p.ID, 0, c.chunk)
@@ -145,15 +145,15 @@ func (c *boxCall) chunk(k records.Chunk) error {
 	var err error
 	switch {
 	case c.opts.json:
-		err = printJSON(c.stdout, []records.Chunk{k})
+		err = printJSON(c.Stdout, []records.Chunk{k})
 	case k.Type == records.ChunkStdout:
-		_, err = io.WriteString(c.stdout, k.Text())
+		_, err = io.WriteString(c.Stdout, k.Text())
 	case k.Type == records.ChunkStderr:
-		_, err = io.WriteString(c.stderr, k.Text())
+		_, err = io.WriteString(c.Stderr, k.Text())
 	case k.Type == records.ChunkError:
-		c.say("launch: %s\n", k.Message())
+		c.Say("launch: %s\n", k.Message())
 	case k.Truncated():
-		c.say("launch: the rest of the output is not recorded: it was too long\n")
+		c.Say("launch: the rest of the output is not recorded: it was too long\n")
 	}
 	return err
 }
@@ -163,7 +163,7 @@ func (c *boxCall) wait() error {
 	var limit time.Duration
 	if c.opts.timeout != "" {
 		var err error
-		if limit, err = policyflags.Seconds(c.opts.timeout); err != nil {
+		if limit, err = cli.ParseLimit(c.opts.timeout); err != nil {
 			return fmt.Errorf("--timeout: %w", err)
 		}
 	}
@@ -180,7 +180,7 @@ func (c *boxCall) wait() error {
 		c.code = 124
 		return err
 	}
-	c.code = exitNo
+	c.code = cli.ExitNo
 	if p.ExitCode != nil {
 		c.code = *p.ExitCode
 	}

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/term"
 
-	"egressd/internal/cli/explain"
+	"egressd/internal/cli"
 	"egressd/internal/run/records"
 	"egressd/sandbox"
 	"egressd/sandbox/vercel"
@@ -165,8 +165,8 @@ func parseSource(s string) (*api.Source, error) {
 func (l *launcher) vercelClient(h *hosted, log *slog.Logger) (*api.Client, error) {
 	from := account.Sources{
 		TeamID: h.team, ProjectID: h.project,
-		EnvToken: l.getenv("VERCEL_TOKEN"), EnvTeamID: l.getenv("VERCEL_TEAM_ID"), EnvProjectID: l.getenv("VERCEL_PROJECT_ID"),
-		EnvOIDCToken: l.getenv("VERCEL_OIDC_TOKEN"),
+		EnvToken: l.Getenv("VERCEL_TOKEN"), EnvTeamID: l.Getenv("VERCEL_TEAM_ID"), EnvProjectID: l.Getenv("VERCEL_PROJECT_ID"),
+		EnvOIDCToken: l.Getenv("VERCEL_OIDC_TOKEN"),
 	}
 	if h.tokenFile != "" {
 		text, err := os.ReadFile(h.tokenFile)
@@ -180,8 +180,8 @@ func (l *launcher) vercelClient(h *hosted, log *slog.Logger) (*api.Client, error
 		return nil, &sandbox.CapabilityError{Isolation: network.Isolation, What: err.Error(), Fix: "set it, or use --vercel-token-file, --vercel-team and --vercel-project"}
 	}
 	return &api.Client{
-		BaseURL: l.getenv("VERCEL_SANDBOX_API_URL"), Token: who.Token, TeamID: who.TeamID, ProjectID: who.ProjectID, Expires: who.Expires,
-		UserAgent: "egressd/" + explain.Version(), Log: log,
+		BaseURL: l.Getenv("VERCEL_SANDBOX_API_URL"), Token: who.Token, TeamID: who.TeamID, ProjectID: who.ProjectID, Expires: who.Expires,
+		UserAgent: "egressd/" + cli.Version(), Log: log,
 	}, nil
 }
 
@@ -195,7 +195,7 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 		return nil, err
 	}
 	named := append(slices.Clone([]string(s.opts.env)), s.secrets.Env()...)
-	if spec.Env, err = sandbox.RemoteEnv(s.environ, s.opts.argv, named); err != nil {
+	if spec.Env, err = sandbox.RemoteEnv(s.Environ, s.opts.argv, named); err != nil {
 		return nil, fmt.Errorf("--env: %w", err)
 	}
 	client, err := s.vercelClient(&s.opts.hosted, log)
@@ -208,7 +208,7 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 		Changed: s.cameBack, Located: s.located, Left: s.left,
 	}
 	s.client, spec.Notes = client, s.note
-	if !s.opts.quiet && term.IsTerminal(int(s.stderr.Fd())) {
+	if !s.opts.quiet && term.IsTerminal(int(s.Stderr.Fd())) {
 		b.Progress = s.progress()
 	}
 	store, err := s.store()
@@ -237,7 +237,7 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 	for _, note := range n.Notes {
 		s.note(note)
 	}
-	if here, err := os.Getwd(); err == nil && here == filepath.Clean(s.getenv("HOME")) {
+	if here, err := os.Getwd(); err == nil && here == filepath.Clean(s.Getenv("HOME")) {
 		s.note("the workspace is your home directory: all of it is sent, keys too, but for what .gitignore names")
 	}
 	return b, nil
@@ -247,14 +247,14 @@ func (s *session) vercel(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend,
 func (s *session) note(text string) {
 	s.clearLine()
 	if !s.opts.quiet {
-		s.say("launch: %s\n", text)
+		s.Say("launch: %s\n", text)
 	}
 }
 
 // clearLine takes the progress off the terminal.
 func (s *session) clearLine() {
 	if s.showing.Swap(false) {
-		s.say("\r\x1b[K")
+		s.Say("\r\x1b[K")
 	}
 }
 

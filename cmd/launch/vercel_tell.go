@@ -33,24 +33,24 @@ func (s *session) cameBack(c vercel.Changes) {
 		if n == 1 {
 			noun = "change"
 		}
-		s.say("launch: %d %s came back: %s%s\n", n, noun, strings.Join(all, ", "), more)
+		s.Say("launch: %d %s came back: %s%s\n", n, noun, strings.Join(all, ", "), more)
 	}
 	for i, p := range c.Conflicts {
 		if i == shownBack {
-			s.say("launch: and %d more conflicts\n", len(c.Conflicts)-i)
+			s.Say("launch: and %d more conflicts\n", len(c.Conflicts)-i)
 			break
 		}
-		s.say("launch: conflict: %s: %s; the file here stays\n", printable(p.Path), p.Why)
+		s.Say("launch: conflict: %s: %s; the file here stays\n", printable(p.Path), p.Why)
 	}
 	if c.Aside != "" {
-		s.say("launch: what came back for them is in %s\n", c.Aside)
+		s.Say("launch: what came back for them is in %s\n", c.Aside)
 	}
 	for i, p := range c.Refused {
 		if i == shownBack {
-			s.say("launch: and %d more refused\n", len(c.Refused)-i)
+			s.Say("launch: and %d more refused\n", len(c.Refused)-i)
 			break
 		}
-		s.say("launch: refused: %s: %s\n", printable(p.Path), p.Why)
+		s.Say("launch: refused: %s: %s\n", printable(p.Path), p.Why)
 	}
 }
 
@@ -84,7 +84,7 @@ func (s *session) progress() func(stage string, files int, bytes int64, of int) 
 		} else if files > 0 {
 			count = fmt.Sprintf("%d files, ", files)
 		}
-		s.say("\r\x1b[Klaunch: %s: %s%.1f MB", now, count, float64(bytes)/1e6)
+		s.Say("\r\x1b[Klaunch: %s: %s%.1f MB", now, count, float64(bytes)/1e6)
 		s.showing.Store(true)
 	}
 }

@@ -57,9 +57,8 @@ var bans = []ban{
 	{
 		pkg: "log", names: `.*`,
 		except: map[string]string{
-			"proxy":       "adapters for libraries that know only log.Logger",
-			"cmd/launch":  "drops what net/http writes to the global logger by itself",
-			"cmd/egressd": "as cmd/launch",
+			"proxy":        "adapters for libraries that know only log.Logger",
+			"internal/cli": "drops what net/http writes to the global logger by itself",
 		},
 		reason: "slog by injection; the global logger writes where nobody asked",
 	},

@@ -14,6 +14,7 @@ type room struct {
 var rooms = []room{
 	{
 		path:    "policy",
+		ours:    []string{"internal/nearest"},
 		outside: []string{"golang.org/x/net/idna", "golang.org/x/net/publicsuffix", "go.yaml.in/yaml/v3"},
 		std:     []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "math/rand", "math/rand/v2", "crypto/rand", "syscall"},
 		reason:  "the one decision is pure: no clock, no network, no logging, so that it gives one answer for one question",
@@ -275,6 +276,22 @@ var rooms = []room{
 		path:   "sandbox/vercel/fake",
 		ours:   []string{"policy", "event", "proxy", "dnsfilter", "sandbox/process", "sandbox/vercel/fake/machine", "gate", "gate/handover", "proxy/ca"},
 		reason: "the double of the hosted API: no edge to sandbox/vercel, so that a misreading in one shows in the other",
+	},
+	{
+		path:   "internal/cli",
+		ours:   []string{"internal/cli/completion"},
+		std:    []string{"net", "net/http", "os/exec", "log/slog"},
+		reason: "what two command lines have in common: it knows no command",
+	},
+	{
+		path:   "internal/cli/completion",
+		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
+		reason: "flag sets in, a script out",
+	},
+	{
+		path:   "internal/nearest",
+		std:    []string{"net", "net/http", "time", "os", "os/exec", "log", "log/slog"},
+		reason: "a leaf below policy: words in, a word out",
 	},
 	{
 		path:    "internal/...",

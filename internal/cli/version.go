@@ -1,12 +1,12 @@
-package explain
+package cli
 
 import "runtime/debug"
 
-// version is told by the linker (-X egressd/internal/cli/explain.version=v1.2.3)
-// where no version control can: in the image's build.
+// version is set by the linker (-X egressd/internal/cli.version=v1.2.3) if the
+// build has no version control to read it from: in the image's build.
 var version string
 
-// Version reports what was built, and from which commit where that is known.
+// Version reports the version that was built, and its commit if that is known.
 func Version() string {
 	number, commit := "(devel)", ""
 	if info, ok := debug.ReadBuildInfo(); ok {
