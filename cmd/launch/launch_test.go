@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"egressd/sandbox/hermetic/control"
 	"egressd/sandbox/process"
 	"egressd/sandbox/vercel/fake/machine"
+	"egressd/test/nohup"
 )
 
 // TestMain turns the test binary into launch, for the scripts, and into a worker
@@ -24,7 +26,29 @@ func TestMain(m *testing.M) {
 	if machine.Agent(os.Args) {
 		return // of a sandbox of the API's double
 	}
-	testscript.Main(m, map[string]func(){"launch": main, control.Name: main})
+	testscript.Main(tests{m}, map[string]func(){"launch": main, control.Name: main})
+}
+
+// tests are the tests, without the signals that launch would ignore as well.
+type tests struct{ *testing.M }
+
+// Run implements testscript.TestingM.
+func (m tests) Run() int {
+	nohup.Undo()
+	return m.M.Run()
+}
+
+// The scripts send signals, and end whatever ignores them where the tests are
+// started: nohup, the background of a script, some CI systems.
+func TestStartedIgnoring(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `trap "" HUP INT; exec "$@"`, "sh", self, "-test.run=^TestScripts$/^nohup$", "-test.timeout=120s")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 func TestScripts(t *testing.T) {

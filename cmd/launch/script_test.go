@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -56,12 +57,18 @@ func (w *watched) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// runLimit is much longer than any program of a script takes: one that never ends
+// fails its script, and not the whole test binary ten minutes later.
+const runLimit = 3 * time.Minute
+
 func run1(ts *testscript.TestScript, argv []string, whenReady func(*os.Process) error) int {
 	// The system's directories only: whoever runs the tests may have others in
 	// PATH that another user can't search.
 	launch := lookIn(ts.Getenv("PATH"), "launch")
 	search := filepath.Dir(launch) + ":/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-	cmd := exec.Command(lookIn(search, argv[0]), argv[1:]...)
+	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, lookIn(search, argv[0]), argv[1:]...)
 	cmd.Args[0] = argv[0]
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(cmd.Env, "PATH="+search, "HOME="+ts.Getenv("HOME"), "WORK="+ts.Getenv("WORK"), "SECRET_TOKEN=hunter2",
@@ -76,6 +83,9 @@ func run1(ts *testscript.TestScript, argv []string, whenReady func(*os.Process) 
 	err := cmd.Run()
 	ts.Check(os.WriteFile(ts.MkAbs("out"), out.buf.Bytes(), 0o600))
 	ts.Check(os.WriteFile(ts.MkAbs("err"), stderr.Bytes(), 0o600))
+	if ctx.Err() != nil {
+		ts.Fatalf("%q did not end within %v\n%s%s", argv, runLimit, out.buf.String(), stderr.String())
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		ts.Fatalf("%v", err)

@@ -19,6 +19,7 @@ import (
 	"egressd/gate"
 	"egressd/policy"
 	"egressd/sandbox"
+	"egressd/test/nohup"
 )
 
 // The test binary is three programs more: the init, the attacker inside
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "launch" {
 		os.Exit(launchMain(os.Args[2:]))
 	}
+	nohup.Undo()
 	os.Exit(m.Run())
 }
 

@@ -34,6 +34,16 @@ func TestUmask(t *testing.T) {
 	}
 }
 
+// TestStartedIgnoring runs TestSignals where signals are ignored when the tests
+// start, as under nohup.
+func TestStartedIgnoring(t *testing.T) {
+	needNamespaces(t)
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `trap "" HUP INT QUIT; exec "$@"`, "sh", self(t), "-test.run=^TestSignals$", "-test.timeout=60s")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // TestSignals sends the launcher what it must forward.
 func TestSignals(t *testing.T) {
 	needNamespaces(t)

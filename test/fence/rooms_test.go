@@ -250,6 +250,11 @@ var rooms = []room{
 		reason: "runs what the pages say",
 	},
 	{
+		path:   "test/nohup",
+		std:    []string{"net", "os/exec"},
+		reason: "one thing that tests of several rooms do before they start programs",
+	},
+	{
 		path:   "test/fence",
 		reason: "reads the tree from outside; to import a room would be to be inside",
 	},
