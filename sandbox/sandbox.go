@@ -1,4 +1,13 @@
-// Package sandbox says what to run and what a backend is.
+// Package sandbox says what a run is and what runs it. A tier is a [Backend]:
+//
+//	spec := sandbox.Spec{Argv: []string{"make", "test"}, Stdout: os.Stdout, Stderr: os.Stderr}
+//	if spec.Env, err = sandbox.Env(os.Environ(), spec.Argv, nil); err != nil { ... }
+//	if err := backend.Supports(spec); err != nil { ... } // what the tier or this machine can't do
+//	res, err := backend.Run(ctx, spec)
+//
+// The tiers are sandbox/process (namespaces), sandbox/advisory (proxy variables
+// alone), sandbox/hermetic (shell scripts in an interpreter of ours) and
+// sandbox/vercel (a hosted machine).
 package sandbox
 
 import (
@@ -16,7 +25,7 @@ type Spec struct {
 	Dir string   // working directory; "" is the caller's
 	Env []string // the whole environment, KEY=VALUE; backends add what their tier needs
 
-	Stdin, Stdout, Stderr *os.File // handed through as they are: a terminal stays a terminal. Nil is /dev/null
+	Stdin, Stdout, Stderr *os.File // used as they are: a terminal stays a terminal; nil is /dev/null
 
 	Timeout time.Duration // zero: none. Then SIGTERM, Grace, SIGKILL of the whole tree; exit 124
 	Grace   time.Duration // zero: 5 s
@@ -24,10 +33,10 @@ type Spec struct {
 	RunAs   *Cred    // the user to run as when this process is root; nil: its own user
 	Protect []string // files that the program must not write, rename or replace, such as the policy and the event log; they must exist
 
-	// Forwarding, unless nil, is called once, as soon as signals that this process
-	// gets are caught for the program. It is not called when nothing ran.
+	// Forwarding, unless nil, is called once, as soon as the signals that this
+	// process gets are caught for the program. It is not called if nothing runs.
 	Forwarding func()
-	// Notes, unless nil, is called with a line that the person should read, such
+	// Notes, unless nil, is called with each line that the person should read, such
 	// as why a run was ended.
 	Notes func(line string)
 }

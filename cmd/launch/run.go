@@ -24,6 +24,7 @@ import (
 	"egressd/internal/run/trail"
 	"egressd/policy"
 	"egressd/sandbox"
+	"egressd/sandbox/advisory"
 	"egressd/sandbox/process"
 	"egressd/sandbox/vercel/api"
 )
@@ -182,7 +183,7 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	}
 	s.hint(spec)
 	if s.opts.isolation == "env" {
-		return spec, &process.Advisory{Gate: g}, nil
+		return spec, &advisory.Backend{Gate: g}, nil
 	}
 	b := &process.Backend{
 		Gate: g, Publish: s.opts.publish, HostPorts: s.opts.hostPorts,

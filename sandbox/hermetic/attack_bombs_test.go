@@ -112,7 +112,7 @@ func TestDeadline(t *testing.T) {
 			const limit, late = time.Second, 5 * time.Second
 			start := time.Now()
 			o := run(t, &Backend{}, sandbox.Spec{Script: "echo before\n" + script + "\n", Timeout: limit})
-			if took := time.Since(start); o.code != exitTimeout || !o.timedOut || o.failure != nil || !strings.HasPrefix(o.out, "before\n") || took > limit+late {
+			if took := time.Since(start); o.code != sandbox.ExitTimeout || !o.timedOut || o.failure != nil || !strings.HasPrefix(o.out, "before\n") || took > limit+late {
 				t.Errorf("%s: %+v after %v", script, o, took)
 			}
 		})

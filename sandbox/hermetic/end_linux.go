@@ -28,15 +28,15 @@ func (r *running) conclude() error {
 	}
 	switch {
 	case r.res.TimedOut:
-		r.res.ExitCode = exitTimeout
+		r.res.ExitCode = sandbox.ExitTimeout
 	case r.signal != 0:
-		r.res.ExitCode = exitSignal + int(r.signal)
+		r.res.ExitCode = sandbox.ExitSignal + int(r.signal)
 	case r.ended != nil:
 		if r.ended.Limit != "" {
 			r.note(r.ended.Limit)
 		}
 	case r.killed:
-		r.res.ExitCode = exitSignal + int(syscall.SIGKILL)
+		r.res.ExitCode = sandbox.ExitSignal + int(syscall.SIGKILL)
 	default:
 		r.crashed()
 	}
@@ -105,7 +105,7 @@ func (r *running) crashed() {
 	}
 	st := r.worker.status
 	if st.Signaled() {
-		r.res.ExitCode = exitSignal + int(st.Signal())
+		r.res.ExitCode = sandbox.ExitSignal + int(st.Signal())
 		switch st.Signal() {
 		case syscall.SIGXCPU:
 			r.res.ExitCode = exitLimit

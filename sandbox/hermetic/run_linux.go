@@ -17,13 +17,8 @@ import (
 	"egressd/sandbox/hermetic/control"
 )
 
-// Exit codes, as in a shell.
-const (
-	exitTimeout  = 124
-	exitLauncher = 125 // no script was run
-	exitLimit    = 126 // a bound was met
-	exitSignal   = 128 // plus the signal
-)
+// exitLimit is the exit code of a script that met a bound.
+const exitLimit = 126
 
 // Run runs the script that spec asks for and reports how it ended. The signals
 // HUP, INT, QUIT and TERM that this process gets end the run; so do ctx and
@@ -32,7 +27,7 @@ const (
 // goroutine, no descriptor. An error means that no script ran; a
 // *sandbox.CapabilityError says what this tier or the machine can't do.
 func (b *Backend) Run(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
-	res := sandbox.Result{ExitCode: exitLauncher, Started: time.Now()}
+	res := sandbox.Result{ExitCode: sandbox.ExitLauncher, Started: time.Now()}
 	err := b.Supports(spec)
 	if err == nil {
 		err = b.run(ctx, spec, &res)
@@ -61,7 +56,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		}
 		spec.Stdin = nil
 	}
-	stdio, closeNull, err := standardFiles(spec)
+	stdio, closeNull, err := spec.StandardFiles()
 	if err != nil {
 		return err
 	}

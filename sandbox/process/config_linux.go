@@ -2,6 +2,7 @@ package process
 
 import (
 	"slices"
+	"strings"
 
 	"egressd/internal/linux/mountinfo"
 	"egressd/sandbox/process/control"
@@ -21,4 +22,25 @@ func (c *config) needsHidden() bool {
 	return slices.ContainsFunc(append(slices.Clone(c.Plan.Binds), c.Plan.Shown...), func(b control.Bind) bool {
 		return mountinfo.Within(b.Source, "/dev") || mountinfo.Within(b.Source, "/proc") || mountinfo.Within(b.Source, "/sys")
 	})
+}
+
+// pathValues lists the values of env that may name files: every absolute path,
+// also as entries of a list such as PATH. Directories for temporary files are
+// made anew inside, and are no such names.
+func pathValues(env []string) []string {
+	var out []string
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		if slices.Contains([]string{"TMPDIR", "TMP", "TEMP", "XDG_RUNTIME_DIR", "PWD", "OLDPWD"}, name) {
+			continue
+		}
+		if strings.HasPrefix(value, "/") {
+			for _, p := range strings.Split(value, ":") {
+				if strings.HasPrefix(p, "/") {
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	return out
 }

@@ -1,14 +1,18 @@
 package process
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"egressd/sandbox"
+)
 
 // environment is the harness's: the spec's, secrets as placeholders, the
 // proxy's address and, with interception, whom to trust.
-func (s *session) environment(proxyPort uint16) []string {
-	env := secretPlaceholders(s.spec.Env, s.b.Gate.Policy, s.b.Gate.SecretValue)
-	env = proxyEnv(env, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), proxyPort))
+func (s *supervisor) environment(proxyPort uint16) []string {
+	env := sandbox.PlaceholderEnv(s.spec.Env, s.b.Gate.Policy, s.b.Gate.SecretValue)
+	env = sandbox.ProxyEnv(env, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), proxyPort))
 	if s.doors.Bundle() != nil {
-		env = caEnv(env, runtimeDir()+"/ca.pem")
+		env = sandbox.TrustEnv(env, runtimeDir()+"/ca.pem")
 	}
 	return env
 }

@@ -74,7 +74,7 @@ func closeListeners(ps []published) {
 
 // servePublished relays every connection to p to the server inside, until ctx
 // ends. It returns when every relay has.
-func (s *session) servePublished(ctx context.Context, p published) {
+func (s *supervisor) servePublished(ctx context.Context, p published) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	stop := context.AfterFunc(ctx, func() { p.ln.Close() })
@@ -100,7 +100,7 @@ func (s *session) servePublished(ctx context.Context, p published) {
 	}
 }
 
-func (s *session) relayPublished(ctx context.Context, outer net.Conn, port uint16) {
+func (s *supervisor) relayPublished(ctx context.Context, outer net.Conn, port uint16) {
 	defer outer.Close()
 	inner, err := s.dialInside(ctx, port)
 	if err != nil {
@@ -189,7 +189,7 @@ func (t *dialTable) fail(err error) {
 }
 
 // dialInside has the init connect to port inside.
-func (s *session) dialInside(ctx context.Context, port uint16) (net.Conn, error) {
+func (s *supervisor) dialInside(ctx context.Context, port uint16) (net.Conn, error) {
 	id, answer, err := s.dials.add()
 	if err != nil {
 		return nil, err

@@ -9,12 +9,13 @@ import (
 
 	"egressd/internal/linux/mountinfo"
 	"egressd/policy"
+	"egressd/sandbox"
 	"egressd/sandbox/process/control"
 )
 
 // config says what the init is to set up.
-func (s *session) config(stdio [3]*os.File) (*config, error) {
-	argv, err := commandLine(s.spec)
+func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
+	argv, err := s.spec.CommandLine()
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +23,7 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := workingDirectory(s.spec, func(path string) bool { return shownAt(path, shown) })
+	dir, err := s.spec.WorkingDirectory(func(path string) bool { return shownAt(path, shown) })
 	if err != nil {
 		return nil, err
 	}
@@ -34,10 +35,10 @@ func (s *session) config(stdio [3]*os.File) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &config{paths: pathValues(s.spec.Env), home: envValue(s.spec.Env, "HOME"), mounts: mounts}
+	c := &config{paths: pathValues(s.spec.Env), home: sandbox.EnvValue(s.spec.Env, "HOME"), mounts: mounts}
 	c.Config = control.Config{
-		Argv: argv, Dir: dir, Path: envValue(s.spec.Env, "PATH"),
-		TmpDir: absolute(envValue(s.spec.Env, "TMPDIR")), RuntimeDir: absolute(envValue(s.spec.Env, "XDG_RUNTIME_DIR")),
+		Argv: argv, Dir: dir, Path: sandbox.EnvValue(s.spec.Env, "PATH"),
+		TmpDir: absolute(sandbox.EnvValue(s.spec.Env, "TMPDIR")), RuntimeDir: absolute(sandbox.EnvValue(s.spec.Env, "XDG_RUNTIME_DIR")),
 		Capture: control.Capture{Mode: s.b.CaptureMode, Ports: s.policy().Ports()},
 		Plan:    control.Plan{Shown: shown}, Protect: protect, ReadOnly: s.b.ReadOnly, CA: s.doors.Bundle(),
 		Processes: s.b.hooks.processes, Nested: s.b.Nested, Skip: s.b.hooks.skipped(),
@@ -91,7 +92,7 @@ func (c *config) plan() (missed string, err error) {
 
 // protected lists what the inside may not change: what the caller named and
 // the launcher itself. Pipes and devices have no content to protect.
-func (s *session) protected(mounts mountinfo.Table) ([]control.Guarded, error) {
+func (s *supervisor) protected(mounts mountinfo.Table) ([]control.Guarded, error) {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func (s *session) protected(mounts mountinfo.Table) ([]control.Guarded, error) {
 	return files, nil
 }
 
-func (s *session) policy() *policy.Policy {
+func (s *supervisor) policy() *policy.Policy {
 	if s.b.Gate.Policy == nil {
 		return nil
 	}

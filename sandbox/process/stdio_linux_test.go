@@ -113,7 +113,7 @@ func TestSignalTooEarly(t *testing.T) {
 			}
 		},
 	})
-	if res.ExitCode != exitSignal+int(syscall.SIGUSR1) {
+	if res.ExitCode != sandbox.ExitSignal+int(syscall.SIGUSR1) {
 		t.Errorf("exit code %d, %v", res.ExitCode, err)
 	}
 }

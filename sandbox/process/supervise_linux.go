@@ -26,7 +26,7 @@ const setUpLimit = 30 * time.Second // from fork to a running harness
 // *sandbox.CapabilityError. It starts nothing; what only a start can show is
 // reported by Run.
 func (b *Backend) Supports(spec sandbox.Spec) error {
-	if _, err := commandLine(spec); err != nil {
+	if _, err := spec.CommandLine(); err != nil {
 		return &sandbox.CapabilityError{Isolation: isolationNetns, What: err.Error()}
 	}
 	if !kernelversion.AtLeast(5, 12) {
@@ -42,7 +42,7 @@ func (b *Backend) Supports(spec sandbox.Spec) error {
 // the harness is ended as after a timeout. An error means that no harness ran;
 // a *sandbox.CapabilityError says what the machine can't do.
 func (b *Backend) Run(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
-	res := sandbox.Result{ExitCode: exitLauncher, Started: time.Now()}
+	res := sandbox.Result{ExitCode: sandbox.ExitLauncher, Started: time.Now()}
 	defer b.Early.Discard() // unless it was taken
 	err := b.Supports(spec)
 	if err == nil {
@@ -52,17 +52,20 @@ func (b *Backend) Run(ctx context.Context, spec sandbox.Spec) (sandbox.Result, e
 	return res, err
 }
 
-// session is one run.
-type session struct {
+// supervisor is this process's part of one run.
+type supervisor struct {
 	b     *Backend
 	spec  sandbox.Spec
+	res   *sandbox.Result
 	child *child
 	doors DoorServer
 	tty   *terminal
-	dials dialTable
+
+	published []published
+	dials     dialTable
 
 	messages chan initMessage
-	running  bool // the harness was told to start
+	running  bool // the program was started
 }
 
 // initMessage is what arrives from the init.
@@ -72,7 +75,7 @@ type initMessage struct {
 }
 
 func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) error {
-	stdio, closeStdio, err := standardFiles(spec)
+	stdio, closeStdio, err := spec.StandardFiles()
 	if err != nil {
 		return err
 	}
@@ -91,20 +94,20 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	if err != nil {
 		return err
 	}
-	s := &session{b: b, spec: spec, child: c, tty: openTerminal(), messages: make(chan initMessage)}
-	defer func() { s.tty.takeBack(res.ExitCode > exitSignal || res.TimedOut || !s.running) }()
-	return s.supervise(ctx, stdio, ln, res)
+	s := &supervisor{b: b, spec: spec, res: res, child: c, tty: openTerminal(), published: ln, messages: make(chan initMessage)}
+	defer func() { s.tty.takeBack(res.ExitCode > sandbox.ExitSignal || res.TimedOut || !s.running) }()
+	return s.supervise(ctx, stdio)
 }
 
-// supervise talks to the init from its configuration to its end.
-func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []published, res *sandbox.Result) error {
-	cfg, err := s.prepare(ctx, stdio, ln)
+// supervise sees the init from its configuration to its end.
+func (s *supervisor) supervise(ctx context.Context, stdio [3]*os.File) error {
+	cfg, err := s.prepare(ctx, stdio)
 	if err != nil {
 		return err
 	}
-	// The gate outlives ctx: what the harness still says while it is asked to
-	// end passes through it.
-	doors, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
+	// The doors outlive ctx: the program may still use them while it is asked to
+	// end.
+	serving, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	stopSignals := func() {}
 	defer func() {
@@ -131,12 +134,14 @@ func (s *session) supervise(ctx context.Context, stdio [3]*os.File, ln []publish
 	if s.spec.Forwarding != nil {
 		s.spec.Forwarding()
 	}
-	return s.loop(doors, ctx, &wg, ln, signals, res)
+	return s.loop(ctx, signals, func(d *control.DoorsReady, fds []*os.File) error {
+		return s.open(serving, &wg, d, fds)
+	})
 }
 
 // prepare finds out what the init is to do. After an error there is no init.
-func (s *session) prepare(ctx context.Context, stdio [3]*os.File, ln []published) (cfg *config, err error) {
-	if s.doors, err = s.b.newDoorServer(ctx, ln); err == nil {
+func (s *supervisor) prepare(ctx context.Context, stdio [3]*os.File) (cfg *config, err error) {
+	if s.doors, err = s.b.newDoorServer(ctx, s.published); err == nil {
 		cfg, err = s.config(stdio)
 	}
 	if err != nil {
@@ -150,13 +155,14 @@ func (s *session) prepare(ctx context.Context, stdio [3]*os.File, ln []published
 	return cfg, err
 }
 
-// errTooEarly is a signal that came while the walls were being built: there was
-// no harness yet to pass it to, so there is none.
+// errTooEarly is a signal that came during the set-up. There was no program yet to
+// pass it on to, so none is started.
 var errTooEarly = errors.New("ended by a signal before the program started")
 
-// loop is the supervisor's life: it returns when the init has reported the
-// harness's end, or is gone.
-func (s *session) loop(doors, ctx context.Context, wg *sync.WaitGroup, ln []published, signals <-chan os.Signal, res *sandbox.Result) error {
+// loop handles messages, signals and limits until the init has reported the end
+// of the program, or is gone. open serves the doors and lets the program start.
+func (s *supervisor) loop(ctx context.Context, signals <-chan os.Signal, open func(*control.DoorsReady, []*os.File) error) error {
+	res := s.res
 	setUp := time.NewTimer(setUpLimit)
 	defer setUp.Stop()
 	var deadline, kill <-chan time.Time
@@ -165,11 +171,11 @@ func (s *session) loop(doors, ctx context.Context, wg *sync.WaitGroup, ln []publ
 		select {
 		case im, ok := <-s.messages:
 			if !ok {
-				return s.gone(res)
+				return s.gone()
 			}
 			switch m := im.m; {
 			case m.Doors != nil && !s.running:
-				if err := s.open(doors, wg, m.Doors, im.fds, ln); err != nil {
+				if err := open(m.Doors, im.fds); err != nil {
 					return err
 				}
 				s.running = true
@@ -194,12 +200,12 @@ func (s *session) loop(doors, ctx context.Context, wg *sync.WaitGroup, ln []publ
 			}
 		case sig := <-signals:
 			if !s.running {
-				res.ExitCode = exitSignal + int(sig.(syscall.Signal))
+				res.ExitCode = sandbox.ExitSignal + int(sig.(syscall.Signal))
 				return fmt.Errorf("%w (%v)", errTooEarly, sig)
 			}
 			s.order(sig.(syscall.Signal), false)
 		case <-deadline:
-			res.TimedOut, res.ExitCode = true, exitTimeout
+			res.TimedOut, res.ExitCode = true, sandbox.ExitTimeout
 			deadline, kill = nil, s.terminate()
 		case <-done:
 			done = nil
@@ -211,7 +217,7 @@ func (s *session) loop(doors, ctx context.Context, wg *sync.WaitGroup, ln []publ
 			}
 		case <-kill:
 			if !res.TimedOut {
-				res.ExitCode = exitSignal + int(syscall.SIGKILL)
+				res.ExitCode = sandbox.ExitSignal + int(syscall.SIGKILL)
 			}
 			return nil
 		case <-setUp.C:
@@ -220,20 +226,21 @@ func (s *session) loop(doors, ctx context.Context, wg *sync.WaitGroup, ln []publ
 	}
 }
 
-// gone is the end of an init that did not say how the harness ended.
-func (s *session) gone(res *sandbox.Result) error {
-	if res.TimedOut {
+// gone handles the end of an init that did not report how the program ended.
+func (s *supervisor) gone() error {
+	if s.res.TimedOut {
 		return nil
 	}
 	if s.running {
-		res.ExitCode = exitSignal + int(syscall.SIGKILL)
+		s.res.ExitCode = sandbox.ExitSignal + int(syscall.SIGKILL)
 		return nil
 	}
 	return s.diedEarly(errors.New("the init ended without a word"))
 }
 
-// diedEarly prefers the init's own words to the broken pipe that its end left.
-func (s *session) diedEarly(err error) error {
+// diedEarly reports what the init gave as its reason, or else err, mostly the
+// broken pipe that it left.
+func (s *supervisor) diedEarly(err error) error {
 	for im := range s.messages {
 		control.CloseAll(im.fds)
 		if im.m.Failed != nil {
@@ -244,12 +251,12 @@ func (s *session) diedEarly(err error) error {
 }
 
 // terminate asks every process inside to end, and reports when to insist.
-func (s *session) terminate() <-chan time.Time {
+func (s *supervisor) terminate() <-chan time.Time {
 	s.order(syscall.SIGTERM, true)
-	return time.After(grace(s.spec))
+	return time.After(s.spec.GracePeriod())
 }
 
-func (s *session) order(sig syscall.Signal, all bool) {
+func (s *supervisor) order(sig syscall.Signal, all bool) {
 	if !s.running {
 		return
 	}
@@ -260,7 +267,7 @@ func (s *session) order(sig syscall.Signal, all bool) {
 // for want of it, else the launcher's whole job stops, until somebody resumes
 // it. Without a terminal nobody could, so the harness just stays stopped; as it
 // does while a question to the person stands (see Backend.Asking).
-func (s *session) stopped(sig syscall.Signal) {
+func (s *supervisor) stopped(sig syscall.Signal) {
 	if s.tty == nil || s.b.Asking != nil && s.b.Asking() {
 		return
 	}
@@ -282,12 +289,12 @@ func (s *session) stopped(sig syscall.Signal) {
 // someoneElseHolds reports whether the terminal belongs to neither the
 // launcher nor the harness: to the shell that put this job into the
 // background.
-func (s *session) someoneElseHolds() bool {
+func (s *supervisor) someoneElseHolds() bool {
 	return foreground.Of(s.tty.f) != unix.Getpgrp()
 }
 
 // read turns the control socket into messages until it closes.
-func (s *session) read() {
+func (s *supervisor) read() {
 	defer close(s.messages)
 	for {
 		m, fds, err := s.child.ctl.Receive()
@@ -298,8 +305,8 @@ func (s *session) read() {
 	}
 }
 
-// open serves the doors and lets the harness start.
-func (s *session) open(ctx context.Context, wg *sync.WaitGroup, d *control.DoorsReady, fds []*os.File, ln []published) error {
+// open serves the doors until ctx ends, and lets the program start.
+func (s *supervisor) open(ctx context.Context, wg *sync.WaitGroup, d *control.DoorsReady, fds []*os.File) error {
 	defer control.CloseAll(fds)
 	log := s.b.log()
 	for _, n := range d.Notes {
@@ -308,11 +315,13 @@ func (s *session) open(ctx context.Context, wg *sync.WaitGroup, d *control.Doors
 	if err := s.doors.Open(ctx, wg, passedSockets(d, fds)); err != nil {
 		return err
 	}
-	for _, p := range ln {
-		wg.Go(func() { s.servePublished(ctx, p) })
-	}
 	if err := s.child.ctl.Send(control.Message{Go: &control.GoAhead{Env: s.environment(d.ProxyPort)}}); err != nil {
 		return s.diedEarly(err)
+	}
+	// Not before: an order to dial that came in front of the go-ahead would end
+	// the init. Who connects earlier waits in the listener's queue.
+	for _, p := range s.published {
+		wg.Go(func() { s.servePublished(ctx, p) })
 	}
 	return nil
 }

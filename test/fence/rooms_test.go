@@ -104,9 +104,16 @@ var rooms = []room{
 	},
 	{
 		path:   "sandbox",
-		ours:   []string{"policy", "event"},
+		ours:   []string{"policy"},
 		std:    []string{"net", "net/http"},
 		reason: "what to run and what a backend is; how is each backend's business",
+	},
+	{
+		path:    "sandbox/advisory",
+		ours:    []string{"gate", "sandbox", "internal/linux/lookpath"},
+		outside: []string{"golang.org/x/term"},
+		std:     []string{"net/http"},
+		reason:  "a gate on the loopback and a program beside it: no namespace, so it runs everywhere",
 	},
 	{
 		path:   "sandbox/hermetic/control",
@@ -122,7 +129,7 @@ var rooms = []room{
 	},
 	{
 		path:   "sandbox/hermetic",
-		ours:   []string{"policy", "event", "sandbox", "proxy", "dnsfilter", "sandbox/hermetic/control", "hermetic/limits", "gate", "gate/handover", "internal/linux/..."},
+		ours:   []string{"event", "gate", "sandbox", "sandbox/hermetic/control", "hermetic/limits", "internal/linux/..."},
 		std:    []string{"net/http"},
 		reason: "the tier outside: it joins engine and worker",
 	},
@@ -193,11 +200,10 @@ var rooms = []room{
 		reason: "the talk with pid 1, which starts with what this imports",
 	},
 	{
-		path:    "sandbox/process/...",
-		ours:    []string{"policy", "event", "sandbox", "proxy", "dnsfilter", "netns", "gate", "gate/handover", "internal/linux/..."},
-		outside: []string{"golang.org/x/term", "golang.org/x/sync"},
-		std:     []string{"net/http"},
-		reason:  "the one tier that joins engine and namespace",
+		path:   "sandbox/process/...",
+		ours:   []string{"policy", "gate", "gate/handover", "sandbox", "internal/linux/..."},
+		std:    []string{"net/http"},
+		reason: "the one tier that joins engine and namespace",
 	},
 	{
 		path:    "cmd/launch",

@@ -1,6 +1,6 @@
 //go:build unix
 
-package process
+package advisory
 
 import (
 	"context"
@@ -19,24 +19,24 @@ import (
 	"egressd/sandbox"
 )
 
-// runPlain runs spec without any wall. On a terminal the program shares the
-// launcher's process group, so the terminal's keys reach it; elsewhere it leads
-// a group of its own, which is ended as a whole.
-func runPlain(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) error {
-	argv, err := commandLine(spec)
+// runProgram runs spec with nothing around it. On a terminal the program shares
+// the launcher's process group, so the terminal's keys reach it; elsewhere it
+// leads a group of its own, which is ended as a whole.
+func runProgram(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) error {
+	argv, err := spec.CommandLine()
 	if err != nil {
 		return err
 	}
-	dir, err := workingDirectory(spec, nil)
+	dir, err := spec.WorkingDirectory(nil)
 	if err != nil {
 		return err
 	}
-	stdio, closeNull, err := standardFiles(spec)
+	stdio, closeNull, err := spec.StandardFiles()
 	if err != nil {
 		return err
 	}
 	defer closeNull()
-	path, err := lookpath.Find(argv[0], dir, envValue(spec.Env, "PATH"))
+	path, err := lookpath.Find(argv[0], dir, sandbox.EnvValue(spec.Env, "PATH"))
 	if err != nil {
 		res.ExitCode = lookpath.ExitCode(err)
 		fmt.Fprintf(stdio[2], "launch: %v\n", err)
@@ -62,23 +62,23 @@ func runPlain(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) error
 		fmt.Fprintf(stdio[2], "launch: %v\n", err)
 		return nil
 	}
-	p := &plainRun{cmd: cmd, group: !terminal, signals: signals, done: make(chan error, 1)}
+	p := &program{cmd: cmd, group: !terminal, signals: signals, done: make(chan error, 1)}
 	go p.wait()
 	p.watch(ctx, spec, res)
 	return nil
 }
 
-// plainRun is one program of the env tier.
-type plainRun struct {
+// program is a program that was started.
+type program struct {
 	cmd     *exec.Cmd
 	group   bool // it leads a process group of its own
 	signals <-chan os.Signal
 	done    chan error
 }
 
-func (p *plainRun) wait() { p.done <- p.cmd.Wait() }
+func (p *program) wait() { p.done <- p.cmd.Wait() }
 
-func (p *plainRun) send(sig syscall.Signal) {
+func (p *program) send(sig syscall.Signal) {
 	pid := p.cmd.Process.Pid
 	if p.group {
 		pid = -pid
@@ -86,8 +86,8 @@ func (p *plainRun) send(sig syscall.Signal) {
 	syscall.Kill(pid, sig) //nolint:errcheck // it has just ended
 }
 
-// watch waits for the program's end, and brings it about when time is up.
-func (p *plainRun) watch(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) {
+// watch waits until the program ends, and ends it when time is up.
+func (p *program) watch(ctx context.Context, spec sandbox.Spec, res *sandbox.Result) {
 	var deadline, kill <-chan time.Time
 	if spec.Timeout > 0 {
 		deadline = time.After(spec.Timeout)
@@ -100,39 +100,39 @@ func (p *plainRun) watch(ctx context.Context, spec sandbox.Spec, res *sandbox.Re
 				p.send(syscall.SIGKILL) // what it left behind
 			}
 			if !res.TimedOut {
-				res.ExitCode = plainExit(err)
+				res.ExitCode = exitCode(err)
 			}
 			return
 		case s := <-p.signals:
 			sig := s.(syscall.Signal)
-			if p.group || sig != syscall.SIGINT && sig != syscall.SIGQUIT { // a terminal has told it already
+			if p.group || sig != syscall.SIGINT && sig != syscall.SIGQUIT { // the terminal has sent it already
 				p.send(sig)
 			}
 		case <-deadline:
-			res.TimedOut, res.ExitCode = true, exitTimeout
+			res.TimedOut, res.ExitCode = true, sandbox.ExitTimeout
 			p.send(syscall.SIGTERM)
-			kill = time.After(grace(spec))
+			kill = time.After(spec.GracePeriod())
 		case <-stop:
 			stop = nil
 			p.send(syscall.SIGTERM)
-			kill = time.After(grace(spec))
+			kill = time.After(spec.GracePeriod())
 		case <-kill:
 			p.send(syscall.SIGKILL)
 		}
 	}
 }
 
-// plainExit is the exit code behind what Wait reported.
-func plainExit(err error) int {
+// exitCode reports the exit code that an error of Wait stands for.
+func exitCode(err error) int {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
 		return 0
 	case !errors.As(err, &exit):
-		return exitLauncher
+		return sandbox.ExitLauncher
 	}
 	if st, ok := exit.Sys().(syscall.WaitStatus); ok && st.Signaled() {
-		return exitSignal + int(st.Signal())
+		return sandbox.ExitSignal + int(st.Signal())
 	}
 	return exit.ExitCode()
 }

@@ -1,6 +1,6 @@
-//go:build linux
+//go:build unix
 
-package process
+package advisory
 
 import (
 	"context"
@@ -10,17 +10,53 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"egressd/event"
 	"egressd/event/eventtest"
 	"egressd/gate"
+	"egressd/policy"
 	"egressd/sandbox"
 )
 
+// recorder keeps events.
+type recorder struct {
+	mu     sync.Mutex
+	events []eventtest.Line
+}
+
+func (r *recorder) Emit(e event.Event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, eventtest.Of(e))
+	return nil
+}
+
+// allowing is a policy of one rule and one hosts entry.
+func allowing(t *testing.T, rule, host string) *policy.Current {
+	t.Helper()
+	p, err := policy.Compile(&policy.Document{Allow: []policy.Entry{{Text: rule}}, Hosts: []policy.Entry{{Text: host}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := new(policy.Current)
+	c.Store(p)
+	return c
+}
+
+// result is a run with what it wrote.
+type result struct {
+	sandbox.Result
+	out string
+	err error
+}
+
 // advise runs a shell script in the env tier.
-func advise(t *testing.T, a *Advisory, spec sandbox.Spec) result {
+func advise(t *testing.T, a *Backend, spec sandbox.Spec) result {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -47,7 +83,7 @@ func TestAdvisory(t *testing.T) {
 	defer origin.Close()
 	_, port, _ := strings.Cut(strings.TrimPrefix(origin.URL, "http://"), ":")
 	rec := new(recorder)
-	a := &Advisory{Gate: gate.Config{Events: rec, Policy: compile(t, []string{"service.example.com:" + port}, []string{"service.example.com=127.0.0.1"})}}
+	a := &Backend{Gate: gate.Config{Events: rec, Policy: allowing(t, "service.example.com:"+port, "service.example.com=127.0.0.1")}}
 	res := advise(t, a, sandbox.Spec{Argv: []string{"curl", "-sS", "-m5", "http://service.example.com:" + port}})
 	if res.out != "origin\n" || res.err != nil {
 		t.Errorf("allowed: %q, exit %d, %v", res.out, res.ExitCode, res.err)
@@ -61,7 +97,7 @@ func TestAdvisory(t *testing.T) {
 			t.Errorf("an event without its label: %+v", e)
 		}
 	}
-	if !rec.find(func(e eventtest.Line) bool { return e.Decision == "blocked" && e.Host == "denied.example.com" }) {
+	if !slices.ContainsFunc(rec.events, func(e eventtest.Line) bool { return e.Decision == "blocked" && e.Host == "denied.example.com" }) {
 		t.Error("no event for the denied request")
 	}
 	for _, tt := range []struct {
@@ -76,7 +112,7 @@ func TestAdvisory(t *testing.T) {
 
 func TestAdvisoryTimeout(t *testing.T) {
 	marker := fmt.Sprintf("83%d", os.Getpid())
-	res := advise(t, &Advisory{}, sandbox.Spec{
+	res := advise(t, &Backend{}, sandbox.Spec{
 		Argv:    []string{"sh", "-c", `trap "" TERM; sleep ` + marker + `; sleep ` + marker},
 		Timeout: 100 * time.Millisecond, Grace: 100 * time.Millisecond,
 	})
