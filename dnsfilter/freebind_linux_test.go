@@ -2,14 +2,15 @@ package dnsfilter
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net"
-	"os/exec"
 	"runtime"
 	"testing"
 
 	"github.com/miekg/dns"
 	"golang.org/x/sys/unix"
+
+	"egressd/test/iproute"
 )
 
 // TestAnyAddressIsAnswered asks addresses that are local by route alone, as in
@@ -24,15 +25,10 @@ func TestAnyAddressIsAnswered(t *testing.T) {
 			skip <- "no network namespace here: " + err.Error()
 			return
 		}
-		for _, args := range [][]string{
-			{"link", "set", "lo", "up"},
-			{"route", "add", "local", "default", "dev", "lo"},
-			{"-6", "route", "add", "local", "default", "dev", "lo"},
-		} {
-			if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-				skip <- fmt.Sprintf("ip %v: %v: %s", args, err, out)
-				return
-			}
+		if err := errors.Join(iproute.Up("lo"), iproute.Route{To: iproute.All4, Dev: "lo", Local: true}.Add(),
+			iproute.Route{To: iproute.All6, Dev: "lo", Local: true}.Add()); err != nil {
+			skip <- err.Error()
+			return
 		}
 		pc, err := net.ListenPacket("udp", ":0")
 		if err != nil {

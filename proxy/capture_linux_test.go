@@ -5,15 +5,14 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"egressd/policy"
+	"egressd/test/iproute"
 )
 
 // inNamespace runs f on a thread of its own in a new network namespace with lo
@@ -31,8 +30,8 @@ func inNamespace(t *testing.T, f func()) {
 			unable = err.Error()
 			return
 		}
-		if out, err := exec.Command("ip", "link", "set", "lo", "up").CombinedOutput(); err != nil {
-			unable = err.Error() + string(out)
+		if err := iproute.Up("lo"); err != nil {
+			unable = err.Error()
 			return
 		}
 		f()
@@ -41,56 +40,6 @@ func inNamespace(t *testing.T, f func()) {
 	if unable != "" {
 		t.Skip("no network namespace: ", unable)
 	}
-}
-
-// TestRedirected reads the original destination of connections that nftables
-// redirects in a namespace, both families.
-func TestRedirected(t *testing.T) {
-	inNamespace(t, func() {
-		for _, tt := range []struct{ listen, dst, family string }{
-			{"127.0.0.1:0", "203.0.113.9:5432", "ip"},
-			{"[::1]:0", "[2001:db8::9]:5432", "ip6"},
-		} {
-			ln, err := net.Listen("tcp", tt.listen)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer ln.Close()
-			port := netip.MustParseAddrPort(ln.Addr().String()).Port()
-			rules := []string{
-				"add table " + tt.family + " t",
-				"add chain " + tt.family + " t out { type nat hook output priority -100 ; }",
-				"add rule " + tt.family + " t out tcp dport 5432 redirect to :" + itoa(port),
-			}
-			dev := "local default dev lo"
-			if out, err := exec.Command("ip", append(strings.Fields("-"+map[string]string{"ip": "4", "ip6": "6"}[tt.family]+" route add"), strings.Fields(dev)...)...).CombinedOutput(); err != nil {
-				t.Logf("route: %s", out)
-				return
-			}
-			cmd := exec.Command("nft", "-f", "-")
-			cmd.Stdin = strings.NewReader(strings.Join(rules, "\n"))
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Logf("nft: %v: %s", err, out)
-				return
-			}
-			out, err := net.Dial("tcp", tt.dst)
-			if err != nil {
-				t.Error(tt.dst, err)
-				return
-			}
-			defer out.Close()
-			in, err := ln.Accept()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer in.Close()
-			if got, err := originalDst(in); err != nil || got.String() != tt.dst {
-				t.Errorf("%v, %v; want %s", got, err, tt.dst)
-			}
-		}
-	})
 }
 
 // TestListenerInAnotherNamespace forwards a port to the same port on this

@@ -14,6 +14,7 @@ import (
 
 	"egressd/internal/cli"
 	"egressd/netns"
+	"egressd/test/iproute"
 )
 
 // emptyRoom is a namespace with nothing but lo, not even up, as a container
@@ -113,21 +114,15 @@ func TestVerifyFinds(t *testing.T) {
 		return
 	}
 	in, out := emptyRoom(t), emptyRoom(t)
-	ip := func(r room, lines ...string) {
-		t.Helper()
-		check(t, r.Do(func() error {
-			for _, line := range lines {
-				if b, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
-					return fmt.Errorf("ip %s: %w: %s", line, err, b)
-				}
-			}
-			return nil
-		}))
-	}
-	pid := strings.Split(out.path, "/")[2]
-	ip(in, "link set lo up", "link add eth0 type veth peer name eth0 netns "+pid,
-		"addr add 198.51.100.2/24 dev eth0", "link set eth0 up", "route add default via 198.51.100.1")
-	ip(out, "link set lo up", "addr add 198.51.100.1/24 dev eth0", "link set eth0 up", "route add local default dev lo")
+	check(t, in.Do(func() error {
+		return errors.Join(iproute.Up("lo"), iproute.AddVeth("eth0", "eth0", out.path),
+			iproute.AddAddr("eth0", "198.51.100.2/24"), iproute.Up("eth0"))
+	}))
+	check(t, out.Do(func() error {
+		return errors.Join(iproute.Up("lo"), iproute.AddAddr("eth0", "198.51.100.1/24"), iproute.Up("eth0"),
+			iproute.Route{To: iproute.All4, Dev: "lo", Local: true}.Add())
+	}))
+	check(t, in.Do(func() error { return iproute.DefaultVia("198.51.100.1") }))
 	failed, code := verifyIn(t, in, "--proxy", "none", "--timeout", "300ms")
 	all := strings.Join(failed, "\n")
 	for _, want := range []string{

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"egressd/netns"
+	"egressd/test/iproute"
 )
 
 // asRoot runs this test again as root of namespaces of its own, so that it needs
@@ -23,9 +24,7 @@ func asRoot(t *testing.T) bool {
 	t.Helper()
 	const mark = "TEST_IN_USER_NAMESPACE=1"
 	if os.Getenv("TEST_IN_USER_NAMESPACE") != "" {
-		if out, err := exec.Command("ip", "link", "set", "lo", "up").CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		check(t, iproute.Up("lo"))
 		return true
 	}
 	if out, err := exec.Command("unshare", "-Urmn", "true").CombinedOutput(); err != nil {
@@ -54,12 +53,7 @@ func newRoom(t *testing.T) room {
 	t.Cleanup(func() { ns.Close() })
 	sleeper := exec.Command("sleep", "600")
 	check(t, ns.Do(func() error {
-		for _, line := range []string{"link set lo up", "route add local default dev lo"} {
-			if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
-				return fmt.Errorf("ip %s: %w: %s", line, err, out)
-			}
-		}
-		return sleeper.Start()
+		return errors.Join(iproute.Up("lo"), iproute.Route{To: iproute.All4, Dev: "lo", Local: true}.Add(), sleeper.Start())
 	}))
 	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
 	return room{ns, fmt.Sprintf("/proc/%d/ns/net", sleeper.Process.Pid)}

@@ -46,11 +46,9 @@ func binaries(t *testing.T) string {
 		}
 		self, err := os.ReadFile("/proc/self/exe")
 		built.err = errors.Join(err, os.Chmod(built.base, 0o755), os.WriteFile(filepath.Join(built.base, "probe"), self, 0o755))
-		for _, name := range []string{"launch", "egressd"} {
-			out, err := exec.Command("go", "build", "-o", filepath.Join(built.base, name), "egressd/cmd/"+name).CombinedOutput()
-			if err != nil {
-				built.err = errors.Join(built.err, fmt.Errorf("%s: %w\n%s", name, err, out))
-			}
+		out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", built.base, "egressd/cmd/launch", "egressd/cmd/egressd").CombinedOutput()
+		if err != nil {
+			built.err = errors.Join(built.err, fmt.Errorf("build: %w\n%s", err, out))
 		}
 	})
 	if built.err != nil {

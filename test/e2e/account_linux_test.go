@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/test/e2e/job"
+	"egressd/test/iproute"
 )
 
 // scrape reads the daemon's metrics.
@@ -103,8 +105,15 @@ func eventually(t *testing.T, within time.Duration, what string, ok func() bool)
 // blackhole makes packets to an address vanish, and says so nowhere.
 func blackhole(t *testing.T, addr string) {
 	t.Helper()
-	ip(t, "route add blackhole "+addr+"/32 table local")
-	t.Cleanup(func() { ip(t, "route del blackhole "+addr+"/32 table local") })
+	hole := iproute.Route{To: netip.MustParsePrefix(addr + "/32"), Hole: true, First: true}
+	if err := hole.Add(); err != nil {
+		t.Error(err)
+	}
+	t.Cleanup(func() {
+		if err := hole.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // trouble are clients and origins that behave badly.

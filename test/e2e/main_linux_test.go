@@ -150,7 +150,7 @@ func placed(ctx context.Context, base, given, pkg string) (string, error) {
 		}
 		return out, os.WriteFile(out, data, 0o755)
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", out, pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", out, pkg) // no -trimpath: the packages are those of the tests, compiled already
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, text)

@@ -1,15 +1,17 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
-	"os/exec"
 	"runtime"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/test/iproute"
 )
 
 // Where a pod is: one at a time.
@@ -38,30 +40,24 @@ func newPod(t *testing.T) *pod {
 		t.Fatalf("the pod's namespace: %v", err)
 	}
 	t.Cleanup(p.end)
-	for _, args := range []string{
-		"link add " + podWire + " type veth peer name eth0 netns " + p.path,
-		"addr add 10.88.0.1/24 dev " + podWire,
-		"-6 addr add fd88::1/64 dev " + podWire + " nodad",
-		"link set " + podWire + " up",
+	if err := errors.Join(
+		iproute.AddVeth(podWire, "eth0", p.path),
+		iproute.AddAddr(podWire, "10.88.0.1/24"),
+		iproute.AddAddr(podWire, "fd88::1/64"),
+		iproute.Up(podWire),
 		// All addresses are the world's own, but for the pod's.
-		"route add " + podAddr + "/32 dev " + podWire + " table local",
-		"-6 route add fd88::2/128 dev " + podWire + " table local",
-	} {
-		ip(t, args)
+		iproute.Route{To: netip.MustParsePrefix(podAddr + "/32"), Dev: podWire, First: true}.Add(),
+		iproute.Route{To: netip.MustParsePrefix("fd88::2/128"), Dev: podWire, First: true}.Add(),
+	); err != nil {
+		t.Error(err)
 	}
 	for _, file := range []string{"all", podWire} {
 		_ = os.WriteFile("/proc/sys/net/ipv4/conf/"+file+"/rp_filter", []byte("0"), 0) // the positive control tells when it matters
 	}
 	p.do(func() {
-		for _, args := range []string{
-			"link set lo up",
-			"addr add " + podAddr + "/24 dev eth0",
-			"-6 addr add fd88::2/64 dev eth0 nodad",
-			"link set eth0 up",
-			"route add default via 10.88.0.1",
-			"-6 route add default via fd88::1",
-		} {
-			ip(t, args)
+		if err := errors.Join(iproute.Up("lo"), iproute.AddAddr("eth0", podAddr+"/24"), iproute.AddAddr("eth0", "fd88::2/64"), iproute.Up("eth0"),
+			iproute.DefaultVia("10.88.0.1"), iproute.DefaultVia("fd88::1")); err != nil {
+			t.Error(err)
 		}
 	})
 	wire, err := net.InterfaceByName(podWire)
@@ -72,14 +68,6 @@ func newPod(t *testing.T) *pod {
 		t.Fatal(err)
 	}
 	return p
-}
-
-// ip runs ip(8) in the namespace of the calling thread.
-func ip(t *testing.T, args string) {
-	t.Helper()
-	if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
-		t.Errorf("ip %s: %v: %s", args, err, out)
-	}
 }
 
 // live is the thread that is in the namespace, until end.
@@ -109,7 +97,7 @@ func (p *pod) end() {
 	if p.sniffer != nil {
 		_ = p.sniffer.close() // the record was read
 	}
-	_ = exec.Command("ip", "link", "del", podWire).Run() // goes with the namespace, some time
+	_ = iproute.Delete(podWire) // goes with the namespace, some time
 	close(p.calls)
 	<-p.gone
 }

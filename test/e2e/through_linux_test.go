@@ -19,19 +19,14 @@ func TestThroughEgressd(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	egressd, through := filepath.Join(env.base, "egressd"), filepath.Join(env.base, "through")
-	for _, args := range [][]string{
-		{"-o", egressd, "egressd/cmd/egressd"},
-		{"-ldflags", "-X main.launch=" + env.launch + " -X main.egressd=" + egressd, "-o", through, "egressd/test/e2e/through"},
-	} {
-		build := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath"}, args...)...)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+	through := filepath.Join(env.base, "through")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w -X main.launch="+env.launch+" -X main.egressd="+env.daemon, "-o", through, "egressd/test/e2e/through")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	tables := "^(TestVerdicts|TestDNS|TestFraming|TestRebinding|TestClients|TestExitCodes|TestKillAll|TestLauncherDies|TestLogInjection)$"
-	again := exec.CommandContext(ctx, "/proc/self/exe", "-launch="+through, "-probe="+env.probe, "-through", "-test.run="+tables, "-test.v")
+	again := exec.CommandContext(ctx, "/proc/self/exe", "-launch="+through, "-probe="+env.probe, "-egressd="+env.daemon, "-through", "-test.run="+tables, "-test.v")
 	out, err := again.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestVerdicts")) {
 		t.Fatalf("%v\n%s", err, out)

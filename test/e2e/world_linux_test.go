@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"strings"
 	"sync"
 	"syscall"
 
 	"github.com/miekg/dns"
 	"golang.org/x/sys/unix"
+
+	"egressd/test/iproute"
 )
 
 // upstreamDNS is where launch is told to send its questions. Like every
@@ -37,14 +37,9 @@ type world struct {
 
 // newWorld makes every address local and starts the canaries.
 func newWorld(base string) (*world, error) {
-	for _, args := range []string{
-		"link set lo up",
-		"route add local default dev lo",
-		"-6 route add local default dev lo",
-	} {
-		if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("ip %s: %w: %s", args, err, out)
-		}
+	if err := errors.Join(iproute.Up("lo"), iproute.Route{To: iproute.All4, Dev: "lo", Local: true}.Add(),
+		iproute.Route{To: iproute.All6, Dev: "lo", Local: true}.Add()); err != nil {
+		return nil, err
 	}
 	// Ping is part of the positive controls; a user namespace may not be let to allow it.
 	_ = os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 2147483647"), 0)

@@ -239,6 +239,10 @@ var rooms = []room{
 		reason: "both halves of one conversation: it knows neither the sandbox whose doors are handed over nor the daemon that takes them",
 	},
 	{
+		path:   "test/iproute",
+		reason: "sets networks up for tests; it shares no code with what they drive",
+	},
+	{
 		path:    "test/e2e/...",
 		outside: []string{"github.com/miekg/dns", "golang.org/x/net"},
 		reason:  "black box: it drives the real binary and shares no code with it, not even a constant",
