@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -60,7 +59,7 @@ func run(args []string) int {
 	var se *stepError
 	switch {
 	case err == nil:
-		defaultSignals()
+		outliveSignals()
 		return in.run()
 	case errors.As(err, &se):
 		in.fail(se)
@@ -200,25 +199,4 @@ func (in *initProcess) takeOver() error {
 		return &stepError{"privileges", err}
 	}
 	return nil
-}
-
-// defaultSignals makes the init deaf to what the inside may send it: the kernel
-// drops signals that pid 1 has no handler for, but the Go runtime installs
-// handlers that end the process. Signals that were ignored from the start
-// (nohup) stay ignored, for the harness's sake. This goes past os/signal, whose
-// start costs more than the rest of the init.
-func defaultSignals() {
-	const ignored = 1 // SIG_IGN
-	for _, s := range []unix.Signal{
-		unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE, unix.SIGALRM,
-		unix.SIGVTALRM, unix.SIGABRT, unix.SIGTRAP, unix.SIGSYS, unix.SIGXCPU, unix.SIGXFSZ, unix.SIGIO, unix.SIGPWR, unix.SIGSTKFLT,
-		unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, // a fault of the init's own still ends it, without a trace
-	} {
-		var old, fallback struct{ handler, flags, restorer, mask uintptr } // the kernel's sigaction; zero is SIG_DFL
-		size := unsafe.Sizeof(old.mask)
-		if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), 0, uintptr(unsafe.Pointer(&old)), size, 0, 0); errno != 0 || old.handler == ignored {
-			continue
-		}
-		unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&fallback)), 0, size, 0, 0)
-	}
 }
