@@ -17,27 +17,28 @@ type Wire uint8
 
 const (
 	WireUnseen Wire = iota
-	WireTLS         // a well-formed ClientHello; Request.Server is its SNI, zero when absent
-	WireHTTP        // an HTTP/1 request; Request.Server is its Host
+	WireTLS         // a well-formed ClientHello; Request.SNI is its server name
+	WireHTTP        // an HTTP/1 request in the clear; Request.HTTPHost is its Host
 	WireOther       // bytes that are neither
 	WireBad         // TLS or HTTP whose name cannot be read (malformed, an odd spelling); denied everywhere
 )
 
 // Request is one question: may this flow go there? Doors fill in what they
-// know and ask again as they learn more; a later look may deny what an earlier
+// know and ask again as they learn more; a later check may deny what an earlier
 // one allowed, never the reverse. Request has no field for the door, so doors
 // cannot disagree.
 type Request struct {
 	Host Host   // the judged destination: a name or a literal address
 	Port uint16 // 0 only when a DNS question is judged: "is any port of this host reachable?"
 
-	Addr netip.Addr // second look: the address about to be dialled for Host; zero before resolution
+	Addr netip.Addr // second check: the address about to be dialled for Host; zero before resolution
 
-	Wire       Wire   // third look: what the client speaks
-	Server     Host   // the SNI (WireTLS) or Host (WireHTTP) the client named; zero when absent
-	ServerPort uint16 // the port in an HTTP Host; 0 when not stated
+	Wire     Wire   // third check: what the client speaks
+	SNI      Host   // the server name in its ClientHello; zero when absent
+	HTTPHost Host   // the Host of its HTTP request, in the clear or inside intercepted TLS; zero when absent
+	HTTPPort uint16 // the port in that Host; 0 when not stated
 
-	Method string // fourth look, when the request itself can be seen; "" before
+	Method string // fourth check, when the request itself can be seen; "" before. With WireTLS: TLS was terminated
 	Path   string // origin-form path as sent, percent-encoding untouched, without the query
 }
 
@@ -47,8 +48,8 @@ type Decision struct {
 	Reason  Reason
 	Rule    *Rule // the rule that decided; nil when none did. Never modify it
 
-	// Needs is the fact the door must still bring (as Request.Wire with
-	// Request.Server) and have allowed before it relays a byte upstream:
+	// Needs is the fact the door must still bring (as Request.Wire, with the
+	// name that goes with it) and have allowed before it relays a byte upstream:
 	// WireTLS (port 443), WireHTTP (port 80: every request), WireOther ("look
 	// at the first bytes; where they are TLS, its SNI must match": other
 	// ports), or WireUnseen (raw: rules: nothing).

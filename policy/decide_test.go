@@ -188,7 +188,7 @@ func TestDecideNothing(t *testing.T) {
 	if d := p.Decide(Request{Port: 443}); d.Allowed() || d.Reason != ReasonMalformed {
 		t.Errorf("no host: %+v", d)
 	}
-	if d := p.Decide(Request{Host: h, Wire: WireTLS, Server: h}); d.Allowed() {
+	if d := p.Decide(Request{Host: h, Wire: WireTLS, SNI: h}); d.Allowed() {
 		t.Errorf("a DNS question with a wire: %+v", d)
 	}
 	empty, err := Compile()

@@ -58,7 +58,7 @@ func TestDecideWire(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := compileRules(t, strings.Split(strings.ReplaceAll(strings.ReplaceAll(rules, " ", "\n"), "_", " "), "\n")...)
 			h, port := authority(t, tt.to)
-			d := p.Decide(Request{Host: h, Port: port, Wire: tt.wire, Server: host(t, tt.server), ServerPort: tt.serverPort})
+			d := p.Decide(Request{Host: h, Port: port, Wire: tt.wire, SNI: host(t, tt.server), HTTPHost: host(t, tt.server), HTTPPort: tt.serverPort})
 			if d.Reason != tt.reason || d.Allowed() != (tt.reason == ReasonAllowed) {
 				t.Errorf("got %s %s, want %s", d.Verdict, d.Reason, tt.reason)
 			}
@@ -104,7 +104,7 @@ func TestDecideRequest(t *testing.T) {
 			p := compileRules(t, tt.rules...)
 			h := host(t, "h.test")
 			method, path, _ := strings.Cut(tt.req, " ")
-			d := p.Decide(Request{Host: h, Port: 443, Wire: WireTLS, Server: h, Method: method, Path: path})
+			d := p.Decide(Request{Host: h, Port: 443, Wire: WireTLS, SNI: h, HTTPHost: h, Method: method, Path: path})
 			if d.Reason != tt.want || d.Allowed() != (tt.want == ReasonAllowed) || d.Verdict == Intercept {
 				t.Errorf("got %s %s, want %s", d.Verdict, d.Reason, tt.want)
 			}
@@ -113,8 +113,65 @@ func TestDecideRequest(t *testing.T) {
 	// Without path rules the request itself is nobody's business.
 	p := compileRules(t, "h.test")
 	h := host(t, "h.test")
-	if d := p.Decide(Request{Host: h, Port: 80, Wire: WireHTTP, Server: h, Method: "GET", Path: "/a/../b"}); d.Verdict != Allow {
+	if d := p.Decide(Request{Host: h, Port: 80, Wire: WireHTTP, HTTPHost: h, Method: "GET", Path: "/a/../b"}); d.Verdict != Allow {
 		t.Errorf("plain host: %s %s", d.Verdict, d.Reason)
+	}
+}
+
+// TestDecideInsideTLS judges the two names of a request inside intercepted TLS:
+// the SNI that led there, and its own Host.
+func TestDecideInsideTLS(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		rule  string
+		to    string
+		sni   string
+		host  string // and its port
+		audit bool
+		want  Reason
+		allow bool
+	}{
+		{"both", "GET https://h.test/v1/**", "h.test:443", "h.test", "h.test", false, ReasonAllowed, true},
+		{"Host with the port", "GET https://h.test/v1/**", "h.test:443", "h.test", "h.test:443", false, ReasonAllowed, true},
+		{"Host with another port", "GET https://h.test/v1/**", "h.test:443", "h.test", "h.test:80", false, ReasonHostMismatch, false},
+		{"another Host", "GET https://h.test/v1/**", "h.test:443", "h.test", "g.test", false, ReasonHostMismatch, false},
+		{"no Host", "GET https://h.test/v1/**", "h.test:443", "h.test", "", false, ReasonHostMismatch, false},
+		{"another SNI", "GET https://h.test/v1/**", "h.test:443", "g.test", "h.test", false, ReasonSNIMismatch, false},
+		{"Host allowed elsewhere", "GET https://h.test/v1/** g.test", "h.test:443", "h.test", "g.test", false, ReasonHostMismatch, false},
+		{"another Host and another path", "GET https://h.test/v2/**", "h.test:443", "h.test", "g.test", false, ReasonHostMismatch, false},
+		{"other port", "GET https://h.test:8443/v1/**", "h.test:8443", "h.test", "h.test:8443", false, ReasonAllowed, true},
+		{"other port, not in Host", "GET https://h.test:8443/v1/**", "h.test:8443", "h.test", "h.test", false, ReasonAllowed, true},
+		{"other port, other Host", "GET https://h.test:8443/v1/**", "h.test:8443", "h.test", "g.test", false, ReasonHostMismatch, false},
+		{"address", "GET https://10.0.0.1/v1/**", "10.0.0.1:443", "", "10.0.0.1", false, ReasonAllowed, true},
+		{"address, Host is a name", "GET https://10.0.0.1/v1/**", "10.0.0.1:443", "", "h.test", false, ReasonHostMismatch, false},
+		{"a policy that is audited", "GET https://h.test/v1/**", "h.test:443", "h.test", "g.test", true, ReasonHostMismatch, true},
+		{"a rule that was reloaded", "h.test", "h.test:443", "h.test", "g.test", false, ReasonHostMismatch, false},
+		{"a raw: rule that was reloaded", "raw:h.test:443", "h.test:443", "h.test", "g.test", false, ReasonHostMismatch, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := doc(tt.rule)
+			if strings.HasSuffix(tt.rule, " g.test") {
+				d = doc(strings.TrimSuffix(tt.rule, " g.test"), "g.test")
+			}
+			d.Audit = tt.audit
+			p, err := Compile(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := Request{Wire: WireTLS, SNI: host(t, tt.sni), Method: "GET", Path: "/v1/x"}
+			r.Host, r.Port = authority(t, tt.to)
+			if r.HTTPHost, r.HTTPPort, err = ParseAuthority(tt.host); err != nil {
+				r.HTTPHost = host(t, tt.host)
+			}
+			got := p.Decide(r)
+			if got.Allowed() != tt.allow || got.Reason != tt.want || got.Audit != tt.audit || got.Verdict == Intercept {
+				t.Errorf("got %s %s (audit %v), want %s", got.Verdict, got.Reason, got.Audit, tt.want)
+			}
+			r.Method, r.Path = "", ""
+			if tt.want == ReasonHostMismatch && p.Decide(r).Reason == ReasonHostMismatch {
+				t.Error("the Host of a request was judged before there was one")
+			}
+		})
 	}
 }
 
@@ -134,7 +191,7 @@ func TestDecideSecret(t *testing.T) {
 		}
 	}
 	h := host(t, "h.test")
-	got := p.Decide(Request{Host: h, Port: 443, Wire: WireTLS, Server: h, Method: "GET", Path: "/a/../b"})
+	got := p.Decide(Request{Host: h, Port: 443, Wire: WireTLS, SNI: h, HTTPHost: h, Method: "GET", Path: "/a/../b"})
 	if got.Verdict != Allow {
 		t.Errorf("a request to a host without path rules: %s %s", got.Verdict, got.Reason)
 	}
@@ -191,7 +248,7 @@ func TestLooksNarrow(t *testing.T) {
 			for _, a := range addrs {
 				for wire := WireUnseen; wire <= WireBad; wire++ {
 					for _, method := range []string{"", "GET"} {
-						d := p.Decide(Request{Host: h, Port: port, Addr: a, Wire: wire, Server: h, Method: method, Path: "/v1/x"})
+						d := p.Decide(Request{Host: h, Port: port, Addr: a, Wire: wire, SNI: h, HTTPHost: h, Method: method, Path: "/v1/x"})
 						if d.Allowed() && !first.Allowed() {
 							t.Errorf("%s:%d denied by name, allowed with %v %d %q", name, port, a, wire, method)
 						}

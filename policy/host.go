@@ -38,6 +38,15 @@ func (h Host) Name() string { return h.name }
 // Addr reports the address, or the zero Addr when h is a name or zero.
 func (h Host) Addr() netip.Addr { return h.addr }
 
+// SNI reports the server name that a TLS client which asks for h sends: h itself,
+// and the zero Host for an address, which has none (RFC 6066 section 3).
+func (h Host) SNI() Host {
+	if h.addr.IsValid() {
+		return Host{}
+	}
+	return h
+}
+
 // IsZero reports whether h is the zero Host.
 func (h Host) IsZero() bool { return h.name == "" && !h.addr.IsValid() }
 

@@ -155,36 +155,39 @@ func (p *Policy) isStatic(h Host, a netip.Addr) bool {
 	return slices.Contains(own, a)
 }
 
-// judgeWire takes the third look: at what the client speaks. d.Needs says what
-// the port asks for.
+// judgeWire makes the third check: what the client speaks, and which host it
+// names there. d.Needs says what the port asks for.
 //
 // Threat: domain fronting. A client asks for an allowed host and then names
 // another one in its SNI or Host, inside the connection where the origin's
-// front end obeys it. Both names must be the judged one. Left over: ECH, whose
+// front end obeys it -> both names must be the judged one, also the Host of a
+// request inside intercepted TLS, whatever the rule. Left over: ECH, whose
 // inner name nobody can see; its outer name is held to the same rule.
 func judgeWire(r *Request, d Decision) Decision {
 	reason := ReasonAllowed
 	switch {
 	case r.Wire >= WireBad:
 		reason = ReasonMalformed
+	case r.Wire == WireTLS && r.Method != "" && !r.hostAgrees():
+		reason = ReasonHostMismatch
 	case d.Needs == WireUnseen:
 		return d
 	case r.Wire == WireTLS && d.Needs == WireHTTP:
 		reason = ReasonNotHTTP
 	case r.Wire == WireTLS && r.Host.addr.IsValid():
 		// An address has no SNI; a client that sends one names something else.
-		if !r.Server.IsZero() {
+		if !r.SNI.IsZero() {
 			reason = ReasonSNIMismatch
 		}
 	case r.Wire == WireTLS:
-		if r.Server != r.Host {
+		if r.SNI != r.Host {
 			reason = ReasonSNIMismatch
 		}
 	case d.Needs == WireTLS:
 		reason = ReasonNotTLS
 	case r.Wire == WireHTTP:
-		absentIsFine := d.Needs == WireOther && r.Server.IsZero()
-		if r.Server != r.Host && !absentIsFine || r.ServerPort != 0 && r.ServerPort != r.Port {
+		absentIsFine := d.Needs == WireOther && r.HTTPHost.IsZero()
+		if r.HTTPHost != r.Host && !absentIsFine || r.HTTPPort != 0 && r.HTTPPort != r.Port {
 			reason = ReasonHostMismatch
 		}
 	case d.Needs == WireHTTP:
@@ -194,6 +197,13 @@ func judgeWire(r *Request, d Decision) Decision {
 		return Decision{Reason: reason, Rule: d.Rule}
 	}
 	return d
+}
+
+// hostAgrees reports whether the Host of the HTTP request is the judged
+// authority. A Host without a port agrees with every port; no Host agrees with
+// none.
+func (r *Request) hostAgrees() bool {
+	return r.HTTPHost == r.Host && (r.HTTPPort == 0 || r.HTTPPort == r.Port)
 }
 
 // judgeRequest takes the fourth look: at one HTTP request to a host that path

@@ -107,7 +107,7 @@ func TestSuggest(t *testing.T) {
 	} {
 		p := compileRules(t, rules...)
 		h, port := authority(t, tt.to)
-		r := Request{Host: h, Port: port, Server: host(t, tt.server)}
+		r := Request{Host: h, Port: port, SNI: host(t, tt.server), HTTPHost: host(t, tt.server)}
 		if tt.addr != "" {
 			r.Addr = netip.MustParseAddr(tt.addr)
 		}

@@ -187,11 +187,14 @@ func (m *slowMatcher) names(a netip.Addr, port uint16, paths bool) bool {
 func slowWire(r Request, paths, raw bool) Reason {
 	tls := paths || r.Port == 443 && !raw
 	http := r.Port == 80 && !raw
-	sniFine := r.Host.Name() != "" && r.Server == r.Host || r.Host.Name() == "" && r.Server.IsZero()
+	sniFine := r.Host.Name() != "" && r.SNI == r.Host || r.Host.Name() == "" && r.SNI.IsZero()
+	hostFine := r.HTTPHost == r.Host && (r.HTTPPort == 0 || r.HTTPPort == r.Port)
 	switch {
 	case r.Wire == WireUnseen:
 	case r.Wire == WireBad:
 		return ReasonMalformed
+	case r.Wire == WireTLS && r.Method != "" && !hostFine:
+		return ReasonHostMismatch
 	case raw && !paths:
 	case tls && r.Wire != WireTLS:
 		return ReasonNotTLS
@@ -199,7 +202,7 @@ func slowWire(r Request, paths, raw bool) Reason {
 		return ReasonNotHTTP
 	case r.Wire == WireTLS && !sniFine:
 		return ReasonSNIMismatch
-	case r.Wire == WireHTTP && (r.Server != r.Host && (http || !r.Server.IsZero()) || r.ServerPort != 0 && r.ServerPort != r.Port):
+	case r.Wire == WireHTTP && (r.HTTPHost != r.Host && (http || !r.HTTPHost.IsZero()) || r.HTTPPort != 0 && r.HTTPPort != r.Port):
 		return ReasonHostMismatch
 	}
 	return ReasonAllowed
@@ -277,8 +280,12 @@ func (g generator) request(t *testing.T) Request {
 	}
 	if g.IntN(2) == 0 {
 		r.Wire = Wire(g.IntN(5))
-		r.Server = []Host{r.Host, r.Host, {}, host(t, g.name()), host(t, g.addr())}[g.IntN(5)]
-		r.ServerPort = []uint16{0, 0, r.Port, 1}[g.IntN(4)]
+		server := []Host{r.Host, r.Host, {}, host(t, g.name()), host(t, g.addr())}[g.IntN(5)]
+		r.SNI, r.HTTPHost = server, server
+		if g.IntN(4) == 0 || r.Host.Name() == "" {
+			r.HTTPHost = r.Host // inside TLS the two may differ
+		}
+		r.HTTPPort = []uint16{0, 0, r.Port, 1}[g.IntN(4)]
 	}
 	if g.IntN(2) == 0 {
 		r.Method = g.pick("GET", "POST", "PUT")

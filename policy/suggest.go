@@ -32,7 +32,7 @@ func (d Decision) Suggest(r Request) string {
 		return suggestRaw(r, d)
 	case ReasonSNIMismatch:
 		// Another name in the SNI is fronting, and no rule is offered for that.
-		if r.Server.IsZero() {
+		if r.SNI.IsZero() {
 			return suggestRaw(r, d)
 		}
 	case ReasonMethodNotListed, ReasonPathNotListed:

@@ -164,7 +164,7 @@ func (f *flow) awaitHello() bool {
 
 // hello notes what the client's first bytes were.
 func (f *flow) hello(h wire.Hello, st wire.State) {
-	f.req.Wire, f.req.Server = policy.WireBad, policy.Host{}
+	f.req.Wire, f.req.SNI = policy.WireBad, policy.Host{}
 	switch st {
 	case wire.Done:
 		f.req.Wire, f.helloLen = policy.WireTLS, h.Len
@@ -176,7 +176,7 @@ func (f *flow) hello(h wire.Hello, st wire.State) {
 			f.req.Wire = policy.WireBad
 			return
 		}
-		f.req.Server = name
+		f.req.SNI = name
 	case wire.Other:
 		f.req.Wire = policy.WireOther
 	}

@@ -76,12 +76,9 @@ func (s *Server) serveHTTP(ctx context.Context, c net.Conn, sc scope) {
 // denies that host, also between two requests.
 func (h *httpConn) trackHost() (release func()) {
 	under := h.s.inForce()
-	r := policy.Request{Host: h.sc.host, Port: h.sc.port, Wire: policy.WireHTTP, Server: h.sc.host}
+	r := policy.Request{Host: h.sc.host, Port: h.sc.port, Wire: policy.WireHTTP, HTTPHost: h.sc.host}
 	if h.sc.tls {
-		r.Wire = policy.WireTLS
-		if r.Host.Addr().IsValid() {
-			r.Server = policy.Host{}
-		}
+		r.Wire, r.SNI = policy.WireTLS, h.sc.host.SNI()
 	}
 	if h.sc.host.IsZero() || !h.s.look(h.ctx, r).Allowed() {
 		return func() {} // what is denied is told so, request by request

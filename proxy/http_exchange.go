@@ -27,10 +27,9 @@ type exchange struct {
 	r     *http.Request
 	start time.Time
 
-	req    policy.Request // the question as the door puts it
-	judged policy.Request // as the policy was asked
-	dec    policy.Decision
-	up     *upstreams
+	req policy.Request
+	dec policy.Decision
+	up  *upstreams
 
 	ctx    context.Context // of the exchange; ended by cancel
 	cancel context.CancelCauseFunc
@@ -74,7 +73,7 @@ func (x *exchange) serve() {
 	}
 	for {
 		p := x.h.s.inForce()
-		x.dec = x.judge()
+		x.dec = x.h.s.judge(x.r.Context(), x.req)
 		if !x.dec.Allowed() {
 			x.denyAtOnce("")
 			return
@@ -86,36 +85,6 @@ func (x *exchange) serve() {
 		}
 	}
 	x.forward()
-}
-
-// judge takes the look at one request.
-func (x *exchange) judge() policy.Decision {
-	if x.sc.tls {
-		return x.judgeInner()
-	}
-	x.judged = x.req
-	return x.h.s.judge(x.r.Context(), x.judged)
-}
-
-// judgeInner takes the look at one request inside intercepted TLS. There the
-// wire is TLS, whose SNI is the judged host; the Host of each request must name
-// it too.
-func (x *exchange) judgeInner() policy.Decision {
-	r := x.req
-	named := r.Server == r.Host && (r.ServerPort == 0 || r.ServerPort == r.Port)
-	r.Wire, r.Server, r.ServerPort = policy.WireTLS, r.Host, 0
-	if r.Host.Addr().IsValid() {
-		r.Server = policy.Host{} // an address has no SNI
-	}
-	x.judged = r
-	d := x.h.s.judge(x.r.Context(), r)
-	if !d.Allowed() || named {
-		return d
-	}
-	if x.h.s.inForce().Audit() {
-		return policy.Decision{Verdict: policy.Allow, Reason: policy.ReasonHostMismatch, Rule: d.Rule, Audit: true}
-	}
-	return policy.Decision{Reason: policy.ReasonHostMismatch, Rule: d.Rule}
 }
 
 // malformed refuses what is no request.

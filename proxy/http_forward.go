@@ -76,7 +76,7 @@ func (x *exchange) forward() {
 	defer cancel(nil)
 	x.ctx, x.cancel = ctx, cancel
 	x.limit = x.h.s.bounds().bytesPerFlow
-	t := &tracked{ctx: ctx, req: &x.judged, stop: x.stop, bytes: &x.moved}
+	t := &tracked{ctx: ctx, req: &x.req, stop: x.stop, bytes: &x.moved}
 	x.h.s.track(t, x.up.policy)
 	defer x.h.s.untrack(t)
 	defer x.up.done()

@@ -11,12 +11,15 @@ import (
 // says, in words of ours, why it is no question at all.
 func (sc scope) target(f http1.Request) (r policy.Request, bad string) {
 	r = policy.Request{Wire: policy.WireHTTP, Method: f.Method, Path: f.Path}
+	if sc.tls { // whose handshake named sc.host, see sameName
+		r.Wire, r.SNI = policy.WireTLS, sc.host.SNI()
+	}
 	if f.Form == http1.FormAuthority {
 		return r, "CONNECT inside a connection that stands for one host"
 	}
 	if f.HasHost {
 		var ok bool
-		if r.Server, r.ServerPort, ok = parseHostPort(f.Host); !ok {
+		if r.HTTPHost, r.HTTPPort, ok = parseHostPort(f.Host); !ok {
 			return r, "Host cannot be read as a host with an optional port"
 		}
 	}
@@ -24,7 +27,7 @@ func (sc scope) target(f http1.Request) (r policy.Request, bad string) {
 	case sc.host.IsZero() && !sc.captured:
 		return sc.explicitTarget(r, f)
 	case sc.captured && sc.host.IsZero():
-		r.Host, r.Port = r.Server, sc.port
+		r.Host, r.Port = r.HTTPHost, sc.port
 		if r.Host.IsZero() {
 			return r, "there is no Host, and nothing else names one"
 		}
@@ -54,8 +57,8 @@ func (sc scope) explicitTarget(r policy.Request, f http1.Request) (policy.Reques
 		port = 80
 	}
 	r.Host, r.Port = host, port
-	if r.Server.IsZero() { // HTTP/1.0 alone may go without Host; the URL is its one name
-		r.Server, r.ServerPort = host, port
+	if r.HTTPHost.IsZero() { // HTTP/1.0 alone may go without Host; the URL is its one name
+		r.HTTPHost, r.HTTPPort = host, port
 	}
 	return r, ""
 }
@@ -75,10 +78,10 @@ func (sc scope) innerAbsolute(r policy.Request, f http1.Request) (policy.Request
 		return r, "the host of the URL cannot be read"
 	}
 	if host != r.Host || port != 0 && port != r.Port {
-		r.Server, r.ServerPort = host, port // for the policy to refuse
+		r.HTTPHost, r.HTTPPort = host, port // for the policy to refuse
 	}
-	if r.Server.IsZero() {
-		r.Server, r.ServerPort = host, port
+	if r.HTTPHost.IsZero() {
+		r.HTTPHost, r.HTTPPort = host, port
 	}
 	return r, ""
 }

@@ -65,7 +65,7 @@ func TestTarget(t *testing.T) {
 			r, bad := tt.sc.target(f)
 			got := ""
 			if bad == "" {
-				got = r.Host.String() + ":" + portText(r.Port) + " " + r.Server.String() + ":" + portText(r.ServerPort)
+				got = r.Host.String() + ":" + portText(r.Port) + " " + r.HTTPHost.String() + ":" + portText(r.HTTPPort)
 			}
 			equal(t, "target ("+bad+")", got, tt.to)
 		})

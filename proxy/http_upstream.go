@@ -147,7 +147,7 @@ func (s *Server) dialUpstream(ctx context.Context, _, addr string) (c net.Conn, 
 	if !ok || x.authority() != addr {
 		return nil, fmt.Errorf("dial %s: not the judged authority", addr) // unreachable
 	}
-	got, d := s.dial(ctx, x.judged)
+	got, d := s.dial(ctx, x.req)
 	if !d.Allowed() {
 		return nil, &deniedDial{d}
 	}

@@ -22,7 +22,7 @@ var errOtherName = errors.New("the server name is not the judged host")
 // A client that insists on h2 (gRPC) cannot use an intercepted host.
 func (s *Server) serveIntercept(ctx context.Context, c net.Conn, sc scope) {
 	sc.door, sc.tls = event.DoorIntercept, true
-	r := policy.Request{Host: sc.host, Port: sc.port, Wire: policy.WireTLS, Server: sc.host}
+	r := policy.Request{Host: sc.host, Port: sc.port, Wire: policy.WireTLS, SNI: sc.host}
 	if s.CA == nil {
 		s.reportIntercept(sc, r, "this run has no certificate authority")
 		s.refuseIntercept(c)

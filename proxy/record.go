@@ -30,8 +30,10 @@ func (s *Server) decisionEvent(sc scope, r policy.Request, d policy.Decision, ad
 	if d.Rule != nil {
 		ev.Rule, ev.RulePos = d.Rule.Text, d.Rule.Pos.String()
 	}
-	if r.Server != r.Host {
-		ev.Server = r.Server.String()
+	for _, named := range [...]policy.Host{r.SNI, r.HTTPHost} {
+		if named != r.Host && !named.IsZero() {
+			ev.Server = named.String()
+		}
 	}
 	if sc.client.IsValid() {
 		ev.Client = sc.client.String()

@@ -140,10 +140,10 @@ func (f *flow) literalTLS(addrAllowed bool) {
 	if !f.awaitHello() {
 		return
 	}
-	if f.req.Server.Name() != "" && f.req.Wire == policy.WireTLS {
-		byName := policy.Request{Host: f.req.Server, Port: f.req.Port}
+	if f.req.SNI.Name() != "" && f.req.Wire == policy.WireTLS {
+		byName := policy.Request{Host: f.req.SNI, Port: f.req.Port}
 		if !addrAllowed || f.s.look(f.ctx, byName).Allowed() {
-			f.req.Host = f.req.Server
+			f.req.Host = f.req.SNI
 		}
 	}
 	d := f.s.judge(f.ctx, f.req)

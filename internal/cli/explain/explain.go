@@ -129,9 +129,9 @@ func Judge(p *policy.Policy, t Target) (policy.Request, policy.Decision) {
 	}
 	if t.wire != policy.WireUnseen && d.Needs != policy.WireUnseen {
 		w := r
-		w.Wire, w.Server = t.wire, t.Host
-		if t.wire == policy.WireTLS && t.Host.Addr().IsValid() {
-			w.Server = policy.Host{}
+		w.Wire, w.HTTPHost = t.wire, t.Host
+		if t.wire == policy.WireTLS {
+			w.SNI = t.Host.SNI()
 		}
 		if in := p.Decide(w); !in.Allowed() {
 			return w, in
