@@ -8,10 +8,10 @@ import (
 	"net"
 	"net/netip"
 	"sync"
-	"syscall"
 	"time"
 
 	"egressd/event"
+	"egressd/internal/accept"
 	"egressd/policy"
 )
 
@@ -104,20 +104,6 @@ func (r *running) fail(what string, err error) {
 	}
 }
 
-// passing reports whether a listener fails for a while only: no descriptors, no
-// memory, or a client that was gone before it was accepted.
-//
-// Threat: a client uses up the descriptors of the process, so that the filter
-// gives up for good and everybody's names with it -> it waits, however long.
-func passing(err error) bool {
-	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
 // pause waits a little after the nth consecutive listener error. It reports
 // false when the listener should be given up: closed, ctx over, or too many
 // errors that do not pass.
@@ -125,7 +111,7 @@ func (r *running) pause(ctx context.Context, what string, n int, err error) bool
 	if ctx.Err() != nil {
 		return false
 	}
-	if errors.Is(err, net.ErrClosed) || n > maxAcceptErr && !passing(err) {
+	if errors.Is(err, net.ErrClosed) || n > maxAcceptErr && !accept.Passes(err) {
 		r.fail(what, err)
 		return false
 	}

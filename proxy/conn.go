@@ -5,8 +5,10 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"sync"
 	"time"
+
+	"egressd/proxy/internal/admission"
+	"egressd/proxy/internal/pool"
 )
 
 // pooledBytes is the size of the buffers that heads and hellos are read into;
@@ -15,34 +17,16 @@ const pooledBytes = 4 << 10
 
 var errTooLong = errors.New("longer than the limit")
 
-// buffers is a pool of byte slices, all of the one size its user asks for.
-type buffers struct{ pool sync.Pool }
-
-func (b *buffers) get(size int) *[]byte {
-	if p, ok := b.pool.Get().(*[]byte); ok {
-		return p
-	}
-	p := make([]byte, size)
-	return &p
-}
-
-// put gives p back. The used bytes are cleared: a mistake must not show one
-// client's bytes to another.
-func (b *buffers) put(p *[]byte, used int) {
-	clear((*p)[:used])
-	b.pool.Put(p)
-}
-
 // conn is a connection whose first bytes can be looked at before they are
 // read. One goroutine reads at a time.
 type conn struct {
 	net.Conn
 	v      *visit // nil in tests of a part
-	pool   *buffers
-	budget *budget // of what is held over pooledBytes; nil: none
-	buf    *[]byte // nil while nothing is held
-	r, w   int     // (*buf)[r:w] is held
-	high   int     // the most of buf that was ever used
+	pool   *pool.Buffers
+	budget *admission.Budget // of what is held over pooledBytes; nil: none
+	buf    *[]byte           // nil while nothing is held
+	r, w   int               // (*buf)[r:w] is held
+	high   int               // the most of buf that was ever used
 
 	// tunnel is the flow that was let pass and is still to be carried: what
 	// becomes of the connection when its door has returned.
@@ -62,7 +46,7 @@ func (c *conn) held() []byte {
 // more reads some more bytes behind the held ones, which never grow over limit.
 func (c *conn) more(limit int) error {
 	if c.buf == nil {
-		c.buf, c.r, c.w, c.high = c.pool.get(pooledBytes), 0, 0, 0
+		c.buf, c.r, c.w, c.high = c.pool.Get(pooledBytes), 0, 0, 0
 	}
 	if c.w-c.r >= limit {
 		return errTooLong
@@ -96,13 +80,13 @@ func (c *conn) grow(limit int) error {
 		return nil
 	}
 	size := min(4*len(*c.buf), max(limit, len(*c.buf)+1))
-	if !c.budget.take(size - len(*c.buf)) {
-		return errHeldTooMuch
+	if c.budget != nil && !c.budget.Take(size-len(*c.buf)) {
+		return admission.ErrHeldTooMuch
 	}
 	larger := make([]byte, size)
 	copy(larger, held)
 	if len(*c.buf) == pooledBytes {
-		c.pool.put(c.buf, c.high)
+		c.pool.Put(c.buf, c.high)
 	}
 	c.buf = &larger
 	return nil
@@ -126,10 +110,12 @@ func (c *conn) release() {
 // giveBack returns buf to the pool, or what it has grown by to the budget.
 func (c *conn) giveBack() {
 	if len(*c.buf) == pooledBytes {
-		c.pool.put(c.buf, c.high)
+		c.pool.Put(c.buf, c.high)
 		return
 	}
-	c.budget.giveBack(len(*c.buf) - pooledBytes)
+	if c.budget != nil {
+		c.budget.GiveBack(len(*c.buf) - pooledBytes)
+	}
 }
 
 // carry carries the tunnel that a door may have left, to its end.

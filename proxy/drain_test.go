@@ -222,9 +222,7 @@ func TestDrainEndsServe(t *testing.T) {
 
 // seats counts the connections that were let in.
 func (g *testGate) seats() int {
-	g.admitted.mu.Lock()
-	defer g.admitted.mu.Unlock()
-	return g.admitted.total
+	return g.admitted.Counts().Connections
 }
 
 // TestDrainIdleHosts ends idle kept-alive connections through CONNECT and on

@@ -18,9 +18,9 @@ func noFiles(err error) bool {
 
 // freeFiles gives back the descriptors that s can do without.
 func (s *Server) freeFiles() {
-	s.engine.pipes.drain()
+	s.engine.Trim()
 	s.closeIdleUpstreams()
-	s.admitted.evictSome(evictForFiles, time.Now())
+	s.admitted.EvictSome(evictForFiles, time.Now())
 }
 
 // spareFile is a descriptor kept for the time when there are no others: with

@@ -11,6 +11,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/admission"
 	"egressd/proxy/internal/wire"
 )
 
@@ -207,7 +208,7 @@ func (f *flow) readReason(err error, broken policy.Reason) (policy.Reason, strin
 	switch {
 	case visitOf(f.ctx).isEvicted():
 		return policy.ReasonOverload, evictedDetail
-	case errors.Is(err, errHeldTooMuch):
+	case errors.Is(err, admission.ErrHeldTooMuch):
 		return policy.ReasonOverload, err.Error()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return policy.ReasonHeadTimeout, ""

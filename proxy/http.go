@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -46,7 +47,7 @@ func (s *Server) serveHTTP(ctx context.Context, c net.Conn, sc scope) {
 	gate.HeadTimeout = b.headTimeout
 	gate.IdleTimeout = httpStallTimeout
 	gate.EndGrace = cmp.Or(s.endGrace, gate.EndGrace)
-	gate.Grow = s.held.change
+	gate.Grow = s.held.Change
 	h := &httpConn{s: s, sc: sc, ctx: ctx, gate: gate, finished: make(chan struct{})}
 	stop := context.AfterFunc(ctx, gate.Abort)
 	defer stop()
@@ -209,7 +210,7 @@ func (h *httpConn) survive() {
 		return
 	}
 	if r != http.ErrAbortHandler { //nolint:errorlint // it comes bare
-		h.s.panicked(h.ctx, r)
+		h.s.panicked(h.ctx, r, debug.Stack())
 	}
 	panic(http.ErrAbortHandler)
 }

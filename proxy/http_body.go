@@ -155,8 +155,8 @@ func (w *responseWriter) firstRead(src io.Reader, p []byte) (int, error) {
 // ReadFrom copies the body. It flushes whenever the origin pauses, so that a
 // stream of any type arrives as it is sent.
 func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
-	held := w.x.h.s.bodies.get(copyBufferBytes)
-	defer w.x.h.s.bodies.put(held, copyBufferBytes)
+	held := w.x.h.s.bodies.Get(copyBufferBytes)
+	defer w.x.h.s.bodies.Put(held, copyBufferBytes)
 	buf := *held
 	var total int64
 	read := w.firstRead
@@ -186,8 +186,8 @@ func readNext(src io.Reader, p []byte) (int, error) { return src.Read(p) }
 
 // copyOne copies one direction of an upgraded connection.
 func copyOne(dst io.Writer, src io.Reader, x *exchange) (int64, error) {
-	held := x.h.s.bodies.get(copyBufferBytes)
-	defer x.h.s.bodies.put(held, copyBufferBytes)
+	held := x.h.s.bodies.Get(copyBufferBytes)
+	defer x.h.s.bodies.Put(held, copyBufferBytes)
 	buf := *held
 	var total int64
 	for {

@@ -4,27 +4,17 @@ import (
 	"time"
 
 	"egressd/policy"
+	"egressd/proxy/internal/admission"
 	"egressd/proxy/internal/wire"
-)
-
-// Implementation constants.
-const (
-	// refusers bounds the connections over the limit that are still told why.
-	refusers = 256
-	// heldBytes bounds what is held, over the first buffer of each connection,
-	// for clients that have not said what they want in full.
-	heldBytes = 64 << 20
 )
 
 // bounds are policy.Limits with every default filled in.
 type bounds struct {
-	connections, perClient    int
-	rate, ratePerClient       float64
+	admission.Limits
 	bytesPerFlow              int64
 	maxDuration, idle         time.Duration
 	headBytes, helloBytes     int
 	headTimeout, helloTimeout time.Duration
-	fewFiles                  bool // connections is what the limit on open files leaves
 }
 
 // bounds reports the limits in force.
@@ -35,8 +25,10 @@ func (s *Server) bounds() bounds {
 	}
 	def := policy.DefaultLimits()
 	b := bounds{
-		connections:  or(l.Connections, def.Connections),
-		rate:         or(l.RatePerSecond, def.RatePerSecond),
+		Limits: admission.Limits{
+			Connections: or(l.Connections, def.Connections),
+			Rate:        or(l.RatePerSecond, def.RatePerSecond),
+		},
 		bytesPerFlow: or(l.BytesPerFlow, def.BytesPerFlow),
 		maxDuration:  seconds(l.MaxDurationSeconds, def.MaxDurationSeconds),
 		idle:         seconds(l.IdleTimeoutSeconds, def.IdleTimeoutSeconds),
@@ -45,11 +37,11 @@ func (s *Server) bounds() bounds {
 		headTimeout:  seconds(l.HeadTimeoutSeconds, def.HeadTimeoutSeconds),
 		helloTimeout: seconds(l.HelloTimeoutSeconds, def.HelloTimeoutSeconds),
 	}
-	if most := s.life.filesFor(); most > 0 && most < b.connections {
-		b.connections, b.fewFiles = most, true
+	if most := s.life.filesFor(); most > 0 && most < b.Connections {
+		b.Connections, b.FewFiles = most, true
 	}
-	b.perClient = or(l.ConnectionsPerClient, b.connections)
-	b.ratePerClient = or(l.RatePerClient, b.rate)
+	b.PerClient = or(l.ConnectionsPerClient, b.Connections)
+	b.RatePerClient = or(l.RatePerClient, b.Rate)
 	return b
 }
 

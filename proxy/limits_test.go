@@ -3,10 +3,8 @@ package proxy
 import (
 	"io"
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"egressd/policy"
 )
@@ -53,9 +51,8 @@ func TestTooManyConnections(t *testing.T) {
 		}
 		first.Close()
 		settle(t, "admitted connections", 0, func() int {
-			g.admitted.mu.Lock()
-			defer g.admitted.mu.Unlock()
-			return g.admitted.total + g.admitted.refusing + len(g.admitted.clients)
+			n := g.admitted.Counts()
+			return n.Connections + n.Refusals + n.Clients
 		})
 		if c, err := openConnect(g, "a.example", 22); err != nil || !pingPong(c) {
 			t.Errorf("refused when there is room again: %v", err)
@@ -71,21 +68,6 @@ func openAbsolute(g *testGate, host string, _ uint16) (net.Conn, error) {
 		return nil, err
 	}
 	return nil, refused{head}
-}
-
-func TestRate(t *testing.T) {
-	var a admission
-	b := bounds{connections: 100, perClient: 100, rate: 2, ratePerClient: 2}
-	now := time.Unix(0, 0)
-	v := &visit{client: netip.MustParseAddrPort("192.0.2.1:1")}
-	for i, want := range []bool{false, false, true} {
-		if over := a.enter(new(seat), v, b, now); (over != "") != want {
-			t.Errorf("connection %d: %q", i, over)
-		}
-	}
-	if over := a.enter(new(seat), v, b, now.Add(500*time.Millisecond)); over != "" {
-		t.Error("no token after half a second at 2 a second")
-	}
 }
 
 // TestBytesPerFlow ends a flow that carries too much.

@@ -11,6 +11,7 @@ import (
 
 	"egressd/event/eventtest"
 	"egressd/policy"
+	"egressd/proxy/internal/admission"
 )
 
 const (
@@ -43,7 +44,7 @@ func TestSlowLoris(t *testing.T) {
 				if c := g.client(connectA); !strings.HasPrefix(c.answer(), "HTTP/1.1 503 ") {
 					t.Errorf("a newcomer at once: %q", c.answer())
 				}
-				time.Sleep(patienceFull)
+				time.Sleep(admission.PatienceFull)
 				synctest.Wait()
 				if c := g.client(connectA); !strings.HasPrefix(c.answer(), "HTTP/1.1 200 ") {
 					t.Errorf("a newcomer later: %q", c.answer())
@@ -112,7 +113,7 @@ func TestBusyIsNeverEvicted(t *testing.T) {
 func TestDropsAreSummedUp(t *testing.T) {
 	inFakeTime(t, policy.Limits{Connections: 1}, func(t *testing.T, g *fakeTime) {
 		g.client(connectA)
-		for range refusers {
+		for range admission.RefusalsMax {
 			g.client("") // says nothing, and so cannot be told yet
 		}
 		for range 7 {
@@ -146,7 +147,7 @@ func TestDropsAreSummedUp(t *testing.T) {
 // TestHeldBytes has unfinished heads take all the memory there is for them.
 func TestHeldBytes(t *testing.T) {
 	inFakeTime(t, policy.Limits{}, func(t *testing.T, g *fakeTime) {
-		if !g.held.take(heldBytes) {
+		if !g.held.Take(admission.HeldBytes) {
 			t.Fatal("the memory is taken before anybody came")
 		}
 		long := strings.Repeat("X-Long: 0123456789\r\n", 500)
@@ -170,7 +171,7 @@ func TestHeldBytes(t *testing.T) {
 		if c := g.client(connectA); !strings.HasPrefix(c.answer(), "HTTP/1.1 200 ") {
 			t.Errorf("%q", c.answer())
 		}
-		g.held.giveBack(heldBytes)
+		g.held.GiveBack(admission.HeldBytes)
 		for _, head := range []string{"CONNECT a.example:22 HTTP/1.1\r\n", "GET http://web.example/ HTTP/1.1\r\nHost: web.example\r\n"} {
 			if c := g.client(head + long + "\r\n"); !strings.HasPrefix(c.answer(), "HTTP/1.1 200 ") {
 				t.Errorf("%q", c.answer())
@@ -179,14 +180,14 @@ func TestHeldBytes(t *testing.T) {
 		// Those that break off give back what they held.
 		for _, head := range []string{"CONNECT a.example:22 HTTP/1.1\r\n", "GET http://web.example/ HTTP/1.1\r\nHost: web.example\r\n"} {
 			c := g.client(head + long)
-			if g.held.used.Load() == 0 {
+			if g.held.Used() == 0 {
 				t.Error("a long head without an end holds nothing")
 			}
 			c.Close()
 			time.Sleep(2 * lingerTimeout)
 			synctest.Wait()
 		}
-		if used := g.held.used.Load(); used != 0 {
+		if used := g.held.Used(); used != 0 {
 			t.Errorf("%d bytes are held for heads that are done", used)
 		}
 	})

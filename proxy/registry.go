@@ -182,7 +182,7 @@ func (s *Server) tidy() {
 	defer s.survive(context.Background(), nil)
 	now, b := s.now(), s.bounds()
 	s.reportDrops()
-	s.admitted.tidy(b, now)
+	s.admitted.Tidy(b.Limits, now)
 	s.open.sweep(now, b)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/relay"
 	"egressd/proxy/internal/wire"
 )
 
@@ -31,9 +32,10 @@ type relayed struct {
 	done  func()       // called at the very end
 	open  atomic.Int32 // directions that have not ended
 
-	out, in, sum atomic.Int64 // client to origin, origin to client, both
-	aborted      sync.Once
-	why          atomic.Pointer[string] // why the gate ended it
+	toOrigin, toClient way
+	sum                atomic.Int64 // bytes of both
+	aborted            sync.Once
+	why                atomic.Pointer[string] // why the gate ended it
 
 	record   sync.Once
 	recorded bool // written under record
@@ -70,19 +72,26 @@ func (r *relayed) recordAllowed() bool {
 func (r *relayed) carry(done func()) {
 	r.start, r.done = r.f.s.now(), done
 	r.open.Store(2)
+	s := r.f.s
+	r.toOrigin = way{r: r, dst: r.up, src: r.f.c.Conn, total: &s.carried[out]}
+	r.toClient = way{r: r, dst: r.f.c.Conn, src: r.up, total: &s.carried[in]}
 	if !r.begins() {
 		r.open.Store(1) // nothing was started that would end
 		r.ends()
 		return
 	}
-	go r.originToClient(r.again)
+	if r.again == nil {
+		s.engine.Start(&r.toClient)
+	} else {
+		go r.originAnswers(r.again)
+	}
 	if !r.clientBegins() {
 		r.ends()
 		return
 	}
 	r.again = nil // nor does the tunnel need what is left of its set-up
 	visitOf(r.f.ctx).setUp()
-	go r.clientToOrigin()
+	s.engine.Start(&r.toOrigin)
 }
 
 // begins puts the flow on the list of those that go on. False: a bug has ended
@@ -121,7 +130,7 @@ func (r *relayed) recordClose() {
 	ev := event.Event{
 		Type: event.NetworkClosed, Flow: f.sc.flow, Door: f.sc.door,
 		Host: f.req.Host.String(), Port: f.req.Port,
-		BytesOut: r.out.Load(), BytesIn: r.in.Load(),
+		BytesOut: r.toOrigin.carried.Load(), BytesIn: r.toClient.carried.Load(),
 		DurationMS: f.s.now().Sub(r.start).Milliseconds(),
 	}
 	if why := r.why.Load(); why != nil {
@@ -168,76 +177,78 @@ func (r *relayed) clientBegins() bool {
 	return true
 }
 
-func (r *relayed) clientToOrigin() {
-	defer r.ends()
-	defer r.f.s.survive(r.f.ctx, r.abort)
-	r.pump(r.up, r.f.c.Conn, &r.out)
-}
-
 // sendHeld sends the first n held bytes to the origin. False: the flow was
 // stopped.
 func (r *relayed) sendHeld(n int) bool {
 	if n == 0 {
 		return true
 	}
-	if !r.send(r.up, r.f.c.held()[:n], &r.out) {
+	if !r.toOrigin.send(r.f.c.held()[:n]) {
 		return false
 	}
 	r.f.c.skip(n)
 	return true
 }
 
-// send counts p and writes it. False: the flow was stopped.
-func (r *relayed) send(dst net.Conn, p []byte, n *atomic.Int64) bool {
-	if r.count(n, int64(len(p))) {
-		if _, err := dst.Write(p); err == nil {
-			return true
-		}
-	}
-	r.abort()
-	return false
+// way is one direction of r, as the relay engine sees it.
+type way struct {
+	r        *relayed
+	dst, src net.Conn
+	carried  atomic.Int64
+	total    *atomic.Uint64 // of the Server
 }
 
-func (r *relayed) originToClient(y *again) {
-	defer r.ends()
-	defer r.f.s.survive(r.f.ctx, r.abort)
-	if y != nil && !r.answers(y) {
-		return
-	}
-	r.pump(r.f.c.Conn, r.up, &r.in)
-}
+// Src implements relay.Way.
+func (w *way) Src() net.Conn { return w.src }
 
-// pump carries one direction to its end and passes the end on: a half-close
-// as a half-close, a failure as a reset of both sides.
-func (r *relayed) pump(dst, src net.Conn, n *atomic.Int64) {
-	err := r.f.s.engine.transfer(dst, src, func(k int64) bool { return r.count(n, k) })
-	if err != nil {
-		r.abort()
-		return
-	}
-	if err := halfClose(dst); err != nil && !errors.Is(err, syscall.ENOTCONN) {
-		r.abort()
-	}
-}
+// Dst implements relay.Way.
+func (w *way) Dst() net.Conn { return w.dst }
 
-// count adds k bytes that are about to be sent on and reports whether they
-// may be.
-func (r *relayed) count(n *atomic.Int64, k int64) bool {
+// Count adds n bytes that are about to be sent on and reports whether they may
+// be: no byte passes before the decision is on record.
+func (w *way) Count(n int64) bool {
+	r := w.r
 	if !r.recordAllowed() {
 		r.cut("the flow could not be recorded")
 		return false
 	}
-	n.Add(k)
-	if n == &r.out {
-		r.f.s.carried[out].Add(uint64(k))
-	} else {
-		r.f.s.carried[in].Add(uint64(k))
-	}
-	if r.sum.Add(k) > r.limit {
+	w.carried.Add(n)
+	w.total.Add(uint64(n))
+	if r.sum.Add(n) > r.limit {
 		r.cut(fmt.Sprintf("the flow carried more bytes than it may (bytes_per_flow: %d)", r.limit))
 		return false
 	}
 	return true
+}
+
+// Ended passes the end of one direction on: a half-close as a half-close, a
+// failure as a reset of both sides.
+func (w *way) Ended(err error) {
+	r := w.r
+	defer r.ends()
+	defer r.f.s.survive(r.f.ctx, r.abort)
+	var bug *relay.Panic
+	if errors.As(err, &bug) {
+		r.f.s.panicked(r.f.ctx, bug.Value, bug.Stack)
+	}
+	if err != nil {
+		r.abort()
+		return
+	}
+	if err := halfClose(w.dst); err != nil && !errors.Is(err, syscall.ENOTCONN) {
+		r.abort()
+	}
+}
+
+// send counts p and writes it. False: the flow was stopped.
+func (w *way) send(p []byte) bool {
+	if w.Count(int64(len(p))) {
+		if _, err := w.dst.Write(p); err == nil {
+			return true
+		}
+	}
+	w.r.abort()
+	return false
 }
 
 // firstBytes looks at the client's first bytes on a port that may carry anything:

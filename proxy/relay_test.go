@@ -180,7 +180,7 @@ func TestIdleTunnelsHoldNothing(t *testing.T) {
 	t.Run("run", func(t *testing.T) {
 		g := newGate(t, "a.example:22").start()
 		g.name("a.example", 22, serveOrigin(t, echo))
-		bulk := bytes.Repeat([]byte("x"), bulkBytes+4096)
+		bulk := bytes.Repeat([]byte("x"), 256<<10+4096) // package relay splices from 256 KiB on
 		for i := range n {
 			c, err := openConnect(g, "a.example", 22)
 			if err != nil {

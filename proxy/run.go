@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"egressd/proxy/internal/admission"
 )
 
 // What the events of connections that the gate closes say.
@@ -54,7 +56,7 @@ func (s *Server) begin(ln *listener) bool {
 	}
 	if l.users++; l.users == 1 {
 		l.files = connectionsForFiles()
-		s.judged.begin()
+		s.judged.Open()
 	}
 	if ln != nil {
 		if l.listeners == nil {
@@ -80,9 +82,9 @@ func (s *Server) end(ln *listener) {
 	if !last {
 		return
 	}
-	s.judged.end(stopped)
-	<-s.judged.gone()
-	s.engine.pipes.drain()
+	closeAll(&s.judged, stopped)
+	<-s.judged.Gone()
+	s.engine.Trim()
 	s.closeUpstreams() // another Serve of s dials anew
 }
 
@@ -157,31 +159,39 @@ func (s *Server) Drain(ctx context.Context) error {
 	for _, l := range listeners {
 		_ = l.ln.Close() // ends accept, whatever it says
 	}
-	crowds := []*crowd{&s.judged}
+	sets := []*admission.Set[*visit]{&s.judged}
 	for _, l := range listeners {
 		select {
 		case <-l.accepted:
 		case <-ctx.Done(): // a listener whose Accept outlives its Close
 		}
-		crowds = append(crowds, &l.crowd)
+		sets = append(sets, &l.conns)
 	}
-	for _, c := range crowds {
-		for _, v := range c.all() {
+	for _, c := range sets {
+		for _, v := range c.All() {
 			v.drain()
 		}
 	}
 	var err error
-	for _, c := range crowds {
+	for _, c := range sets {
 		select {
-		case <-c.gone():
+		case <-c.Gone():
 			continue
 		case <-ctx.Done():
 		}
-		if c.size() > 0 {
+		if c.Len() > 0 {
 			err = ctx.Err()
 		}
-		c.end(drainedLate)
-		<-c.gone()
+		closeAll(c, drainedLate)
+		<-c.Gone()
 	}
 	return err
+}
+
+// closeAll lets nobody into set any more and closes the connections in it; why
+// is in their events. It does not wait.
+func closeAll(set *admission.Set[*visit], why string) {
+	for _, v := range set.Close() {
+		v.close(why)
+	}
 }

@@ -35,6 +35,22 @@ func (y *again) settled() bool {
 	}
 }
 
+// originAnswers leads the origin's direction past its first bytes, and then
+// hands it to the relay engine.
+func (r *relayed) originAnswers(y *again) {
+	if r.answersSeen(y) {
+		r.f.s.engine.Start(&r.toClient)
+		return
+	}
+	r.ends()
+}
+
+// answersSeen is answers for a goroutine of its own.
+func (r *relayed) answersSeen(y *again) bool {
+	defer r.f.s.survive(r.f.ctx, r.abort)
+	return r.answers(y)
+}
+
 // answers carries the origin's bytes until it is known whether they ask for a
 // second hello. False: the flow was stopped.
 func (r *relayed) answers(y *again) bool {
@@ -49,7 +65,7 @@ func (r *relayed) answers(y *again) bool {
 			if st != wire.More {
 				y.set(st == wire.Done) // before the client can react
 			}
-			if !r.send(r.f.c.Conn, piece[:n], &r.in) {
+			if !r.toClient.send(piece[:n]) {
 				return false
 			}
 			if st != wire.More {

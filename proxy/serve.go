@@ -2,16 +2,16 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"sync"
-	"syscall"
 	"time"
 
 	"egressd/event"
+	"egressd/internal/accept"
 	"egressd/policy"
+	"egressd/proxy/internal/admission"
 )
 
 // Implementation constants: what a client may take its time for. The times for
@@ -57,7 +57,7 @@ type listener struct {
 	serve func(context.Context, *conn)
 
 	wg       sync.WaitGroup // one per connection, and the sweeper
-	crowd    crowd
+	conns    admission.Set[*visit]
 	accepted chan struct{} // closed when nothing more is accepted
 }
 
@@ -70,14 +70,14 @@ func (s *Server) serve(ctx context.Context, l *listener) error {
 		return nil
 	}
 	defer s.end(l)
-	if b := s.bounds(); b.fewFiles && s.fewFiles.CompareAndSwap(false, true) {
-		s.log().Info("the limit on open files leaves room for fewer connections than the policy", "connections", b.connections)
+	if b := s.bounds(); b.FewFiles && s.fewFiles.CompareAndSwap(false, true) {
+		s.log().Info("the limit on open files leaves room for fewer connections than the policy", "connections", b.Connections)
 	}
 	if own := addrPort(l.ln.Addr()); reachable(l.ln) {
 		s.serving.add(own)
 		defer s.serving.remove(own)
 	}
-	l.crowd.begin()
+	l.conns.Open()
 	stop := context.AfterFunc(ctx, func() { _ = l.ln.Close() }) // ends accept
 	l.wg.Go(func() { s.sweeper(ctx) })
 	err := l.accept(ctx)
@@ -87,7 +87,7 @@ func (s *Server) serve(ctx context.Context, l *listener) error {
 	if err == nil && ctx.Err() == nil {
 		l.awaitDrain(ctx)
 	}
-	l.crowd.end(stopped)
+	closeAll(&l.conns, stopped)
 	cancel()
 	l.wg.Wait()
 	return err
@@ -124,7 +124,7 @@ func (l *listener) accept(ctx context.Context) error {
 			l.start(ctx, c)
 		case l.s.life.isDraining():
 			return nil
-		case passing(err):
+		case accept.Passes(err):
 			l.s.drops.acceptErrors.Add(1)
 			l.s.log().Warn("accept", "err", err, "retry_in", backoff)
 			if noFiles(err) {
@@ -138,17 +138,6 @@ func (l *listener) accept(ctx context.Context) error {
 			return fmt.Errorf("accept: %w", err)
 		}
 	}
-}
-
-// passing reports whether accept fails for a while only: no descriptors, no
-// memory, or a client that was gone before it was accepted.
-func passing(err error) bool {
-	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EPERM} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
 
 func wait(ctx context.Context, d time.Duration) {
@@ -165,15 +154,15 @@ func (l *listener) start(ctx context.Context, c net.Conn) {
 	s := l.s
 	v := &visit{front: s, conn: c, client: peer(c), door: l.door}
 	refusing := false
-	if v.full = s.admitted.enter(&v.seats[0], v, s.bounds(), s.now()); v.full != "" {
-		if refusing = s.admitted.refuse(); !refusing {
+	if v.full = s.admitted.Enter(&v.seats[0], v, s.bounds().Limits, s.now()); v.full != "" {
+		if refusing = s.admitted.Refuse(); !refusing {
 			s.drops.add(l.door, dropFull)
 			reset(c)
 			return
 		}
 	}
 	ctx, v.cancel = context.WithCancel(ctx)
-	if !l.crowd.enter(v) {
+	if !l.conns.Enter(v) {
 		_ = c.Close()
 		l.left(v, refusing)
 		return
@@ -223,7 +212,7 @@ func use(*[12 << 10]byte) {}
 func (l *listener) ended(c *conn, refusing bool) {
 	_ = c.Conn.Close() // doors close it; a second close does no harm
 	c.release()
-	l.crowd.leave(c.v)
+	l.conns.Leave(c.v)
 	l.left(c.v, refusing)
 	l.wg.Done()
 }
@@ -231,7 +220,7 @@ func (l *listener) ended(c *conn, refusing bool) {
 // left gives back what start took.
 func (l *listener) left(v *visit, refusing bool) {
 	if refusing {
-		l.s.admitted.refused()
+		l.s.admitted.Refused()
 	}
 	v.leave()
 }

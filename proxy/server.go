@@ -14,6 +14,9 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/ca"
+	"egressd/proxy/internal/admission"
+	"egressd/proxy/internal/pool"
+	"egressd/proxy/internal/relay"
 )
 
 // Resolver finds the addresses of a name. Called only after the name was
@@ -85,14 +88,14 @@ type Server struct {
 	carried  [2]atomic.Uint64 // bytes to origins and from them
 	life     life
 	serving  listening
-	admitted admission // of the connections that came in here or are judged here
-	judged   crowd     // the connections that are judged here
+	admitted admission.Gate        // of the connections that came in here or are judged here
+	judged   admission.Set[*visit] // the connections that are judged here
 	open     registry
 	drops    drops
-	heads    buffers // for first bytes
-	held     budget  // of first bytes
-	bodies   buffers // for HTTP bodies on their way
-	engine   engine
+	heads    pool.Buffers     // for first bytes
+	held     admission.Budget // of first bytes
+	bodies   pool.Buffers     // for HTTP bodies on their way
+	engine   relay.Goroutines
 	fewFiles atomic.Bool // that there are few was logged
 
 	// Seams for tests. Nil, zero: the real thing.

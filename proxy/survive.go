@@ -22,15 +22,15 @@ func (s *Server) survive(ctx context.Context, cleanup func()) {
 	if r == nil {
 		return
 	}
-	s.panicked(ctx, r)
+	s.panicked(ctx, r, debug.Stack())
 	if cleanup != nil {
 		cleanup()
 	}
 }
 
 // panicked reports r and ends the connection.
-func (s *Server) panicked(ctx context.Context, r any) {
-	s.log().Error("a bug in the gate ended a connection", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+func (s *Server) panicked(ctx context.Context, r any, stack []byte) {
+	s.log().Error("a bug in the gate ended a connection", "panic", fmt.Sprint(r), "stack", string(stack))
 	ev := event.Event{
 		Type: event.NetworkConnected, Door: event.DoorHTTP, Decision: event.Blocked,
 		Reason: policy.ReasonInternal.String(), Error: bugDetail,

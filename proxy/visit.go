@@ -9,6 +9,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/admission"
 )
 
 // visit is one client connection from accept to close: where it came in, who
@@ -24,7 +25,7 @@ type visit struct {
 
 	// Places in the admission of front, and of the judge where that is another
 	// Server. Their locks are taken before mu.
-	seats [2]seat
+	seats [2]admission.Place
 
 	mu       sync.Mutex // guards what follows
 	judge    *Server    // nil: not settled yet
@@ -80,7 +81,7 @@ func (v *visit) join(s *Server) (*Server, *refusal) {
 	if s != v.front && s.life.isDraining() {
 		return nil, refuseFor(policy.ReasonOverload, shuttingDown)
 	}
-	if !s.judged.enter(v) {
+	if !s.judged.Enter(v) {
 		return nil, refuseFor(policy.ReasonNoPolicy, "the session has ended")
 	}
 	v.mu.Lock()
@@ -92,7 +93,7 @@ func (v *visit) join(s *Server) (*Server, *refusal) {
 	if s == v.front {
 		return s, nil
 	}
-	if why := s.admitted.enter(&v.seats[1], v, s.bounds(), s.now()); why != "" {
+	if why := s.admitted.Enter(&v.seats[1], v, s.bounds().Limits, s.now()); why != "" {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.full = why
@@ -112,13 +113,13 @@ func (v *visit) setUp() {
 // for it.
 func (v *visit) leave() {
 	v.cancel()
-	v.seats[0].leave()
-	v.seats[1].leave()
+	v.seats[0].Leave()
+	v.seats[1].Leave()
 	v.mu.Lock()
 	judge := v.judge
 	v.mu.Unlock()
 	if judge != nil {
-		judge.judged.leave(v)
+		judge.judged.Leave(v)
 	}
 }
 
@@ -202,9 +203,12 @@ func (v *visit) isDraining() bool {
 	return v.draining
 }
 
-// evict makes a connection that has not said what it wants end now, so that
+// Addr implements admission.Client.
+func (v *visit) Addr() netip.Addr { return v.client.Addr() }
+
+// Evict makes a connection that has not said what it wants end now, so that
 // another one has its place.
-func (v *visit) evict() {
+func (v *visit) Evict() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.evicted = true
@@ -239,8 +243,8 @@ func (v *visit) busy() bool {
 	if v == nil {
 		return true
 	}
-	ok := v.seats[0].busy()
-	return v.seats[1].busy() && ok
+	ok := v.seats[0].Busy()
+	return v.seats[1].Busy() && ok
 }
 
 // idle says that the client is to say what it wants (next). Until then its
@@ -250,8 +254,8 @@ func (v *visit) idle() {
 		return
 	}
 	now := time.Now()
-	v.seats[0].idle(now)
-	v.seats[1].idle(now)
+	v.seats[0].Idle(now)
+	v.seats[1].Idle(now)
 }
 
 // refusal is a denial and what is to be said about it.

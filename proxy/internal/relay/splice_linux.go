@@ -1,4 +1,4 @@
-package proxy
+package relay
 
 import (
 	"io"
@@ -12,7 +12,7 @@ import (
 
 // Implementation constants of the splicing relay.
 const (
-	pipesMax  = 128       // pipes of one Server, two descriptors each
+	pipesMax  = 128       // pipes of one engine, two descriptors each
 	pipeBytes = 256 << 10 // asked for; an unprivileged user may get the kernel's 64 KiB
 )
 
@@ -82,11 +82,11 @@ func (p *pipes) drain() {
 // RawConn.Read that finds nothing to read gives its buffer or pipe back before
 // the runtime waits.
 type direction struct {
-	e        *engine
+	e        *Goroutines
+	way      Way
 	dst      net.Conn
 	srcRaw   syscall.RawConn
 	dstRaw   syscall.RawConn
-	count    func(int64) bool
 	bulk     int64 // carried so far
 	noSplice bool
 
@@ -100,9 +100,10 @@ type direction struct {
 	read, fill, empty func(fd uintptr) bool
 }
 
-// between prepares a transfer between kernel sockets; nil where one of them is
-// none.
-func (e *engine) between(dst, src net.Conn, count func(int64) bool) *direction {
+// between prepares to carry w between kernel sockets; nil if one of them is
+// something else.
+func (g *Goroutines) between(w Way) *direction {
+	dst, src := w.Dst(), w.Src()
 	to, okTo := dst.(syscall.Conn)
 	from, okFrom := src.(syscall.Conn)
 	if !okTo || !okFrom {
@@ -116,7 +117,7 @@ func (e *engine) between(dst, src net.Conn, count func(int64) bool) *direction {
 	if err != nil {
 		return nil
 	}
-	d := &direction{e: e, dst: dst, srcRaw: srcRaw, dstRaw: dstRaw, count: count}
+	d := &direction{e: g, way: w, dst: dst, srcRaw: srcRaw, dstRaw: dstRaw}
 	d.read, d.fill, d.empty = d.readSome, d.fillPipe, d.emptyPipe
 	return d
 }
@@ -141,7 +142,7 @@ func (d *direction) carry() (err error) {
 // release gives back what a failure left behind.
 func (d *direction) release() {
 	if d.buf != nil {
-		d.e.bufs.put(d.buf, d.n)
+		d.e.bufs.Put(d.buf, d.n)
 	}
 	if d.pipe != nil {
 		d.e.pipes.discard(d.pipe)
@@ -160,23 +161,23 @@ func (d *direction) copy() error {
 		return io.EOF
 	}
 	d.bulk += int64(d.n)
-	if !d.count(int64(d.n)) {
-		return errStopped
+	if !d.way.Count(int64(d.n)) {
+		return ErrStopped
 	}
 	_, err := d.dst.Write((*d.buf)[:d.n])
-	d.e.bufs.put(d.buf, d.n)
+	d.e.bufs.Put(d.buf, d.n)
 	d.buf = nil
 	return err
 }
 
 func (d *direction) readSome(fd uintptr) bool {
 	if d.buf == nil {
-		d.buf = d.e.bufs.get(relayBytes)
+		d.buf = d.e.bufs.Get(pieceBytes)
 	}
 	n, err := retry(func() (int, error) { return unix.Read(int(fd), *d.buf) })
 	d.n, d.err = max(n, 0), err // -1 with an error
 	if d.err == unix.EAGAIN {
-		d.e.bufs.put(d.buf, 0)
+		d.e.bufs.Put(d.buf, 0)
 		d.buf, d.n, d.err = nil, 0, nil
 		return false
 	}
@@ -198,8 +199,8 @@ func (d *direction) splice() error {
 		d.pipe = nil
 		return io.EOF
 	}
-	if !d.count(int64(d.n)) {
-		return errStopped
+	if !d.way.Count(int64(d.n)) {
+		return ErrStopped
 	}
 	if err := d.dstRaw.Write(d.empty); err != nil {
 		return err

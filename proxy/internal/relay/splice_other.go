@@ -1,8 +1,6 @@
 //go:build !linux
 
-package proxy
-
-import "net"
+package relay
 
 // pipes are Linux's: elsewhere there is nothing to pool.
 type pipes struct{}
@@ -15,4 +13,4 @@ type direction struct{}
 func (*direction) carry() error { return nil }
 
 // between prepares nothing: this system has no splice.
-func (e *engine) between(net.Conn, net.Conn, func(int64) bool) *direction { return nil }
+func (*Goroutines) between(Way) *direction { return nil }
