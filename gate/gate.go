@@ -105,8 +105,8 @@ func New(c Config) (_ *Gate, err error) {
 	}
 	g.proxy = &proxy.Server{
 		Policy: c.Policy, Resolver: c.Resolver, Names: c.Pins, Events: c.Events, Log: c.Log,
-		Session: c.Session, Isolation: c.Isolation, PolicyName: c.PolicyName, Ask: c.Ask, Own: c.Own, Resets: c.Resets,
-		CA: c.CA, RootCAs: c.RootCAs, SecretValue: c.SecretValue, Rewrite: c.Rewrite,
+		Identity: proxy.Identity(c.Identity), Interception: proxy.Interception(c.Interception),
+		Ask: c.Ask, Own: c.Own, Resets: c.Resets,
 	}
 	g.dns = &dnsfilter.Server{
 		Policy: c.Policy, Resolver: c.Resolver, Pins: c.Pins, Events: c.Events, Log: c.Log,

@@ -56,7 +56,7 @@ func newGate(t testing.TB, rules ...string) *testGate {
 		pins: map[netip.Addr]policy.Host{}, sink: &memSink{},
 	}
 	g.Server = &Server{
-		Policy: new(policy.Current), Resolver: g, Names: g, Events: g.sink, Session: "test",
+		Policy: new(policy.Current), Resolver: g, Names: g, Events: g.sink, Identity: Identity{Session: "test"},
 	}
 	g.Server.dialFunc = g.dialOrigin
 	g.Server.originalDst = func(net.Conn) (netip.AddrPort, error) {

@@ -96,7 +96,7 @@ func newWebGate(t testing.TB, origin string, allow ...string) *webGate {
 	t.Helper()
 	g := &webGate{t: t, events: &eventLog{}}
 	// A client that has gone looks like one that waits for its response.
-	g.s = &Server{Policy: new(policy.Current), Events: g.events, endGrace: time.Second}
+	g.s = &Server{Policy: new(policy.Current), Events: g.events, state: state{seams: seams{endGrace: time.Second}}}
 	g.s.Policy.Store(policyOf(t, allow...))
 	g.s.dialFunc = func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error) {
 		g.dials.Add(1)

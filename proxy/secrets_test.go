@@ -55,7 +55,7 @@ func TestSecretsGoNowhereElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{SecretValue: func(string) (string, string, bool) { return "ph", "worth", true }}
+	s := &Server{Interception: Interception{SecretValue: func(string) (string, string, bool) { return "ph", "worth", true }}}
 	for _, tt := range []struct {
 		name   string
 		host   policy.Host

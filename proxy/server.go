@@ -20,8 +20,8 @@ import (
 )
 
 // Resolver finds the addresses of a name. Called only after the name was
-// allowed. Safe for concurrent use. An error with a method
-// PolicyReason() policy.Reason says itself how it is told to clients.
+// allowed. Safe for concurrent use. Any error denies the flow: one with a method
+// PolicyReason() policy.Reason with that reason, others with ReasonDNSError.
 type Resolver interface {
 	Lookup(ctx context.Context, name policy.Host) ([]netip.Addr, error)
 }
@@ -34,43 +34,53 @@ type Names interface {
 	NameOf(a netip.Addr) (name policy.Host, known, synthetic bool)
 }
 
-// Server is one gate: every flow that comes through any of its doors is judged
-// by Policy. Set the fields before the first Serve; the zero Server denies
-// everything.
+// Server judges every flow that comes through any of its doors by Policy. Set the
+// fields before the first Serve; the zero Server denies everything.
 type Server struct {
-	Policy   *policy.Current
-	Resolver Resolver
-	Names    Names      // nil: captured addresses are literal
-	Events   event.Sink // nil denies: a flow that cannot be recorded does not pass
-	Log      *slog.Logger
+	Policy   *policy.Current // nil denies everything
+	Resolver Resolver        // nil: only addresses and hosts entries can be dialled
+	Names    Names           // nil: captured addresses are literal
+	Events   event.Sink      // nil denies everything: what cannot be recorded does not pass
+	Log      *slog.Logger    // nil discards
 
-	Session string // copied into every event
-	// PolicyName is what the person who can change the policy calls it: denials
-	// name it. "": the policy is what launch was given on its command line.
-	PolicyName string
-	Isolation  string
+	Identity
+	Interception
 
 	// Ask is consulted when no rule covers a flow (ReasonHostNotListed,
 	// ReasonPortNotListed): true lets this flow pass. Nil: the denial stands.
-	// The later looks (addresses, SNI, Host) are taken all the same.
+	// The later checks (addresses, SNI, Host) are made all the same.
 	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
 
-	Resets *Resets // shared by the gates that share a namespace with their clients; nil: this one does not
-
-	Own []netip.AddrPort // the gate's own listeners outside: never dialled, whatever a rule says
-
 	// Route reports who judges a client: s itself or another Server that serves
-	// or runs. Nil: the client must authenticate (407, SOCKS authentication). It
-	// is asked when the client has said what it wants, with the credentials that
-	// came with it, and for captured connections, which have none, at once; then
-	// again with every request, and all requests of one connection must lead to
-	// the same Server. Until it has answered, the limits of s are in force; after
-	// that the judge's are, and those of s on connections and rates. Credentials
-	// never travel upstream and are in no event. It must be quick and safe for
-	// concurrent use. Without a Route s judges everybody, and nobody's credentials
-	// are read.
+	// or runs. Nil from Route: the client must authenticate (407, SOCKS
+	// authentication). Route is called when the client has said what it wants,
+	// with the credentials that came with it, and at once for captured
+	// connections, which have none; then again with every request, and all
+	// requests of one connection must lead to the same Server. Until Route has
+	// answered, the limits of s are in force; after that the judge's are, and
+	// those of s on connections and rates. Credentials never travel upstream and
+	// are in no event. Route must be quick and safe for concurrent use. A nil
+	// Route: s judges everybody and reads nobody's credentials.
 	Route func(Client) *Server
 
+	Own    []netip.AddrPort // listeners outside that must never be dialled, whatever a rule says
+	Resets *Resets          // shared by Servers that share a network namespace with their clients; nil: s does not
+
+	state
+}
+
+// Identity is what a Server is called in events and denials.
+type Identity struct {
+	Session   string // copied into every event
+	Isolation string // what surrounds the clients; copied into every event
+	// PolicyName is what the person who can change the policy calls it; denials
+	// name it. "": the policy is what launch was given on its command line.
+	PolicyName string
+}
+
+// Interception is what a Server needs to open TLS. The zero Interception opens
+// none.
+type Interception struct {
 	// CA signs the certificates of intercepted hosts. Nil: what the policy says
 	// to intercept is denied with ReasonInterceptOff.
 	CA *ca.Authority
@@ -81,24 +91,45 @@ type Server struct {
 	SecretValue func(env string) (placeholder, value string, ok bool)
 	// Rewrite changes requests inside intercepted TLS. Nil: they leave as they came.
 	Rewrite Rewriter
+}
 
-	pool upstreamPool // kept connections to HTTP origins
+// Client is what a Server knows about a client when it calls [Server.Route].
+type Client struct {
+	Addr netip.AddrPort // zero: not known
+	// Token is the user name of the credentials that were sent; HasToken reports
+	// whether there were any. An unknown token must lead to nil, never to the
+	// Server for clients without one.
+	Token    string
+	HasToken bool
+}
 
-	flows    atomic.Uint64    // the last flow number given out
-	carried  [2]atomic.Uint64 // bytes to origins and from them
+// state is what a Server keeps while it serves, by what it belongs to.
+type state struct {
+	// Listeners and the connections they accept.
 	life     life
 	serving  listening
-	admitted admission.Gate        // of the connections that came in here or are judged here
+	admitted admission.Gate        // the connections that came in here or are judged here
 	judged   admission.Set[*visit] // the connections that are judged here
-	open     registry
 	drops    drops
-	heads    pool.Buffers     // for first bytes
-	held     admission.Budget // of first bytes
-	bodies   pool.Buffers     // for HTTP bodies on their way
-	engine   relay.Goroutines
 	fewFiles atomic.Bool // that there are few was logged
 
-	// Seams for tests. Nil, zero: the real thing.
+	// Flows that were allowed.
+	flows   atomic.Uint64 // the last flow number given out
+	open    registry
+	carried [2]atomic.Uint64 // bytes to origins and from them
+
+	// Bytes on their way.
+	heads  pool.Buffers     // for first bytes
+	held   admission.Budget // of first bytes
+	engine relay.Goroutines // of tunnels
+	bodies pool.Buffers     // for HTTP bodies
+	pool   upstreamPool     // kept connections to HTTP origins
+
+	seams
+}
+
+// seams are for tests. Nil, zero: the real thing.
+type seams struct {
 	endGrace    time.Duration
 	dialFunc    func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)
 	originalDst func(c net.Conn) (netip.AddrPort, error)
