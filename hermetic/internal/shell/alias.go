@@ -9,8 +9,9 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// expandAlias runs a command whose first word is an alias: the text of the
-// alias and of the rest is read anew. False: it is none.
+// expandAlias runs a command whose first word is an alias: it parses the text
+// of the alias and of the rest of the command again. It reports false if the
+// word is not an alias.
 func expandAlias(sh *state.Shell, st *syntax.Stmt, c *syntax.CallExpr) bool {
 	if len(sh.Commands.AliasView) == 0 {
 		return false
@@ -58,7 +59,7 @@ func expandAlias(sh *state.Shell, st *syntax.Stmt, c *syntax.CallExpr) bool {
 	return true
 }
 
-// aliasNext expands the word after an alias that ends in a blank.
+// aliasNext expands the word after an alias whose text ends in a blank.
 func aliasNext(sh *state.Shell, rest string) string {
 	trimmed := strings.TrimLeft(rest, " \t")
 	end := strings.IndexAny(trimmed, " \t\n;|&<>()")
@@ -71,8 +72,8 @@ func aliasNext(sh *state.Shell, rest string) string {
 	return rest
 }
 
-// seeAliases takes the aliases that the next line is read with: what a line
-// itself defines is for later ones.
+// seeAliases keeps the aliases that the next line is read with: an alias takes
+// effect on the line after its definition.
 func seeAliases(sh *state.Shell) {
 	sh.Commands.AliasView = nil
 	if len(sh.Commands.Aliases) > 0 && (sh.Options.Shopt["expand_aliases"] || sh.Program.Posix) {

@@ -11,8 +11,8 @@ import (
 	"egressd/hermetic/limits"
 )
 
-// start runs do as sub in a goroutine of the session. Then, unless it is nil,
-// gets the exit status.
+// start runs do as sub in a goroutine of the session, then calls then with the
+// exit status, unless it is nil.
 func start(sh, sub *state.Shell, do func(), then func(status int)) {
 	most := sh.Session.Budget.Limits.Jobs
 	ok := sh.Session.Procs.Go(sub.Proc, most, func() {
@@ -42,8 +42,8 @@ func background(sh *state.Shell, st *syntax.Stmt) {
 	sh.Jobs.Forget()
 }
 
-// coproc starts a command with a pipe to it and one from it, in NAME[0] and
-// NAME[1].
+// coproc starts a command with a pipe to it and one from it; their descriptors
+// are in NAME[0] and NAME[1].
 func coproc(sh *state.Shell, c *syntax.CoprocClause) {
 	name := "COPROC"
 	if c.Name != nil {

@@ -13,7 +13,8 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// child runs the command sh or bash: a shell with only what is exported.
+// child runs the command sh or bash: a new shell, which inherits what is
+// exported.
 func child(ctx context.Context, s *state.Session, c *command.Call) int {
 	sh := childShell(ctx, s, c)
 	o, ok := shellArgs(sh, c.Args[1:])
@@ -40,8 +41,8 @@ func child(ctx context.Context, s *state.Session, c *command.Call) int {
 	})
 }
 
-// childShell makes the shell of a call: its streams, its environment, and what
-// a process would inherit.
+// childShell makes that shell: its streams, its environment, and what a process
+// would inherit.
 func childShell(ctx context.Context, s *state.Session, c *command.Call) *state.Shell {
 	var parent *proc.Proc
 	in, _ := ctx.Value(inheritedKey{}).(*inherited)
@@ -60,7 +61,7 @@ func childShell(ctx context.Context, s *state.Session, c *command.Call) *state.S
 	}
 	if in != nil {
 		sh.Work.Calls = in.depth
-		for sig := range in.trap {
+		for sig := range in.ignored {
 			sh.Traps.Actions[sig] = ""
 		}
 	}
@@ -69,15 +70,18 @@ func childShell(ctx context.Context, s *state.Session, c *command.Call) *state.S
 	return sh
 }
 
+// shellOptions is the arguments of bash.
 type shellOptions struct {
-	command, stdin, done bool
-	text                 string
-	rest                 []string
+	command bool // -c
+	stdin   bool // -s
+	done    bool // --version
+	text    string
+	rest    []string
 }
 
-// shellArgs reads the options that bash is called with.
+// shellArgs reads them; false after a message.
 func shellArgs(sh *state.Shell, args []string) (o shellOptions, ok bool) {
-	for len(args) > 0 {
+	for len(args) > 0 && !o.done {
 		a := args[0]
 		if a == "--" || a == "-" {
 			args = args[1:]
@@ -86,51 +90,16 @@ func shellArgs(sh *state.Shell, args []string) (o shellOptions, ok bool) {
 		if len(a) < 2 || a[0] != '-' && a[0] != '+' {
 			break
 		}
-		args = args[1:]
 		if strings.HasPrefix(a, "--") {
-			switch a {
-			case "--version":
-				io.WriteString(sh.Stream(1), "GNU bash, version "+state.BashVersion+" (x86_64-pc-linux-gnu)\n") //nolint:errcheck // as bash
-				o.done = true
-				return o, true
-			case "--norc", "--noprofile", "--login", "--noediting", "--restricted", "--verbose":
-			case "--posix":
-				sh.Options.Flags |= options.Posix
-			case "--rcfile", "--init-file":
-				if len(args) > 0 {
-					args = args[1:]
-				}
-			default:
-				sh.ErrText("bash: " + a + ": invalid option\n")
-				return o, false
-			}
-			continue
+			args, ok = o.long(sh, a, args[1:])
+		} else {
+			args, ok = o.letters(sh, a, args[1:])
 		}
-		for _, letter := range a[1:] {
-			switch letter {
-			case 'c':
-				o.command = true
-			case 's':
-				o.stdin = true
-			case 'l', 'i', 'r':
-			case 'o', 'O':
-				if len(args) == 0 {
-					continue
-				}
-				if letter == 'O' {
-					sh.Options.Shopt[args[0]] = a[0] == '-'
-				} else if !builtin.SetOptions(sh, []string{a[:1] + "o", args[0]}) {
-					return o, false
-				}
-				args = args[1:]
-			default:
-				if !builtin.SetOptions(sh, []string{a[:1] + string(letter)}) {
-					return o, false
-				}
-			}
+		if !ok {
+			return o, false
 		}
 	}
-	if o.command {
+	if o.command && !o.done {
 		if len(args) == 0 {
 			sh.ErrText(sh.Program.Arg0 + ": -c: option requires an argument\n")
 			return o, false
@@ -142,4 +111,54 @@ func shellArgs(sh *state.Shell, args []string) (o shellOptions, ok bool) {
 	}
 	o.rest = args
 	return o, true
+}
+
+// long applies an option such as --posix, and returns the arguments after it
+// and its value.
+func (o *shellOptions) long(sh *state.Shell, a string, args []string) (rest []string, ok bool) {
+	switch a {
+	case "--version":
+		io.WriteString(sh.Stream(1), "GNU bash, version "+state.BashVersion+" (x86_64-pc-linux-gnu)\n") //nolint:errcheck // as bash
+		o.done = true
+	case "--norc", "--noprofile", "--login", "--noediting", "--restricted", "--verbose":
+	case "--posix":
+		sh.Options.Flags |= options.Posix
+	case "--rcfile", "--init-file":
+		if len(args) > 0 {
+			args = args[1:]
+		}
+	default:
+		sh.ErrText("bash: " + a + ": invalid option\n")
+		return args, false
+	}
+	return args, true
+}
+
+// letters applies options such as -ec, and returns the arguments after them and
+// their values.
+func (o *shellOptions) letters(sh *state.Shell, a string, args []string) (rest []string, ok bool) {
+	for _, letter := range a[1:] {
+		switch letter {
+		case 'c':
+			o.command = true
+		case 's':
+			o.stdin = true
+		case 'l', 'i', 'r':
+		case 'o', 'O':
+			if len(args) == 0 {
+				continue
+			}
+			if letter == 'O' {
+				sh.Options.Shopt[args[0]] = a[0] == '-'
+			} else if !builtin.SetOptions(sh, []string{a[:1] + "o", args[0]}) {
+				return args, false
+			}
+			args = args[1:]
+		default:
+			if !builtin.SetOptions(sh, []string{a[:1] + string(letter)}) {
+				return args, false
+			}
+		}
+	}
+	return args, true
 }

@@ -13,18 +13,18 @@ import (
 	"egressd/hermetic/internal/shell/stream"
 )
 
-// inherited is what a command that is a shell itself gets from its parent by
-// way of the context: what a process would inherit.
+// inherited is what a command that is itself a shell gets from its parent,
+// through the context: what a process would inherit.
 type inherited struct {
-	fds   map[int]*stream.File
-	proc  *proc.Proc
-	depth int
-	trap  map[string]bool // ignored signals
+	fds     map[int]*stream.File
+	proc    *proc.Proc
+	depth   int
+	ignored map[string]bool // signals that the shell ignores
 }
 
 type inheritedKey struct{}
 
-// external runs a command of the table or a script.
+// external runs a command that is not a function and not a builtin.
 func external(sh *state.Shell, args []string) int {
 	name := args[0]
 	path := name
@@ -48,7 +48,7 @@ func external(sh *state.Shell, args []string) int {
 	return runPath(sh, path, args, append(sh.Environ(), "_="+path))
 }
 
-// runPath runs what is at path with args.
+// runPath runs the command or script at path.
 func runPath(sh *state.Shell, path string, args, env []string) int {
 	what, err := sh.Session.At(sh.Dir.Path, path)
 	if err != "" {
@@ -63,11 +63,10 @@ func runPath(sh *state.Shell, path string, args, env []string) int {
 		Stdin: sh.Stream(0), Stdout: sh.Stream(1), Stderr: sh.Stream(2),
 		Session: sh.Session.Session,
 	}
-	in := &inherited{fds: sh.FDs.Open, proc: sh.Proc, depth: sh.Work.Calls}
-	in.trap = map[string]bool{}
+	in := &inherited{fds: sh.FDs.Open, proc: sh.Proc, depth: sh.Work.Calls, ignored: map[string]bool{}}
 	for sig, action := range sh.Traps.Actions {
 		if action == "" {
-			in.trap[sig] = true
+			in.ignored[sig] = true
 		}
 	}
 	ctx := context.WithValue(sh.Ctx, inheritedKey{}, in)
@@ -80,7 +79,8 @@ func runPath(sh *state.Shell, path string, args, env []string) int {
 	return status
 }
 
-// perform runs a thing as c, whatever shell or command asks.
+// perform runs a command, a script or a shell as c. A command that panics has
+// exit status 125.
 func perform(ctx context.Context, s *state.Session, c *command.Call, what state.Target) (status int) {
 	defer func() {
 		switch x := recover().(type) {
@@ -115,6 +115,7 @@ func perform(ctx context.Context, s *state.Session, c *command.Call, what state.
 	return status
 }
 
+// rebind puts a stream of the shell under ctx.
 func rebind(ctx context.Context, r io.Reader) io.Reader {
 	if b, ok := r.(stream.Bound); ok {
 		return stream.Bound{Ctx: ctx, File: b.File}
@@ -122,8 +123,8 @@ func rebind(ctx context.Context, r io.Reader) io.Reader {
 	return r
 }
 
-// descriptorsOf are the open files of a call: its three streams, and what its
-// shell had besides.
+// descriptorsOf is the open files of a call: its three streams, and the other
+// descriptors of its shell.
 func descriptorsOf(ctx context.Context, c *command.Call) map[int]*stream.File {
 	fds := map[int]*stream.File{}
 	if in, ok := ctx.Value(inheritedKey{}).(*inherited); ok {
@@ -144,7 +145,7 @@ func descriptorsOf(ctx context.Context, c *command.Call) map[int]*stream.File {
 	return fds
 }
 
-// execCall is command.Session.Exec.
+// execCall is command.Session.Exec: a command runs another one.
 func execCall(ctx context.Context, s *state.Session, c *command.Call) int {
 	name, path := c.Args[0], c.Args[0]
 	if strings.IndexByte(name, '/') < 0 {

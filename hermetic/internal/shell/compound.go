@@ -13,6 +13,7 @@ import (
 	"egressd/hermetic/internal/shell/test"
 )
 
+// compound runs a compound command; its redirections have been made.
 func compound(sh *state.Shell, cmd syntax.Command) {
 	switch c := cmd.(type) {
 	case *syntax.Block:
@@ -44,6 +45,7 @@ func compound(sh *state.Shell, cmd syntax.Command) {
 	}
 }
 
+// runSubshell is ( list ).
 func runSubshell(sh *state.Shell, c *syntax.Subshell) {
 	sub := sh.Clone()
 	sh.Status = subshell(sub, func() {
@@ -54,6 +56,7 @@ func runSubshell(sh *state.Shell, c *syntax.Subshell) {
 	sh.Check()
 }
 
+// list is a && b, a || b, and a | b.
 func list(sh *state.Shell, c *syntax.BinaryCmd) {
 	switch c.Op {
 	case syntax.AndStmt, syntax.OrStmt:
@@ -74,7 +77,8 @@ func list(sh *state.Shell, c *syntax.BinaryCmd) {
 	}
 }
 
-// flatten lists the members of a pipeline; both tells which ends in |&.
+// flatten lists the members of a pipeline. both[i] reports whether member i
+// ends in |&.
 func flatten(c *syntax.BinaryCmd) (members []*syntax.Stmt, both []bool) {
 	if x, ok := c.X.Cmd.(*syntax.BinaryCmd); ok && (x.Op == syntax.Pipe || x.Op == syntax.PipeAll) && len(c.X.Redirs) == 0 && !c.X.Negated {
 		members, both = flatten(x)
@@ -88,7 +92,8 @@ func flatten(c *syntax.BinaryCmd) (members []*syntax.Stmt, both []bool) {
 	return append(members, c.Y), append(both, c.Op == syntax.PipeAll)
 }
 
-// condition runs the statements of a condition: they do not fail the shell.
+// condition runs the statements of a condition, whose failure does not count
+// for set -e.
 func condition(sh *state.Shell, list []*syntax.Stmt) bool {
 	sh.NoErrExit++
 	stmts(sh, list)
@@ -96,6 +101,7 @@ func condition(sh *state.Shell, list []*syntax.Stmt) bool {
 	return sh.Status == 0
 }
 
+// ifClause is if.
 func ifClause(sh *state.Shell, c *syntax.IfClause) {
 	for ; c != nil; c = c.Else {
 		if len(c.Cond) == 0 {
@@ -114,6 +120,7 @@ func ifClause(sh *state.Shell, c *syntax.IfClause) {
 	sh.Status = 0
 }
 
+// arithCommand is (( )).
 func arithCommand(sh *state.Shell, c *syntax.ArithmCmd) {
 	if !beforeCommand(sh) {
 		return
@@ -129,6 +136,7 @@ func arithCommand(sh *state.Shell, c *syntax.ArithmCmd) {
 	}
 }
 
+// letClause is let.
 func letClause(sh *state.Shell, c *syntax.LetClause) {
 	args := []string{"let"}
 	for _, x := range c.Exprs {
@@ -147,6 +155,7 @@ func letClause(sh *state.Shell, c *syntax.LetClause) {
 	sh.Status = builtin.Run(sh, args)
 }
 
+// testClause is [[ ]].
 func testClause(sh *state.Shell, c *syntax.TestClause) {
 	if !beforeCommand(sh) {
 		return
@@ -154,6 +163,7 @@ func testClause(sh *state.Shell, c *syntax.TestClause) {
 	sh.Status = test.Evaluate(sh, c.X)
 }
 
+// caseClause is case.
 func caseClause(sh *state.Shell, c *syntax.CaseClause) {
 	word := expand.String(sh, c.Word)
 	if sh.Options.On(options.XTrace) {
@@ -186,6 +196,7 @@ func caseClause(sh *state.Shell, c *syntax.CaseClause) {
 	}
 }
 
+// caseMatches reports whether a pattern of item matches word.
 func caseMatches(sh *state.Shell, item *syntax.CaseItem, word string) bool {
 	for _, p := range item.Patterns {
 		if expand.Compile(sh, expand.Pattern(sh, p), sh.Options.Shopt["nocasematch"]).Match(word) {

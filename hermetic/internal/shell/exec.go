@@ -11,8 +11,8 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// execBuiltin is exec: with words it is the end of this shell, without it makes
-// redirections last.
+// execBuiltin is exec. With words it ends this shell; without, it makes its
+// redirections permanent.
 func execBuiltin(sh *state.Shell, st *syntax.Stmt, c *syntax.CallExpr, args []string) {
 	expand.TraceArgs(sh, c, args)
 	if len(args) == 1 {
@@ -43,6 +43,7 @@ func execBuiltin(sh *state.Shell, st *syntax.Stmt, c *syntax.CallExpr, args []st
 	sh.Status = execArgs(sh, args)
 }
 
+// execArgs is exec with words, or the builtin exec through another builtin.
 func execArgs(sh *state.Shell, args []string) int {
 	args = args[1:]
 	env, arg0 := sh.Environ(), ""

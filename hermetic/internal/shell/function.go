@@ -9,6 +9,7 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
+// define is a function definition.
 func define(sh *state.Shell, c *syntax.FuncDecl) {
 	if c.Name == nil {
 		sh.Discardf("syntax error: this is not bash")
@@ -23,7 +24,7 @@ func define(sh *state.Shell, c *syntax.FuncDecl) {
 	sh.Status = 0
 }
 
-// callFunction runs a function in a scope of its own.
+// callFunction runs a function in its own scope.
 func callFunction(sh *state.Shell, f *state.Function, args []string) {
 	sh.Deeper()
 	s := &vars.Scope{Vars: map[string]*vars.Variable{}, Prev: sh.Vars.Scope}
@@ -71,8 +72,8 @@ func callFunction(sh *state.Shell, f *state.Function, args []string) {
 	}
 }
 
-// restore puts a trap back that a function did not see, unless the function
-// set one of its own.
+// restore brings back a trap that was hidden from a function, unless the
+// function set its own.
 func restore(traps map[string]string, name, action string, had bool) {
 	if _, now := traps[name]; had && !now {
 		traps[name] = action

@@ -8,7 +8,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// interpreter is state.Interpreter: what the packages below ask of this one.
+// interpreter is state.Interpreter for the packages below.
 type interpreter struct{}
 
 var _ state.Interpreter = interpreter{}

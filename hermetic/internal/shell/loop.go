@@ -9,7 +9,7 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// turn runs one turn of a loop; false: the loop is over.
+// turn runs the body of a loop once; false if the loop is over.
 func turn(sh *state.Shell, body []*syntax.Stmt) bool {
 	if sh.Session.Budget.Loop() != nil {
 		panic(state.Ended{Status: 126})
@@ -18,6 +18,7 @@ func turn(sh *state.Shell, body []*syntax.Stmt) bool {
 	return loopGoesOn(sh)
 }
 
+// loopGoesOn handles break and continue; false if the loop is over.
 func loopGoesOn(sh *state.Shell) bool {
 	switch sh.Flow {
 	case state.Breaks:
@@ -35,6 +36,7 @@ func loopGoesOn(sh *state.Shell) bool {
 	return sh.Flow == state.GoesOn
 }
 
+// whileClause is while and until.
 func whileClause(sh *state.Shell, c *syntax.WhileClause) {
 	sh.Loops++
 	defer func() { sh.Loops-- }()
@@ -59,6 +61,7 @@ func whileClause(sh *state.Shell, c *syntax.WhileClause) {
 	sh.Status = last
 }
 
+// forClause is for and select.
 func forClause(sh *state.Shell, c *syntax.ForClause) {
 	sh.Loops++
 	defer func() { sh.Loops-- }()
@@ -87,7 +90,7 @@ func forClause(sh *state.Shell, c *syntax.ForClause) {
 				expand.Trace(sh, "for "+l.Name.Value+" in "+sh.SourceWords(l.Items))
 			}
 			if v := sh.Vars.Raw(l.Name.Value); v != nil && v.Ref && !v.Readonly && vars.ValidName(item) {
-				v.Str, v.IsSet = item, true // the loop names, it does not assign
+				v.Str, v.IsSet = item, true // a nameref is set to the name: nothing is assigned through it
 			} else if !sh.Vars.Set(l.Name.Value, item) {
 				sh.Status = 1
 				return
@@ -99,6 +102,7 @@ func forClause(sh *state.Shell, c *syntax.ForClause) {
 	}
 }
 
+// forArith is for (( )).
 func forArith(sh *state.Shell, c *syntax.ForClause, l *syntax.CStyleLoop) {
 	eval := func(x syntax.ArithmExpr, none int64) (int64, bool) {
 		if x == nil {

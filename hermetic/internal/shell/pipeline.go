@@ -8,11 +8,11 @@ import (
 	"egressd/hermetic/internal/shell/stream"
 )
 
-// pipeEnd is the reading end of a pipe on its way to the next member.
+// pipeEnd is the reading end of a pipe, for the next member of a pipeline.
 type pipeEnd struct{ r *stream.File }
 
-// newPipeEnd gives sub the writing end of a new pipe as its output (and as its
-// error, when both is set).
+// newPipeEnd makes a pipe, with its writing end as the output of sub, and also
+// as its error output if both is set.
 func newPipeEnd(sub *state.Shell, both bool) *pipeEnd {
 	r, w := stream.Pipe()
 	sub.SetFD(1, w)
@@ -22,16 +22,17 @@ func newPipeEnd(sub *state.Shell, both bool) *pipeEnd {
 	return &pipeEnd{r}
 }
 
+// take gives the end to its new owner.
 func (p *pipeEnd) take() *stream.File {
 	r := p.r
 	p.r = nil
 	return r
 }
 
-// nullInput is an input that is at its end.
+// nullInput is an empty input.
 func nullInput() *stream.File { return stream.Text("") }
 
-// pipeline runs the members of a | b | c at once.
+// pipeline runs the members of a | b | c concurrently.
 func pipeline(sh *state.Shell, members []*syntax.Stmt, both []bool) {
 	status := make([]int, len(members))
 	subs := make([]*state.Shell, 0, len(members))
@@ -83,8 +84,8 @@ func member(sh *state.Shell) *state.Shell {
 	return sub
 }
 
-// memberStmt runs a member: a simple command's failure is the pipeline's to tell
-// the ERR trap.
+// memberStmt runs a member. The failure of a simple command is reported by the
+// pipeline to the ERR trap.
 func memberStmt(sh *state.Shell, m *syntax.Stmt) {
 	if _, ok := m.Cmd.(*syntax.CallExpr); ok {
 		sh.NoErrExit++
@@ -92,6 +93,7 @@ func memberStmt(sh *state.Shell, m *syntax.Stmt) {
 	stmt(sh, m)
 }
 
+// lastInShell runs the last member in the shell itself: shopt -s lastpipe.
 func lastInShell(sh *state.Shell, m *syntax.Stmt, in *pipeEnd) {
 	old := sh.FDs.Open[0]
 	delete(sh.FDs.Open, 0)

@@ -17,7 +17,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// runFile runs a script file that bash was given.
+// runFile runs a script file that was given to bash.
 func runFile(sh *state.Shell, name string, params []string) {
 	full := state.Join(sh.Dir.Path, name)
 	if _, err := sh.Session.FS.Stat(full); err != nil && strings.IndexByte(name, '/') < 0 {
@@ -58,7 +58,7 @@ func runStdin(sh *state.Shell) {
 	runText(sh, text, "")
 }
 
-// script runs a file by its first line.
+// script runs a file according to its first line.
 func script(ctx context.Context, s *state.Session, c *command.Call, what state.Target) int {
 	head, err := head(s, what.Script)
 	if err != nil {
@@ -106,6 +106,7 @@ func script(ctx context.Context, s *state.Session, c *command.Call, what state.T
 	return s.Table[base](ctx, c.With(append(args, c.Args[1:]...), nil, nil, nil)) & 255
 }
 
+// asShell runs a file as a script of sh or bash.
 func asShell(ctx context.Context, s *state.Session, c *command.Call, name, file string, opts []string) int {
 	args := append(append([]string{name}, opts...), file)
 	return child(ctx, s, c.With(append(args, c.Args[1:]...), nil, nil, nil))
@@ -127,6 +128,7 @@ func head(s *state.Session, full string) (string, error) {
 	return line, nil
 }
 
+// sourceText runs a file in this shell, as source does.
 func sourceText(sh *state.Shell, name, text string, params []string) {
 	sh.Deeper()
 	old, line := sh.Params.List, sh.Line
@@ -136,7 +138,7 @@ func sourceText(sh *state.Shell, name, text string, params []string) {
 	sh.Frames = append(sh.Frames, state.Frame{Name: "source", Source: name, CallLine: sh.Line})
 	defer func() {
 		sh.Frames = sh.Frames[:len(sh.Frames)-1]
-		if len(params) > 0 && !sh.Params.Given { // what set gave stays
+		if len(params) > 0 && !sh.Params.Given { // parameters that set gave stay
 			sh.Params.List = old
 		}
 		sh.Line = line
@@ -152,8 +154,7 @@ func sourceText(sh *state.Shell, name, text string, params []string) {
 	}
 }
 
-// runText parses and runs a whole script: line by line as bash does, so that
-// what is before a mistake has run.
+// runText parses and runs a script. As in bash, the lines before a mistake run.
 func runText(sh *state.Shell, text, name string) {
 	text = strings.ReplaceAll(text, "\x00", "")
 	script := sh.Parse(text)
@@ -164,8 +165,8 @@ func runText(sh *state.Shell, text, name string) {
 	runScript(sh, script, name == state.CommandUnit)
 }
 
-// runScript runs the lines of a script. A mistake that ends a line does not end
-// the script.
+// runScript runs the lines of a script. A line that ends early does not end the
+// script.
 func runScript(sh *state.Shell, script *scan.Script, isCommand bool) {
 	for _, group := range script.Lines {
 		if sh.Options.On(options.Verbose) {
@@ -208,7 +209,7 @@ func runLine(sh *state.Shell, group []*syntax.Stmt) {
 	stmts(sh, group)
 }
 
-// syntaxError tells of a mistake as bash does, and ends the shell with 2.
+// syntaxError reports a mistake as bash does, and ends the shell with status 2.
 func syntaxError(sh *state.Shell, m *scan.Mistake, isCommand bool) {
 	name := sh.Program.Arg0
 	if n := len(sh.Frames); n > 0 && sh.Frames[n-1].Source != "" {
@@ -226,7 +227,7 @@ func syntaxError(sh *state.Shell, m *scan.Mistake, isCommand bool) {
 	}
 }
 
-// evalText runs a text in this shell, as eval and traps do.
+// evalText runs text in this shell, as eval and traps do.
 func evalText(sh *state.Shell, text string) {
 	sh.Deeper()
 	defer func() { sh.Work.Calls-- }()

@@ -14,7 +14,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// selectLoop is select: the menu goes to the standard error.
+// selectLoop is select. The menu is written to the standard error.
 func selectLoop(sh *state.Shell, c *syntax.ForClause, name string, items []string) {
 	sh.Status = 0
 	if len(items) == 0 {
@@ -54,7 +54,7 @@ func selectLoop(sh *state.Shell, c *syntax.ForClause, name string, items []strin
 	}
 }
 
-// selectMenu lays the items out in columns of a line of 80.
+// selectMenu arranges the items in columns, for lines of 80 characters.
 func selectMenu(items []string) string {
 	width := 0
 	for _, it := range items {

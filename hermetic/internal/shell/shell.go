@@ -44,7 +44,7 @@ import (
 	"egressd/hermetic/internal/shell/stream"
 )
 
-// Config is one session of the shell.
+// Config describes one session of the shell.
 type Config struct {
 	Name    string   // $0: "bash" or "sh"
 	Args    []string // $1 and on
@@ -54,11 +54,10 @@ type Config struct {
 
 	Stdin          *os.File // nil: empty
 	Stdout, Stderr io.Writer
-	Terminals      [3]bool // which of the three test -t is to take for terminals
+	Terminals      [3]bool // which of the three are terminals for test -t
 
 	Commands command.Table
-	// Session's FS, Budget, Now, Proxy and Roots are set; Exec and Find are made
-	// by Run.
+	// Session has FS, Budget, Now, Proxy and Roots; Run makes Exec and Find.
 	Session *command.Session
 }
 

@@ -14,8 +14,8 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// declare runs declare, local, export, readonly and typeset as the parser knows
-// them, with assignments that are not split.
+// declare runs declare, local, export, readonly and typeset as the parser
+// recognises them: their assignments are not split.
 func declare(sh *state.Shell, st *syntax.Stmt, c *syntax.DeclClause) {
 	if !beforeCommand(sh) {
 		return
@@ -38,8 +38,8 @@ func declare(sh *state.Shell, st *syntax.Stmt, c *syntax.DeclClause) {
 	assign.Clause(sh, c)
 }
 
-// beforeCommand counts a command and runs the DEBUG trap; false: the trap says
-// to leave the command out.
+// beforeCommand counts a command and runs the DEBUG trap. It reports false if
+// the trap skips the command.
 func beforeCommand(sh *state.Shell) bool {
 	if sh.Session.Budget.Command() != nil {
 		panic(state.Ended{Status: 126})
@@ -50,7 +50,8 @@ func beforeCommand(sh *state.Shell) bool {
 	return true
 }
 
-// simple runs a simple command: expansions, redirections, assignments, call.
+// simple runs a simple command: expansions, redirections, assignments, then the
+// call.
 func simple(sh *state.Shell, st *syntax.Stmt, c *syntax.CallExpr) {
 	if len(c.Args) > 0 && expandAlias(sh, st, c) {
 		return
@@ -89,8 +90,8 @@ func simple(sh *state.Shell, st *syntax.Stmt, c *syntax.CallExpr) {
 	}
 }
 
-// callArgs expands the words of a command; those of declare and its like, when
-// they are called by another way, are assignments where they look so.
+// callArgs expands the words of a command. The arguments of builtin declare and
+// command declare are assignments if they look like one.
 func callArgs(sh *state.Shell, c *syntax.CallExpr) []string {
 	if len(c.Args) == 0 {
 		return nil
@@ -118,7 +119,7 @@ func callArgs(sh *state.Shell, c *syntax.CallExpr) []string {
 	return args
 }
 
-// call runs args: a function, a builtin or a command.
+// call runs a function, a builtin or a command.
 func call(sh *state.Shell, args []string) {
 	name := args[0]
 	if f := sh.Commands.Funcs[name]; f != nil {

@@ -50,6 +50,7 @@ func stmt(sh *state.Shell, st *syntax.Stmt) {
 	}
 }
 
+// negate is the status of ! command.
 func negate(status int) int {
 	if status == 0 {
 		return 1
@@ -57,8 +58,8 @@ func negate(status int) int {
 	return 0
 }
 
-// failsShell reports whether the failure of cmd counts for set -e and the ERR
-// trap here; lists have looked at their members already.
+// failsShell reports whether a failure of cmd counts for set -e and the ERR
+// trap. Lists have checked their members already.
 func failsShell(sh *state.Shell, cmd syntax.Command) bool {
 	if sh.NoErrExit > 0 {
 		return false
@@ -72,6 +73,7 @@ func failsShell(sh *state.Shell, cmd syntax.Command) bool {
 	return true
 }
 
+// failed runs the ERR trap and applies set -e.
 func failed(sh *state.Shell, st *syntax.Stmt) {
 	jobs.RunTrap(sh, "ERR")
 	if sh.Options.On(options.ErrExit) && sh.Flow == state.GoesOn {
@@ -79,7 +81,7 @@ func failed(sh *state.Shell, st *syntax.Stmt) {
 	}
 }
 
-// runCommand runs what st is with its redirections.
+// runCommand runs a command with its redirections.
 func runCommand(sh *state.Shell, st *syntax.Stmt) {
 	mark := len(sh.FDs.Substituted)
 	sh.RedirFailed = false
@@ -113,7 +115,7 @@ func runCommand(sh *state.Shell, st *syntax.Stmt) {
 	}
 }
 
-// keepsPipeStatus reports the commands whose members have set PIPESTATUS.
+// keepsPipeStatus reports the commands whose members set PIPESTATUS.
 func keepsPipeStatus(cmd syntax.Command) bool {
 	switch cmd.(type) {
 	case *syntax.BinaryCmd, *syntax.Block, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.TimeClause:

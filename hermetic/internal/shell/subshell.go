@@ -7,15 +7,15 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// subshell runs do as the whole life of sh: flow and panics end here. It reports
-// the status and gives up what sh holds.
+// subshell runs do in sh until it ends, then its EXIT trap, and releases sh.
+// Flow and panics end here. It returns the exit status.
 func subshell(sh *state.Shell, do func()) (status int) {
 	defer sh.Release()
 	runToEnd(sh, do)
 	return sh.Status
 }
 
-// runToEnd runs do, then the EXIT trap; nothing gets out of it.
+// runToEnd runs do, then the EXIT trap. Nothing leaves it but the status.
 func runToEnd(sh *state.Shell, do func()) {
 	guard(sh, do)
 	guard(sh, func() { jobs.RunExit(sh) })
@@ -28,7 +28,7 @@ func runToEnd(sh *state.Shell, do func()) {
 	sh.Status &= 255
 }
 
-// guard runs do and takes the panics that end a shell.
+// guard runs do and recovers the panics that end a shell.
 func guard(sh *state.Shell, do func()) {
 	defer func() {
 		switch x := recover().(type) {

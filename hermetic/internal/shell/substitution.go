@@ -29,7 +29,7 @@ func (c *captured) Write(p []byte) (int, error) {
 	return c.Buffer.Write(p)
 }
 
-// cmdSubst is the output of $(...), without the newlines at its end.
+// cmdSubst is $(...): the output, without the newlines at its end.
 func cmdSubst(sh *state.Shell, c *syntax.CmdSubst) string {
 	if len(c.Stmts) == 0 {
 		sh.SubstStatus = 0
@@ -50,8 +50,8 @@ func cmdSubst(sh *state.Shell, c *syntax.CmdSubst) string {
 	return strings.TrimRight(out, "\n")
 }
 
-// captureOutput runs do in a subshell and reports what it printed; its status is kept
-// for a command without words.
+// captureOutput runs do in a subshell and returns what it prints. The exit
+// status is kept for a command that has no words.
 func captureOutput(sh *state.Shell, do func(sub *state.Shell)) string {
 	buf := &captured{most: sh.Session.Budget.Limits.String, budget: sh.Session.Budget}
 	sub := sh.Clone()
@@ -65,6 +65,7 @@ func captureOutput(sh *state.Shell, do func(sub *state.Shell)) string {
 	return withoutNULs(sh, buf.String(), "command substitution")
 }
 
+// withoutNULs removes NUL bytes, with bash's warning.
 func withoutNULs(sh *state.Shell, s, where string) string {
 	if strings.IndexByte(s, 0) >= 0 {
 		sh.Errorf("warning: %s: ignored null byte in input", where)
@@ -109,9 +110,9 @@ func fileSubst(sh *state.Shell, stmts []*syntax.Stmt) (string, bool) {
 	return withoutNULs(sh, buf.String(), "command substitution"), true
 }
 
-// procSubst starts <(...) or >(...) and reports the name of its end: a pipe in
+// procSubst starts <(...) or >(...) and returns the name of its end: a pipe in
 // memory under a descriptor of this shell, until the command is done. There is
-// no FIFO and no name that another could open.
+// no FIFO, and no name that another process could open.
 func procSubst(sh *state.Shell, p *syntax.ProcSubst) string {
 	r, w := stream.Pipe()
 	mine, theirs, at := r, w, 1

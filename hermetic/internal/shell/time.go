@@ -10,8 +10,8 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// timeClause is the keyword time. Commands have no processes to account, so
-// user and sys are the shell's: none.
+// timeClause is the keyword time. There are no processes to account for, so
+// user and sys are zero.
 func timeClause(sh *state.Shell, c *syntax.TimeClause) {
 	start := sh.Session.Now()
 	if c.Stmt != nil {
@@ -31,6 +31,7 @@ func timeClause(sh *state.Shell, c *syntax.TimeClause) {
 	sh.ErrText(timeText(format, took) + "\n")
 }
 
+// timeText is $TIMEFORMAT with its escapes replaced.
 func timeText(format string, took time.Duration) string {
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {

@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// Vars are the variables of an expression. index is the text between the
-// brackets, when there are any.
+// Vars gives an expression its variables. index is the text between the
+// brackets; indexed reports whether there are brackets.
 type Vars interface {
 	Get(name, index string, indexed bool) (string, error)
 	Set(name, index string, indexed bool, value int64) error
 }
 
-// maxDepth bounds names that stand for expressions with names.
+// maxDepth bounds chains of names whose values are expressions with names.
 const maxDepth = 1024
 
 // maxNesting bounds parentheses and signs in one expression.
 const maxNesting = 2000
 
-// Error is a mistake in an expression, with bash's text.
+// Error is a mistake in an expression, in bash's words.
 type Error struct{ Text string }
 
 func (e *Error) Error() string { return e.Text }
 
-// Eval is the value of expr; an empty one is 0.
+// Eval evaluates expr. An empty expression is 0.
 func Eval(expr string, v Vars) (int64, error) { return eval(expr, v, 0) }
 
 func eval(expr string, v Vars, depth int) (n int64, err error) {
@@ -58,7 +58,7 @@ func eval(expr string, v Vars, depth int) (n int64, err error) {
 	return n, nil
 }
 
-// plain is the quick way for a decimal number.
+// plain reads a decimal number, the common case.
 func plain(s string) (int64, bool) {
 	if s == "" || len(s) > 18 || s[0] == '0' && len(s) > 1 {
 		return 0, s == ""
@@ -73,7 +73,7 @@ func plain(s string) (int64, bool) {
 	return n, true
 }
 
-// failure carries an error up the descent; it never leaves the package.
+// failure carries an error up the recursion. It never leaves the package.
 type failure struct{ err error }
 
 func (p *parser) fail(what string, at int) {

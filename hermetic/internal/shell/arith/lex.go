@@ -28,7 +28,7 @@ type parser struct {
 	hasIdx bool
 }
 
-// operators, longest first.
+// operators lists them, the longest first.
 func operators() []token {
 	return []token{
 		"<<=", ">>=", "**", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||",
@@ -75,8 +75,8 @@ func (p *parser) next() {
 	p.fail("syntax error: operand expected", p.at)
 }
 
-// stepHere reports whether ++ or -- is a step of a variable: after one, or
-// before one. Otherwise they are two signs.
+// stepHere reports whether ++ or -- steps a variable, which is before or after
+// it. Otherwise it is two signs.
 func (p *parser) stepHere(rest string) bool {
 	if p.tok == name {
 		return true
@@ -155,7 +155,8 @@ func (p *parser) number() {
 	p.value = int64(n)
 }
 
-// digit is the worth of c in a base: to 36 both cases are the same.
+// digit is the value of c as a digit of a base. Up to base 36 both cases are
+// the same.
 func digit(c byte, base uint64) uint64 {
 	switch {
 	case '0' <= c && c <= '9':

@@ -22,7 +22,7 @@ type place struct {
 	indexed   bool
 }
 
-// assign parses what may begin with a place to assign to.
+// assign parses an assignment, or what is not one.
 func (p *parser) assign() int64 {
 	p.enter()
 	defer func() { p.nested-- }()
@@ -103,7 +103,7 @@ func (p *parser) ternary() int64 {
 	return no
 }
 
-// unless parses with f, and evaluates only when skip is false.
+// unless parses with f, and evaluates only if skip is false.
 func (p *parser) unless(skip bool, f func() int64) int64 {
 	if skip {
 		p.skip++
@@ -112,7 +112,8 @@ func (p *parser) unless(skip bool, f func() int64) int64 {
 	return f()
 }
 
-// level is how tight an operator binds, from 1; 0: it is none.
+// level is how tightly an operator binds, from 1; 0 if it is not a binary
+// operator.
 func level(t token) int {
 	switch t {
 	case "||":

@@ -13,7 +13,7 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// keyedWord takes "[key]+=value" apart, which the parser knows as a word alone.
+// keyedWord splits "[key]+=value", which the parser reads as an ordinary word.
 func keyedWord(sh *state.Shell, w *syntax.Word) (val *syntax.Word, key string, appends, ok bool) {
 	parts := w.Parts
 	if lit, isLit := expand.FirstLit(w); isLit && lit == scan.Appended {

@@ -22,7 +22,7 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// Only runs a command of assignments and redirections alone.
+// Only runs a command that consists of assignments and redirections.
 func Only(sh *state.Shell, st *syntax.Stmt, c *syntax.CallExpr) {
 	undo, ok := redirect.Apply(sh, st.Redirs)
 	undo()
@@ -42,7 +42,7 @@ func Only(sh *state.Shell, st *syntax.Stmt, c *syntax.CallExpr) {
 	sh.Status = 0
 }
 
-// Apply does one assignment.
+// Apply makes one assignment. It reports false after a message.
 func Apply(sh *state.Shell, a *syntax.Assign) bool {
 	name := a.Name.Value
 	if a.Array != nil {
@@ -73,6 +73,7 @@ func Apply(sh *state.Shell, a *syntax.Assign) bool {
 	return sh.Vars.Assign(sh.Vars.Target(name), name, val, true)
 }
 
+// equals is the operator of an assignment.
 func equals(a *syntax.Assign) string {
 	if a.Append {
 		return "+="
@@ -80,6 +81,7 @@ func equals(a *syntax.Assign) string {
 	return "="
 }
 
+// target is the variable that name is assigned to.
 func target(sh *state.Shell, name string) *vars.Variable {
 	return sh.Vars.Target(sh.Vars.Resolve(name))
 }

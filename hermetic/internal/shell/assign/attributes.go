@@ -10,9 +10,10 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// declareOne declares one name: finds or makes the variable, gives it its
-// attributes, then its value.
-func declareOne(sh *state.Shell, d *declaration, a *syntax.Assign) bool {
+// one declares one name: it finds or makes the variable, sets its attributes,
+// then its value.
+func (d *declaration) one(a *syntax.Assign) bool {
+	sh := d.sh
 	name := a.Name.Value
 	if !vars.ValidName(name) {
 		shown := name
@@ -30,7 +31,7 @@ func declareOne(sh *state.Shell, d *declaration, a *syntax.Assign) bool {
 		}
 	}
 	var val *string
-	if a.Value != nil || !a.Naked && a.Array == nil { // declare x= has an empty one
+	if a.Value != nil || !a.Naked && a.Array == nil { // declare x= is the empty text
 		s := expand.Value(sh, a.Value)
 		val = &s
 	}
@@ -38,7 +39,7 @@ func declareOne(sh *state.Shell, d *declaration, a *syntax.Assign) bool {
 		sh.Errorf("%s: %s: readonly variable", d.who, name)
 		return false
 	}
-	v := declareTarget(sh, d, name)
+	v := d.target(name)
 	if v.Readonly && (val != nil || a.Array != nil || d.removes("r")) {
 		who := d.who + ": "
 		if d.who != "declare" && d.who != "local" && d.who != "typeset" {
@@ -47,19 +48,20 @@ func declareOne(sh *state.Shell, d *declaration, a *syntax.Assign) bool {
 		sh.Errorf("%s%s: readonly variable", who, name)
 		return false
 	}
-	if !setAttributes(sh, d, v, name) {
+	if !d.attributes(v, name) {
 		return false
 	}
-	ok := declareValue(sh, d, v, name, a, val)
+	ok := d.value(v, name, a, val)
 	if d.adds("r") {
 		v.Readonly = true
 	}
 	return ok
 }
 
-// declareValue gives the variable of a declaration its value; val is that of
-// name=value, nil if there is none.
-func declareValue(sh *state.Shell, d *declaration, v *vars.Variable, name string, a *syntax.Assign, val *string) bool {
+// value gives v the value of a declaration; val is that of name=value, nil if
+// there is none.
+func (d *declaration) value(v *vars.Variable, name string, a *syntax.Assign, val *string) bool {
+	sh := d.sh
 	switch {
 	case a.Array != nil:
 		if v.Kind == vars.Plain && d.adds("A") {
@@ -99,8 +101,9 @@ func assignText(sh *state.Shell, v *vars.Variable, name, val string) bool {
 	return sh.Vars.Assign(v, name, val, false)
 }
 
-// declareTarget is the variable that a declaration is about.
-func declareTarget(sh *state.Shell, d *declaration, name string) *vars.Variable {
+// target is the variable to declare.
+func (d *declaration) target(name string) *vars.Variable {
+	sh := d.sh
 	switch {
 	case d.local:
 		s := sh.Vars.Function()
@@ -125,7 +128,7 @@ func declareTarget(sh *state.Shell, d *declaration, name string) *vars.Variable 
 		return s.Vars[name]
 	}
 	v := sh.Vars.Target(name)
-	for s := sh.Vars.Scope; s != nil; s = s.Prev { // export x, with x=1 before it
+	for s := sh.Vars.Scope; s != nil; s = s.Prev { // x=1 export x
 		if s.Temp && s.Vars[name] == v && s.Prev != nil {
 			w := *v
 			sh.Vars.Global().Vars[name] = &w
@@ -135,8 +138,10 @@ func declareTarget(sh *state.Shell, d *declaration, name string) *vars.Variable 
 	return v
 }
 
-// setAttributes adds and removes attributes.
-func setAttributes(sh *state.Shell, d *declaration, v *vars.Variable, name string) bool {
+// attributes adds and removes attributes of v. It reports false after a
+// message.
+func (d *declaration) attributes(v *vars.Variable, name string) bool {
+	sh := d.sh
 	for _, c := range d.on {
 		switch c {
 		case 'a':

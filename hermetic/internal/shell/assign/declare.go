@@ -11,25 +11,29 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// declaration is what declare and its like were asked for.
+// declaration is one run of declare, local, export, readonly or typeset.
 type declaration struct {
-	who                          string
-	on, off                      string // attributes: letters of a A i l n r t u x c
-	global, print, funcs, fnames bool
-	local                        bool
-	status                       int
-	inherit                      bool
+	sh      *state.Shell
+	who     string // the name of the builtin
+	on, off string // attributes: letters of a A i l n r t u x c
+	global  bool   // -g
+	local   bool
+	inherit bool // -I
+	print   bool // -p
+	funcs   bool // -f
+	fnames  bool // -F
+	status  int
 }
 
 // adds and removes report an attribute by its letter.
 func (d *declaration) adds(letter string) bool    { return strings.Contains(d.on, letter) }
 func (d *declaration) removes(letter string) bool { return strings.Contains(d.off, letter) }
 
-// Clause does what a declare clause says, its redirections being made.
+// Clause runs a declare clause, whose redirections have been made.
 func Clause(sh *state.Shell, c *syntax.DeclClause) {
 	name := c.Variant.Value
 	sh.SubstStatus = -1
-	d := &declaration{who: name}
+	d := &declaration{sh: sh, who: name}
 	var rest []*syntax.Assign
 	words := []string{name}
 	reading := true
@@ -47,7 +51,7 @@ func Clause(sh *state.Shell, c *syntax.DeclClause) {
 				case reading && w == "--":
 					reading = false
 				case reading && len(w) > 1 && (w[0] == '-' || w[0] == '+'):
-					if !declareFlags(sh, d, w) {
+					if !d.readFlags(w) {
 						sh.Status = 2
 						return
 					}
@@ -67,11 +71,11 @@ func Clause(sh *state.Shell, c *syntax.DeclClause) {
 	if sh.Options.On(options.XTrace) {
 		expand.Trace(sh, strings.TrimSpace(strings.Join(words, " ")))
 	}
-	sh.Status = declareAll(sh, d, rest)
+	sh.Status = d.run(rest)
 	sh.Params.Last = words[len(words)-1]
 }
 
-// Word makes a word of what the parser took for an assignment.
+// Word turns an argument that was parsed as an assignment back into a word.
 func Word(a *syntax.Assign) *syntax.Word {
 	w := &syntax.Word{}
 	if a.Name != nil {
@@ -87,7 +91,7 @@ func Word(a *syntax.Assign) *syntax.Word {
 	return w
 }
 
-// textAssign reads "name=value" that came out of an expansion.
+// textAssign parses "name=value" that is the result of an expansion.
 func textAssign(w string) *syntax.Assign {
 	left, val, ok := strings.Cut(w, "=")
 	a := &syntax.Assign{Naked: !ok}
@@ -105,7 +109,10 @@ func textAssign(w string) *syntax.Assign {
 	return a
 }
 
-func declareFlags(sh *state.Shell, d *declaration, w string) bool {
+// readFlags reads one argument of options, such as -ax. It reports false after
+// a message.
+func (d *declaration) readFlags(w string) bool {
+	sh := d.sh
 	known := "aAfFgiIlnprtuxc"
 	switch d.who {
 	case "export":
@@ -144,6 +151,7 @@ func declareFlags(sh *state.Shell, d *declaration, w string) bool {
 	return true
 }
 
+// declareUsage is the usage message of a builtin.
 func declareUsage(who string) string {
 	switch who {
 	case "export":
@@ -156,16 +164,17 @@ func declareUsage(who string) string {
 	return who + ": usage: " + who + " [-aAfFgiIlnrtux] [name[=value] ...] or " + who + " -p [-aAfFilnrtux] [name ...]\n"
 }
 
-// Declare is the same by way of builtin and command, with words.
+// Declare is the same builtins when they are called by builtin or command, with
+// words for arguments.
 func Declare(sh *state.Shell, args []string) int {
-	d := &declaration{who: args[0]}
+	d := &declaration{sh: sh, who: args[0]}
 	i := 1
 	for ; i < len(args) && len(args[i]) > 1 && (args[i][0] == '-' || args[i][0] == '+'); i++ {
 		if args[i] == "--" {
 			i++
 			break
 		}
-		if !declareFlags(sh, d, args[i]) {
+		if !d.readFlags(args[i]) {
 			return 2
 		}
 	}
@@ -173,10 +182,12 @@ func Declare(sh *state.Shell, args []string) int {
 	for _, w := range args[i:] {
 		rest = append(rest, textAssign(w))
 	}
-	return declareAll(sh, d, rest)
+	return d.run(rest)
 }
 
-func declareAll(sh *state.Shell, d *declaration, list []*syntax.Assign) int {
+// run declares the names of list, or prints them, and returns the exit status.
+func (d *declaration) run(list []*syntax.Assign) int {
+	sh := d.sh
 	switch d.who {
 	case "local":
 		if !sh.InFunction() {
@@ -194,17 +205,17 @@ func declareAll(sh *state.Shell, d *declaration, list []*syntax.Assign) int {
 		d.on += "r"
 	}
 	if d.funcs {
-		return declareFuncs(sh, d, list)
+		return d.functions(list)
 	}
 	if len(list) == 1 && list[0].Naked && list[0].Name.Value == "-" && d.who == "local" {
 		sh.Vars.Function().Opts = true
 		return 0
 	}
 	if d.print || len(list) == 0 {
-		return printDeclared(sh, d, list)
+		return d.show(list)
 	}
 	for _, a := range list {
-		if !declareOne(sh, d, a) {
+		if !d.one(a) {
 			d.status = 1
 		}
 	}

@@ -11,7 +11,9 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-func declareFuncs(sh *state.Shell, d *declaration, list []*syntax.Assign) int {
+// functions is declare -f and the options that go with it.
+func (d *declaration) functions(list []*syntax.Assign) int {
+	sh := d.sh
 	if len(list) == 0 {
 		names := make([]string, 0, len(sh.Commands.Funcs))
 		for n := range sh.Commands.Funcs {
@@ -20,7 +22,7 @@ func declareFuncs(sh *state.Shell, d *declaration, list []*syntax.Assign) int {
 		slices.Sort(names)
 		for _, n := range names {
 			f := sh.Commands.Funcs[n]
-			if strings.Contains(d.on, "x") && !f.Exported {
+			if d.adds("x") && !f.Exported {
 				continue
 			}
 			if d.fnames || d.who == "readonly" || d.who == "export" {
@@ -42,13 +44,13 @@ func declareFuncs(sh *state.Shell, d *declaration, list []*syntax.Assign) int {
 				sh.Errorf("%s: %s: not a function", d.who, name)
 			}
 			d.status = 1
-		case strings.Contains(d.on, "x"):
+		case d.adds("x"):
 			f.Exported = true
-		case strings.Contains(d.off, "x"):
+		case d.removes("x"):
 			f.Exported = false
-		case strings.Contains(d.on, "r"):
+		case d.adds("r"):
 			f.Readonly = true
-		case strings.Contains(d.on, "t"):
+		case d.adds("t"):
 			f.Traced = true
 		case d.fnames:
 			sh.Outf("%s\n", name)
@@ -59,8 +61,9 @@ func declareFuncs(sh *state.Shell, d *declaration, list []*syntax.Assign) int {
 	return d.status
 }
 
-// printDeclared is declare -p, export -p and the lists without names.
-func printDeclared(sh *state.Shell, d *declaration, list []*syntax.Assign) int {
+// show is declare -p, export -p, and the builtins without names.
+func (d *declaration) show(list []*syntax.Assign) int {
+	sh := d.sh
 	for _, a := range list {
 		v := sh.Vars.LookupRef(a.Name.Value)
 		if v == nil {

@@ -10,8 +10,8 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// Temporary makes the assignments before a command, for it alone; pop takes
-// them off.
+// Temporary makes the assignments before a command, for that command alone. pop
+// removes them; call it also if ok is false.
 func Temporary(sh *state.Shell, assigns []*syntax.Assign) (pop func(), ok bool) {
 	if len(assigns) == 0 {
 		return func() {}, true
@@ -42,7 +42,7 @@ func Temporary(sh *state.Shell, assigns []*syntax.Assign) (pop func(), ok bool) 
 		fresh, names = append(fresh, v), append(names, name)
 		s.Vars[name] = v
 		if len(fresh) == 1 {
-			sh.Vars.Scope = s // the next one sees it
+			sh.Vars.Scope = s // the next assignment sees it
 		}
 	}
 	for _, n := range names {

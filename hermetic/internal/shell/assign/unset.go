@@ -59,6 +59,7 @@ func Unset(sh *state.Shell, args []string) int {
 	return status
 }
 
+// unsetElement is unset name[index].
 func unsetElement(sh *state.Shell, name, index string) bool {
 	name = sh.Vars.Resolve(name)
 	v := sh.Vars.Raw(name)

@@ -8,6 +8,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// runAlias is the builtin alias.
 func runAlias(sh *state.Shell, args []string) int {
 	args = args[1:]
 	if len(args) > 0 && args[0] == "-p" {
@@ -46,6 +47,7 @@ func runAlias(sh *state.Shell, args []string) int {
 	return status
 }
 
+// runUnalias is the builtin unalias.
 func runUnalias(sh *state.Shell, args []string) int {
 	if len(args) < 2 {
 		sh.ErrText("unalias: usage: unalias [-a] name [name ...]\n")

@@ -17,9 +17,10 @@ import (
 	"egressd/hermetic/internal/shell/test"
 )
 
+// runFunc runs a builtin; args[0] is its name. It returns the exit status.
 type runFunc func(sh *state.Shell, args []string) int
 
-// find is the builtin of that name; nil when there is none.
+// find is the builtin of a name; nil if there is none.
 func find(name string) runFunc {
 	switch name {
 	case ":", "true":
@@ -70,6 +71,7 @@ func find(name string) runFunc {
 	return findMore(name)
 }
 
+// findMore is the second half of find.
 func findMore(name string) runFunc {
 	switch name {
 	case "let":

@@ -5,6 +5,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// runCaller is the builtin caller.
 func runCaller(sh *state.Shell, args []string) int {
 	n := len(sh.Frames)
 	if n == 0 {

@@ -10,6 +10,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// runCd is the builtin cd.
 func runCd(sh *state.Shell, args []string) int {
 	physical := sh.Options.On(options.Physical)
 	args = args[1:]
@@ -77,12 +78,13 @@ func runCd(sh *state.Shell, args []string) int {
 	return 0
 }
 
+// dotted reports paths that do not use CDPATH.
 func dotted(s string) bool {
 	return s == "." || s == ".." || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../")
 }
 
-// chdir changes the working directory, by name (with ".." as text) unless
-// physical.
+// chdir changes the working directory. Unless physical is true, ".." removes
+// the last name of the path, even if that is a link.
 func chdir(sh *state.Shell, to string, physical bool) error {
 	full := state.Join(sh.Dir.Path, to)
 	target := path.Clean(full)
@@ -95,7 +97,7 @@ func chdir(sh *state.Shell, to string, physical bool) error {
 	}
 	info, err := sh.Session.FS.Stat(target)
 	if err == nil && !physical {
-		if _, err2 := sh.Session.FS.Stat(full); err2 != nil { // a/../b, a not being there
+		if _, err2 := sh.Session.FS.Stat(full); err2 != nil { // a/../b without an a
 			err = err2
 		}
 	}
@@ -119,6 +121,7 @@ func setDirVar(sh *state.Shell, name, val string) {
 	v.Str, v.IsSet, v.Exported = val, true, true
 }
 
+// runPwd is the builtin pwd.
 func runPwd(sh *state.Shell, args []string) int {
 	physical := sh.Options.On(options.Physical)
 	for _, a := range args[1:] {

@@ -7,6 +7,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// runCommand is the builtin command.
 func runCommand(sh *state.Shell, args []string) int {
 	given, args, ok := sh.Letters(args, "vVp", "[-pVv] command [arg ...]")
 	if !ok {
@@ -33,6 +34,7 @@ func runCommand(sh *state.Shell, args []string) int {
 	return sh.External(args)
 }
 
+// commandV is command -v and command -V.
 func commandV(sh *state.Shell, args []string, verbose bool) int {
 	status := 1
 	for _, name := range args {
@@ -65,6 +67,7 @@ func commandV(sh *state.Shell, args []string, verbose bool) int {
 	return status
 }
 
+// runBuiltin is the builtin builtin.
 func runBuiltin(sh *state.Shell, args []string) int {
 	args = args[1:]
 	if len(args) > 0 && args[0] == "--" {
@@ -80,6 +83,7 @@ func runBuiltin(sh *state.Shell, args []string) int {
 	return Run(sh, args)
 }
 
+// runEnable is the builtin enable.
 func runEnable(sh *state.Shell, args []string) int {
 	off, print := false, len(args) == 1
 	i := 1

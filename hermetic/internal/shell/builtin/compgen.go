@@ -8,6 +8,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// runCompgen is the builtin compgen.
 func runCompgen(sh *state.Shell, args []string) int {
 	var out []string
 	prefix := ""
@@ -47,6 +48,7 @@ func runCompgen(sh *state.Shell, args []string) int {
 	return status
 }
 
+// generated lists the names of one kind.
 func generated(sh *state.Shell, what string) (out []string) {
 	switch what {
 	case "function":

@@ -9,6 +9,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// runShift is the builtin shift.
 func runShift(sh *state.Shell, args []string) int {
 	n := 1
 	if len(args) > 1 {
@@ -37,6 +38,7 @@ func runShift(sh *state.Shell, args []string) int {
 	return 0
 }
 
+// runExit is the builtin exit.
 func runExit(sh *state.Shell, args []string) int {
 	status, ok := leaveStatus(sh, args)
 	if !ok {
@@ -46,7 +48,8 @@ func runExit(sh *state.Shell, args []string) int {
 	return status
 }
 
-// leaveStatus is the argument of exit and return.
+// leaveStatus reads the argument of exit and return; false if they do not
+// leave.
 func leaveStatus(sh *state.Shell, args []string) (int, bool) {
 	if len(args) > 1 && args[1] == "--" {
 		args = append(args[:1:1], args[2:]...)
@@ -66,6 +69,7 @@ func leaveStatus(sh *state.Shell, args []string) (int, bool) {
 	return int(n & 255), true
 }
 
+// runReturn is the builtin return.
 func runReturn(sh *state.Shell, args []string) int {
 	if len(sh.Frames) == 0 {
 		sh.Errorf("return: can only `return' from a function or sourced script")
@@ -78,6 +82,7 @@ func runReturn(sh *state.Shell, args []string) int {
 	return status
 }
 
+// runBreak is the builtins break and continue.
 func runBreak(sh *state.Shell, args []string) int {
 	n := int64(1)
 	if len(args) > 1 {
@@ -108,6 +113,8 @@ func runBreak(sh *state.Shell, args []string) int {
 	}
 	return 0
 }
+
+// runLet is the builtin let.
 func runLet(sh *state.Shell, args []string) int {
 	if len(args) < 2 {
 		sh.Errorf("let: expression expected")

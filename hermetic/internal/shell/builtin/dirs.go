@@ -12,7 +12,7 @@ import (
 func runPushd(sh *state.Shell, args []string) int {
 	who := args[0]
 	args = args[1:]
-	stay := false // -n: the working directory does not change
+	stay := false // -n: do not change the working directory
 	if len(args) > 0 && args[0] == "-n" {
 		stay, args = true, args[1:]
 	}
@@ -82,8 +82,8 @@ func popped(sh *state.Shell, args []string, stay bool) (stack []string, status i
 	return append(stack[:n:n], stack[n+1:]...), 0
 }
 
-// pushed is the stack after pushd. A directory that is named is gone to already
-// unless stay is true.
+// pushed is the stack after pushd. It has already changed to a directory that
+// was named, unless stay is true.
 func pushed(sh *state.Shell, args []string, stay bool) (stack []string, status int) {
 	stack = dirStack(sh)
 	switch {

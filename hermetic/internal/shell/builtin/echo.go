@@ -7,6 +7,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// runEcho is the builtin echo.
 func runEcho(sh *state.Shell, args []string) int {
 	newline, escapes := true, sh.Options.Shopt["xpg_echo"]
 	args = args[1:]

@@ -9,7 +9,7 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// runGetopts is the builtin getopts: one option for each call.
+// runGetopts is the builtin getopts: one option per call.
 func runGetopts(sh *state.Shell, args []string) int {
 	if len(args) < 3 {
 		sh.ErrText("getopts: usage: getopts optstring name [arg ...]\n")
@@ -45,13 +45,14 @@ func runGetopts(sh *state.Shell, args []string) int {
 type getopts struct {
 	sh     *state.Shell
 	spec   string // the letters, a colon after those with an argument
-	silent bool   // mistakes are reported in the variables alone
+	silent bool   // mistakes are reported only in the variables
 	words  []string
 	index  int // $OPTIND: the word, counted from 1
-	at     int // where in the word; 0: before it
+	at     int // index in the word; 0: at its beginning
 }
 
-// next is the option, its argument (nil: it has none), and the exit status.
+// next reads an option: its letter, its argument (nil if it has none), and the
+// exit status.
 func (g *getopts) next() (val string, arg *string, status int) {
 	letter, ok := g.letter()
 	if !ok {
@@ -80,7 +81,7 @@ func (g *getopts) next() (val string, arg *string, status int) {
 	return letter, &g.words[g.index-2], 0
 }
 
-// letter is the next letter; false: there are no more options.
+// letter reads the next letter; false if there are no more options.
 func (g *getopts) letter() (string, bool) {
 	if g.at == 0 {
 		if g.index > len(g.words) || len(g.words[g.index-1]) < 2 || g.words[g.index-1][0] != '-' {
@@ -100,8 +101,7 @@ func (g *getopts) letter() (string, bool) {
 	return g.words[g.index-1][g.at-1 : g.at], true
 }
 
-// mistake is the result for a letter that is wrong; val is that of the silent
-// mode.
+// mistake is the result for a wrong letter; val is its value in silent mode.
 func (g *getopts) mistake(val, letter, what string) (string, *string, int) {
 	if g.silent {
 		return val, &letter, 0

@@ -7,6 +7,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// runHash is the builtin hash.
 func runHash(sh *state.Shell, args []string) int {
 	args = args[1:]
 	if len(args) > 0 && args[0] == "-r" {

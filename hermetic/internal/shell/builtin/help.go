@@ -6,6 +6,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// runHelp is the builtin help.
 func runHelp(sh *state.Shell, args []string) int {
 	if len(args) == 1 {
 		sh.Out("GNU bash, version " + state.BashVersion + " (x86_64-pc-linux-gnu), in the hermetic tier\nThese shell commands are defined internally.\n\n " + strings.Join(Names(), "\n ") + "\n")

@@ -7,8 +7,8 @@ import (
 	"egressd/hermetic/internal/shell/stream"
 )
 
-// input reads a descriptor without taking more than it says: a file is read
-// in pieces and set back, others byte by byte.
+// input reads a descriptor and consumes no more than was asked for: a file is
+// read in blocks and its offset set back, anything else is read byte by byte.
 type input struct {
 	in    stream.Bound
 	piece []byte
@@ -43,7 +43,7 @@ func (s *input) next() (byte, error) {
 	return c, nil
 }
 
-// done sets back what was read and not taken.
+// done sets the offset back to what was consumed.
 func (s *input) done() {
 	if s.back && len(s.piece) > 0 {
 		s.in.Seek(-int64(len(s.piece)), io.SeekCurrent) //nolint:errcheck // it could before

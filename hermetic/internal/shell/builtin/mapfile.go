@@ -11,14 +11,14 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// mapPlan is what mapfile was asked for.
+// mapPlan is the arguments of mapfile.
 type mapPlan struct {
 	who      string // mapfile or readarray
 	name     string // the array
 	trim     bool   // -t: without the delimiters
 	delim    byte
 	count    int // -1: all lines
-	origin   int // the first subscript; -1: the array is emptied before
+	origin   int // the first subscript; -1: 0, in an emptied array
 	skip     int
 	fd       int
 	callback string
@@ -62,7 +62,7 @@ func runMapfile(sh *state.Shell, args []string) int {
 	return m.fill(sh, v)
 }
 
-// options reads the options and reports the operands.
+// options reads the options and returns the operands.
 func (m *mapPlan) options(sh *state.Shell, args []string) (rest []string, status int) {
 	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
 		a := args[0]
@@ -98,7 +98,7 @@ func (m *mapPlan) options(sh *state.Shell, args []string) (rest []string, status
 	return args, 0
 }
 
-// option takes the value of one option; false: it is not a number.
+// option sets one option; false if its value is not a number.
 func (m *mapPlan) option(c byte, val string) bool {
 	switch c {
 	case 'd':

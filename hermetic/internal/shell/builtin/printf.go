@@ -11,6 +11,7 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
+// runPrintf is the builtin printf.
 func runPrintf(sh *state.Shell, args []string) int {
 	target := ""
 	args = args[1:]

@@ -16,6 +16,7 @@ import (
 	"egressd/hermetic/limits"
 )
 
+// readOptions is the arguments of read.
 type readOptions struct {
 	raw, exact bool
 	array      string
@@ -27,6 +28,7 @@ type readOptions struct {
 	names      []string
 }
 
+// runRead is the builtin read.
 func runRead(sh *state.Shell, args []string) int {
 	o, status := readArgs(sh, args)
 	if status != 0 {
@@ -49,6 +51,7 @@ func runRead(sh *state.Shell, args []string) int {
 	return status
 }
 
+// readArgs reads the options and names.
 func readArgs(sh *state.Shell, args []string) (o readOptions, status int) {
 	o = readOptions{delim: '\n', count: -1}
 	args = args[1:]
@@ -95,6 +98,8 @@ func readArgs(sh *state.Shell, args []string) (o readOptions, status int) {
 	return o, 0
 }
 
+// readOption sets one option that has a value, and returns the exit status of a
+// mistake.
 func readOption(sh *state.Shell, o *readOptions, c byte, val string) int {
 	switch c {
 	case 'a':
@@ -135,14 +140,14 @@ func readOption(sh *state.Shell, o *readOptions, c byte, val string) int {
 	return 0
 }
 
-// ReadReply reads a line as select does; false: the input has ended or failed.
+// ReadReply reads a line for select; false at the end of the input.
 func ReadReply(sh *state.Shell) (string, bool) {
 	line, _, status := readLine(sh, readOptions{delim: '\n', count: -1})
 	return string(line), status == 0
 }
 
-// readLine reads up to the delimiter or the count. quoted tells which bytes a
-// backslash was before.
+// readLine reads up to the delimiter or the count. quoted marks the bytes that
+// had a backslash before them.
 func readLine(sh *state.Shell, o readOptions) (line []byte, quoted []bool, status int) {
 	in := newInput(sh, o.fd)
 	defer in.done()
@@ -195,7 +200,7 @@ func readLine(sh *state.Shell, o readOptions) (line []byte, quoted []bool, statu
 	return line, quoted, 0
 }
 
-// lastStart is where the last character of b begins.
+// lastStart is the index of the last character of b.
 func lastStart(b []byte) int {
 	for i := len(b) - 1; i >= 0 && i > len(b)-4; i-- {
 		if utf8.RuneStart(b[i]) {
@@ -205,6 +210,7 @@ func lastStart(b []byte) int {
 	return len(b) - 1
 }
 
+// assignRead assigns the fields of a line.
 func assignRead(sh *state.Shell, o readOptions, line []byte, quoted []bool) bool {
 	if o.array != "" {
 		v := sh.Vars.Target(sh.Vars.Resolve(o.array))
@@ -240,7 +246,7 @@ func assignRead(sh *state.Shell, o readOptions, line []byte, quoted []bool) bool
 	return ok
 }
 
-// setPlace assigns to a name or an element.
+// setPlace assigns to a name or to an element.
 func setPlace(sh *state.Shell, place, val string) bool {
 	if base, index, ok := vars.SplitSubscript(place); ok {
 		return sh.Vars.SetElement(base, expand.Text(sh, index), val, false)
@@ -248,8 +254,8 @@ func setPlace(sh *state.Shell, place, val string) bool {
 	return sh.Vars.Set(place, val)
 }
 
-// splitRead cuts a line at IFS into at most n fields (-1: any number); the last
-// one gets the rest.
+// splitRead splits a line at IFS into at most n fields (-1: any number). The
+// last field is the rest.
 func splitRead(line []byte, quoted []bool, ifs string, n int) []string {
 	sep := func(i int) bool { return !quoted[i] && strings.IndexByte(ifs, line[i]) >= 0 }
 	white := func(i int) bool { return sep(i) && strings.IndexByte(" \t\n", line[i]) >= 0 }
@@ -280,8 +286,8 @@ func splitRead(line []byte, quoted []bool, ifs string, n int) []string {
 	return out
 }
 
-// lastField is the rest of a line: without the blanks at its end, and without a
-// single separator that only ends it.
+// lastField is the rest of a line, without blanks at its end, and without a
+// separator that only ends it.
 func lastField(line []byte, i, end int, sep, white func(int) bool) string {
 	for end > i && white(end-1) {
 		end--

@@ -9,7 +9,8 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// SetOptions applies what set is given, the names of -o in the next word.
+// SetOptions applies arguments of set, such as "-e" and "-o", "pipefail". It
+// reports false after a message.
 func SetOptions(sh *state.Shell, args []string) bool {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
@@ -39,6 +40,7 @@ func SetOptions(sh *state.Shell, args []string) bool {
 	return true
 }
 
+// runSet is the builtin set.
 func runSet(sh *state.Shell, args []string) int {
 	if len(args) == 1 {
 		assign.PrintAll(sh)
@@ -87,12 +89,13 @@ func runSet(sh *state.Shell, args []string) int {
 	return 0
 }
 
-// setParams is set's way of giving positional parameters, which outlives a
-// sourced file.
+// setParams sets the positional parameters, also beyond the end of a sourced
+// file.
 func setParams(sh *state.Shell, args []string) {
 	sh.Params.List, sh.Params.Given = slices.Clone(args), true
 }
 
+// printOptions is set -o, or set +o if commands is true.
 func printOptions(sh *state.Shell, commands bool) {
 	for _, o := range options.All() {
 		switch {

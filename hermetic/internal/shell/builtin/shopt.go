@@ -15,6 +15,7 @@ func onOff(on bool) string {
 	return "off"
 }
 
+// runShopt is the builtin shopt.
 func runShopt(sh *state.Shell, args []string) int {
 	given, names, ok := sh.Letters(args, "suqpo", "[-pqsu] [-o] [optname ...]")
 	if !ok {

@@ -8,6 +8,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// runEval is the builtin eval.
 func runEval(sh *state.Shell, args []string) int {
 	args = args[1:]
 	if len(args) > 0 && args[0] == "--" {
@@ -18,7 +19,7 @@ func runEval(sh *state.Shell, args []string) int {
 		return 0
 	}
 	line := sh.Line
-	if sh.Current != nil { // lines count from the last of the command
+	if sh.Current != nil { // lines are counted from the last line of the command
 		sh.Line = max(line, int(sh.Current.End().Line())+sh.UnitBase()+sh.LineShift)
 	}
 	sh.EvalText(text)
@@ -26,6 +27,7 @@ func runEval(sh *state.Shell, args []string) int {
 	return sh.Status
 }
 
+// runSource is the builtins source and dot.
 func runSource(sh *state.Shell, args []string) int {
 	if len(args) > 1 && args[1] == "--" {
 		args = append(args[:1:1], args[2:]...)

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// zone is the time zone that $TZ says: UTC, or an offset as POSIX writes it
-// ("EST5", "CET-1"). Zones by name are files of the host, and UTC here.
+// zone is the time zone of $TZ: UTC, or an offset as POSIX writes it ("EST5",
+// "CET-1"). A name such as Europe/Berlin would be read from a file of the host;
+// here it is UTC.
 func zone(tz string) *time.Location {
 	i := 0
 	for i < len(tz) && (tz[i] >= 'A' && tz[i] <= 'Z' || tz[i] >= 'a' && tz[i] <= 'z') {

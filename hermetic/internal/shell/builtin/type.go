@@ -6,6 +6,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// isKeyword reports the reserved words.
 func isKeyword(s string) bool {
 	switch s {
 	case "if", "then", "else", "elif", "fi", "case", "esac", "for", "select", "while", "until", "do", "done", "in", "function",
@@ -15,7 +16,7 @@ func isKeyword(s string) bool {
 	return false
 }
 
-// runType says what a name is.
+// runType is the builtin type.
 func runType(sh *state.Shell, args []string) int {
 	var kind, all, paths, force, noFuncs bool
 	args = args[1:]
@@ -72,7 +73,8 @@ func runType(sh *state.Shell, args []string) int {
 	return status
 }
 
-// describe calls say with what name is, in order, until it reports false.
+// describe calls say with each meaning of name, in order, until say reports
+// false.
 func describe(sh *state.Shell, name string, force, noFuncs bool, say func(kind, text string) bool) {
 	if !force {
 		if a, ok := sh.Commands.Aliases[name]; ok && sh.Options.Shopt["expand_aliases"] {

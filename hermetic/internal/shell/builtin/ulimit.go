@@ -8,6 +8,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// runUlimit is the builtin ulimit: it shows the limits of the session.
 func runUlimit(sh *state.Shell, args []string) int {
 	l := sh.Session.Budget.Limits
 	rows := []struct {
@@ -73,6 +74,7 @@ func runUlimit(sh *state.Shell, args []string) int {
 	return 2
 }
 
+// runTimes is the builtin times.
 func runTimes(sh *state.Shell, _ []string) int {
 	sh.Out("0m0.000s 0m0.000s\n0m0.000s 0m0.000s\n")
 	return 0

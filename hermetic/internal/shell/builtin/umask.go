@@ -7,6 +7,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// runUmask is the builtin umask.
 func runUmask(sh *state.Shell, args []string) int {
 	symbolic, print := false, false
 	args = args[1:]
@@ -56,6 +57,7 @@ func firstOr(s string) string {
 	return s[:1]
 }
 
+// symbolicMode writes permissions as u=rwx,g=rx,o=.
 func symbolicMode(m uint32) string {
 	var parts []string
 	for i, who := range []string{"u", "g", "o"} {
@@ -71,6 +73,7 @@ func symbolicMode(m uint32) string {
 	return strings.Join(parts, ",")
 }
 
+// changeMode applies text such as u+w to a mode; false if text is not valid.
 func changeMode(mode uint32, text string) (uint32, bool) {
 	for _, clause := range strings.Split(text, ",") {
 		i := 0

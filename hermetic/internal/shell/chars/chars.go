@@ -26,7 +26,8 @@ func Head(s string) string {
 // Count is the number of characters of s.
 func Count(s string) int { return utf8.RuneCountInString(s) }
 
-// Slice is the characters of s from index from up to index to, without that.
+// Slice is the characters of s from index from up to, but not including, index
+// to.
 func Slice(s string, from, to int) string {
 	start, n := -1, 0
 	for i := 0; i < len(s); n++ {

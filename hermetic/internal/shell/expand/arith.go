@@ -14,7 +14,7 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// arithVars lets expressions at the shell's variables.
+// arithVars gives expressions the variables of the shell.
 type arithVars struct{ sh *state.Shell }
 
 func (a arithVars) Get(name, index string, indexed bool) (string, error) {
@@ -52,7 +52,7 @@ func (a arithVars) Set(name, index string, indexed bool, value int64) error {
 	return nil
 }
 
-// assocKey takes the quotes off a subscript of an associative array.
+// assocKey removes the quotes from a subscript of an associative array.
 func assocKey(sh *state.Shell, name, index string) string {
 	if v := sh.Vars.Lookup(sh.Vars.Resolve(name)); v != nil && v.Kind == vars.Assoc {
 		return strings.NewReplacer(`"`, "", `'`, "", `\`, "").Replace(index)
@@ -60,10 +60,11 @@ func assocKey(sh *state.Shell, name, index string) string {
 	return index
 }
 
-// maxSums bounds expressions that are subscripts of expressions: package arith
-// sees names that stand for expressions, and not what their subscripts name.
+// maxSums bounds expressions in subscripts of expressions. Package arith bounds
+// names whose values are expressions, but does not see into subscripts.
 const maxSums = 128
 
+// sum evaluates a text, and counts how deep expressions are inside each other.
 func sum(sh *state.Shell, text string) (int64, error) {
 	if sh.Work.Sums >= maxSums {
 		return 0, &arith.Error{Text: fmt.Sprintf("%s: expression recursion level exceeded (error token is \"%s\")", text, text)}
@@ -73,7 +74,7 @@ func sum(sh *state.Shell, text string) (int64, error) {
 	return arith.Eval(text, arithVars{sh})
 }
 
-// Arith evaluates a text; a mistake ends the commands of this line.
+// Arith evaluates a text. A mistake ends the commands of the line.
 func Arith(sh *state.Shell, text string) int64 {
 	n, err := sum(sh, text)
 	if err != nil {
@@ -86,7 +87,8 @@ func Arith(sh *state.Shell, text string) int64 {
 	return n
 }
 
-// TryArith evaluates for a builtin, which goes on after a mistake.
+// TryArith evaluates a text for a builtin: after a mistake it writes a message
+// that begins with who, and reports false.
 func TryArith(sh *state.Shell, who, text string) (int64, bool) {
 	n, err := sum(sh, text)
 	if err != nil {
@@ -96,6 +98,7 @@ func TryArith(sh *state.Shell, who, text string) (int64, bool) {
 	return n, true
 }
 
+// arithExpr evaluates an expression; nil is 0.
 func arithExpr(sh *state.Shell, x syntax.ArithmExpr) int64 {
 	if x == nil {
 		return 0
@@ -103,14 +106,15 @@ func arithExpr(sh *state.Shell, x syntax.ArithmExpr) int64 {
 	return Arith(sh, ArithText(sh, x))
 }
 
-// ArithText is the text of an expression after its expansions, which are not
-// kept together: they are text, as in bash.
+// ArithText is the text of an expression after its expansions. Their results
+// are text like the rest, as in bash: parts of them can be operators.
 func ArithText(sh *state.Shell, x syntax.ArithmExpr) string {
 	var b strings.Builder
 	writeArith(sh, &b, x)
 	return b.String()
 }
 
+// writeArith writes the text of one node.
 func writeArith(sh *state.Shell, b *strings.Builder, x syntax.ArithmExpr) {
 	if sh.Work.Tree++; sh.Work.Tree > state.MaxTree {
 		sh.Work.Tree = 0
@@ -170,8 +174,8 @@ func writeArithWord(sh *state.Shell, b *strings.Builder, w *syntax.Word) {
 	}
 }
 
-// Subscript is the expanded text of an index: a key as it is written for an
-// associative array, or else an expression.
+// Subscript is the text of a subscript after its expansions: a key if name is
+// an associative array, an expression otherwise.
 func Subscript(sh *state.Shell, name string, x syntax.ArithmExpr) string {
 	if v := sh.Vars.Lookup(sh.Vars.Resolve(name)); v != nil && v.Kind == vars.Assoc {
 		return KeyText(sh, x)
@@ -184,8 +188,8 @@ func Subscript(sh *state.Shell, name string, x syntax.ArithmExpr) string {
 	return ArithText(sh, x)
 }
 
-// KeyText expands an index as a word: what stands between the brackets is its
-// text, operators of arithmetic included.
+// KeyText expands a subscript as a word: it is text, even what looks like
+// arithmetic.
 func KeyText(sh *state.Shell, x syntax.ArithmExpr) string {
 	if w, ok := x.(*syntax.Word); ok {
 		return String(sh, w)

@@ -11,7 +11,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// expandBraces makes the words of {a,b} and {1..9}.
+// expandBraces expands {a,b} and {1..9}.
 func expandBraces(sh *state.Shell, w *syntax.Word) []*syntax.Word {
 	c := &syntax.Word{Parts: append([]syntax.WordPart(nil), w.Parts...)}
 	if !syntax.SplitBraces(c) {
@@ -20,6 +20,7 @@ func expandBraces(sh *state.Shell, w *syntax.Word) []*syntax.Word {
 	return braceWord(sh, c)
 }
 
+// braceWord is the words of a word that was split at its braces.
 func braceWord(sh *state.Shell, w *syntax.Word) []*syntax.Word {
 	out := []*syntax.Word{{}}
 	for _, p := range w.Parts {
@@ -55,7 +56,7 @@ func braceWord(sh *state.Shell, w *syntax.Word) []*syntax.Word {
 	return out
 }
 
-// sequence is {x..y..step}.
+// sequence expands {x..y..step}.
 func sequence(sh *state.Shell, b *syntax.BraceExp) []*syntax.Word {
 	from, to := b.Elems[0].Lit(), b.Elems[1].Lit()
 	step := int64(1)
@@ -108,12 +109,13 @@ func sequence(sh *state.Shell, b *syntax.BraceExp) []*syntax.Word {
 	return out
 }
 
+// padded reports a number that is written with a leading zero.
 func padded(s string) bool {
 	s = strings.TrimLeft(s, "-+")
 	return len(s) > 1 && s[0] == '0'
 }
 
-// signed is a decimal number; 0 when it is none.
+// signed reads a decimal number; 0 if s is not one.
 func signed(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
@@ -122,7 +124,7 @@ func signed(s string) int64 {
 	return n
 }
 
-// braces expands the braces of a word; the words are not to be changed.
+// braces expands the braces of a word. The caller must not change the results.
 func braces(sh *state.Shell, w *syntax.Word) []*syntax.Word {
 	if sh.Options.Flags&options.NoBrace != 0 {
 		return []*syntax.Word{w}

@@ -9,6 +9,8 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// defaultOp reports the operators about parameters that are not set: :- := :?
+// :+ and those without a colon.
 func defaultOp(sh *state.Shell, op syntax.ParExpOperator) bool {
 	switch op {
 	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull, syntax.DefaultUnset, syntax.DefaultUnsetOrNull,
@@ -18,7 +20,7 @@ func defaultOp(sh *state.Shell, op syntax.ParExpOperator) bool {
 	return false
 }
 
-// mustBeSet is set -u.
+// mustBeSet is set -u: it ends the shell if the parameter is not set.
 func mustBeSet(sh *state.Shell, p *syntax.ParamExp, f *found) {
 	if f.isSet || !sh.Options.On(options.NoUnset) || f.list && (p.Param.Value == "@" || p.Param.Value == "*" || f.array) {
 		return
@@ -34,7 +36,8 @@ func mustBeSet(sh *state.Shell, p *syntax.ParamExp, f *found) {
 	panic(state.Ended{Status: fatalStatus(sh)})
 }
 
-// defaults works :- and its like; false: go on with the value.
+// defaults applies :- and the other operators of defaultOp. It reports false if
+// the value of the parameter is to be used.
 func (e *expansion) defaults(p *syntax.ParamExp, f *found, quoted bool) bool {
 	sh, op := e.sh, p.Exp.Op
 	null := f.isSet && len(f.vals) <= 1 && f.first() == ""
@@ -89,7 +92,7 @@ func (e *expansion) defaults(p *syntax.ParamExp, f *found, quoted bool) bool {
 	return true
 }
 
-// inner puts the word of an operator in, with the quotes around it at work.
+// inner adds the word of an operator; quotes around the expansion apply to it.
 func (e *expansion) inner(w *syntax.Word, quoted bool) {
 	if quoted {
 		was := e.inQuote
@@ -116,8 +119,8 @@ func (e *expansion) inner(w *syntax.Word, quoted bool) {
 	}
 }
 
-// innerPart is a part of such a word within double quotes: quotes inside it
-// still quote there, but are no end.
+// innerPart adds a part of such a word within double quotes. Quotes inside it
+// quote again; they do not end those around it.
 func (e *expansion) innerPart(p syntax.WordPart) {
 	if q, ok := p.(*syntax.DblQuoted); ok {
 		for _, r := range q.Parts {
@@ -131,7 +134,8 @@ func (e *expansion) innerPart(p syntax.WordPart) {
 	e.part(p, true)
 }
 
-// innerLit splits literal text at blanks, as the result of the expansion is.
+// innerLit adds literal text, and splits it at IFS like the result of the
+// expansion.
 func (e *expansion) innerLit(s string, first, last bool) {
 	if !e.split || !strings.ContainsAny(s, e.ifs) {
 		e.literal(s, first, last)
@@ -151,7 +155,8 @@ func (e *expansion) innerLit(s string, first, last bool) {
 	e.literal(s[min(start, len(s)):], first && start == 0, last)
 }
 
-// fatalStatus is what a shell ends with when a parameter is missing.
+// fatalStatus is the exit status of a shell that ends because a parameter is
+// not set.
 func fatalStatus(sh *state.Shell) int {
 	if sh.Subshells > 0 || !sh.Options.On(options.Command) {
 		return 1

@@ -24,6 +24,8 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
+// newExpansion begins an expansion, which makes several fields if split is
+// true.
 func newExpansion(sh *state.Shell, split bool) *expansion {
 	e := &expansion{sh: sh, split: split}
 	if split {
@@ -48,7 +50,7 @@ func Fields(sh *state.Shell, words []*syntax.Word) []string {
 	return out
 }
 
-// plainWord is the quick way for a word without anything to expand.
+// plainWord is the text of a word that needs no expansion; false if it does.
 func plainWord(w *syntax.Word) (string, bool) {
 	if len(w.Parts) != 1 {
 		return "", false
@@ -66,6 +68,7 @@ func plainWord(w *syntax.Word) (string, bool) {
 	return "", false
 }
 
+// wordFields expands one word, whose braces are expanded already.
 func wordFields(sh *state.Shell, w *syntax.Word) []string {
 	e := newExpansion(sh, true)
 	e.word(w)
@@ -84,8 +87,7 @@ func wordFields(sh *state.Shell, w *syntax.Word) []string {
 	return out
 }
 
-// String expands a word without splitting: the value of an assignment, the word of
-// case.
+// String expands a word without splitting it.
 func String(sh *state.Shell, w *syntax.Word) string {
 	if w == nil {
 		return ""
@@ -98,14 +100,16 @@ func String(sh *state.Shell, w *syntax.Word) string {
 	return e.cur.text.String()
 }
 
-// WithQuotes is str, and which bytes of the result were quoted; nil: none.
+// WithQuotes is String, and reports which bytes of the result were quoted; nil
+// if none were.
 func WithQuotes(sh *state.Shell, w *syntax.Word) (text string, quoted []bool) {
 	e := newExpansion(sh, false)
 	e.word(w)
 	return e.cur.text.String(), e.cur.quoted
 }
 
-// Value is str with tildes after every colon.
+// Value expands the value of an assignment: as String, with tildes also after
+// every colon.
 func Value(sh *state.Shell, w *syntax.Word) string {
 	if w == nil {
 		return ""
@@ -116,7 +120,7 @@ func Value(sh *state.Shell, w *syntax.Word) string {
 	return e.cur.text.String()
 }
 
-// Pattern expands a word to a pattern: what was quoted stands for itself.
+// Pattern expands a word to a pattern. Quoted characters match themselves.
 func Pattern(sh *state.Shell, w *syntax.Word) string {
 	if w == nil {
 		return ""
@@ -126,12 +130,13 @@ func Pattern(sh *state.Shell, w *syntax.Word) string {
 	return e.cur.pattern()
 }
 
-// Compile is the pattern that text is under the options.
+// Compile compiles a pattern. Its work counts for the limits.
 func Compile(sh *state.Shell, text string, fold bool) *pattern.Pattern {
 	return pattern.Compile(text, pattern.Options{Fold: fold, Ext: true, Step: func(n int) { step(sh, n) }})
 }
 
-// step counts the work of a pattern, and looks whether it is to go on.
+// step counts the work of a pattern, and ends the shell if a limit is exceeded
+// or its context has ended.
 func step(sh *state.Shell, n int) {
 	if sh.Work.Steps += n; sh.Work.Steps < 10_000 {
 		return
@@ -145,6 +150,7 @@ func step(sh *state.Shell, n int) {
 	}
 }
 
+// word adds a word.
 func (e *expansion) word(w *syntax.Word) {
 	if w == nil {
 		return
@@ -158,7 +164,7 @@ func (e *expansion) word(w *syntax.Word) {
 	}
 }
 
-// part puts one part of a word in.
+// part adds one part of a word.
 func (e *expansion) part(p syntax.WordPart, quoted bool) {
 	switch p := p.(type) {
 	case *syntax.Lit:
@@ -191,7 +197,7 @@ func (e *expansion) part(p syntax.WordPart, quoted bool) {
 	}
 }
 
-// FirstLit is the literal text that a word begins with; false: it begins with
+// FirstLit is the literal text that a word begins with; false if it begins with
 // something else.
 func FirstLit(w *syntax.Word) (string, bool) {
 	if len(w.Parts) == 0 {

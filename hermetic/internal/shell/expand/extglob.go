@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// extGlob puts an extended pattern in. Its text is a word of its own between
-// the bars.
+// extGlob adds an extended pattern. What is between its bars is expanded as a
+// word.
 func (e *expansion) extGlob(p *syntax.ExtGlob) {
 	e.add(p.Op.String(), false)
 	text := p.Pattern.Value

@@ -7,15 +7,16 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// field is one word that an expansion makes, and which bytes of it a quote took
-// the meaning from.
+// field is one word that an expansion produces, and which of its bytes were
+// quoted.
 type field struct {
 	text   strings.Builder
 	quoted []bool // nil: none so far
-	glob   bool   // a special character was not quoted
-	there  bool   // it is a field even when it is empty
+	glob   bool   // it has a special character that is not quoted
+	there  bool   // it is a field even if it is empty
 }
 
+// add appends text.
 func (f *field) add(s string, quoted bool) {
 	if quoted && f.quoted == nil {
 		f.quoted = make([]bool, f.text.Len(), f.text.Len()+len(s))
@@ -31,7 +32,8 @@ func (f *field) add(s string, quoted bool) {
 	f.text.WriteString(s)
 }
 
-// pattern is the field with a backslash before what was quoted.
+// pattern is the field with a backslash before each special character that was
+// quoted.
 func (f *field) pattern() string {
 	s := f.text.String()
 	if f.quoted == nil {
@@ -47,26 +49,27 @@ func (f *field) pattern() string {
 	return b.String()
 }
 
-// expansion is one word on its way to fields.
+// expansion expands one word to fields.
 type expansion struct {
 	sh      *state.Shell
 	done    []field
 	cur     field
-	split   bool // split at IFS, and give $@ a field each
+	split   bool // at IFS; each element of $@ is a field
 	ifs     string
-	closed  bool // whitespace ended the last field, nothing came since
-	assign  bool // tildes after : too
+	closed  bool // whitespace ended the last field, and nothing has come since
+	assign  bool // expand tildes also after colons
 	inQuote bool
 	bytes   int
 }
 
+// flush ends the current field.
 func (e *expansion) flush() {
 	e.done = append(e.done, e.cur)
 	e.cur = field{}
 	e.sh.CheckGlobs(len(e.done) - 1) // without the command's name
 }
 
-// add puts text into the field at hand as it is.
+// add appends text to the current field as it is.
 func (e *expansion) add(s string, quoted bool) {
 	if s == "" && !quoted {
 		return
@@ -77,8 +80,7 @@ func (e *expansion) add(s string, quoted bool) {
 	e.cur.there, e.closed = true, false
 }
 
-// value puts the result of an expansion in, and splits it when it is not
-// quoted.
+// value appends the result of an expansion. It is split if it is not quoted.
 func (e *expansion) value(s string, quoted bool) {
 	if quoted || !e.split {
 		e.add(s, quoted)
@@ -105,7 +107,7 @@ func (e *expansion) value(s string, quoted bool) {
 	e.add(s[start:], false)
 }
 
-// list puts several values in: a field each where fields are split.
+// list appends several values, each as a field of its own if fields are split.
 func (e *expansion) list(vals []string, star, quoted bool) {
 	if star && (quoted || !e.split) || !e.split {
 		sep := " "
@@ -132,7 +134,7 @@ func (e *expansion) list(vals []string, star, quoted bool) {
 	}
 }
 
-// starSeparator joins "$*".
+// starSeparator is what joins "$*".
 func starSeparator(sh *state.Shell) string {
 	v := sh.Vars.Lookup("IFS")
 	if v == nil || !v.IsSet {
@@ -144,7 +146,7 @@ func starSeparator(sh *state.Shell) string {
 	return chars.Head(v.Str)
 }
 
-// IFS is the characters that words are split at.
+// IFS is the characters that fields are split at.
 func IFS(sh *state.Shell) string {
 	v := sh.Vars.Lookup("IFS")
 	if v == nil || !v.IsSet {

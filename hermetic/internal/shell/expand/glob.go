@@ -9,8 +9,8 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// glob is the files that a field matches, or what the options say when none
-// does.
+// glob is the files that a field matches. If there are none, the options
+// decide.
 func glob(sh *state.Shell, f *field) []string {
 	text := f.pattern()
 	ext := sh.Options.Shopt["extglob"]
@@ -31,7 +31,7 @@ func glob(sh *state.Shell, f *field) []string {
 
 func hasExt(s string) bool { return strings.Contains(s, "(") }
 
-// match lists the names that a pattern of a path matches, sorted.
+// match lists the paths that a pattern matches, sorted.
 func match(sh *state.Shell, text string) []string {
 	g := globber{sh: sh, fold: sh.Options.Shopt["nocaseglob"]}
 	parts := splitPath(text)
@@ -50,6 +50,7 @@ func match(sh *state.Shell, text string) []string {
 	return g.out
 }
 
+// ignored removes the names that GLOBIGNORE matches.
 func ignored(sh *state.Shell, names []string, ignore string) []string {
 	var pats []*pattern.Pattern
 	for _, p := range strings.Split(ignore, ":") {
@@ -60,8 +61,8 @@ func ignored(sh *state.Shell, names []string, ignore string) []string {
 	})
 }
 
-// splitPath cuts a pattern at slashes; the separators stay with the part before
-// them. A slash inside brackets or a group cuts, too, as in bash.
+// splitPath splits a pattern at slashes, which stay at the end of their part.
+// As in bash, a slash splits also inside brackets and groups.
 func splitPath(text string) []string {
 	var parts []string
 	if strings.Contains(text, `\/`) {
@@ -82,7 +83,8 @@ func splitPath(text string) []string {
 	return parts
 }
 
-// plainSlashes takes the backslashes off slashes: quoted or not, they cut.
+// plainSlashes removes the backslashes before slashes: a slash splits, quoted
+// or not.
 func plainSlashes(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -96,13 +98,14 @@ func plainSlashes(text string) string {
 	return b.String()
 }
 
+// globber collects the paths that a pattern matches.
 type globber struct {
 	sh   *state.Shell
 	fold bool
 	out  []string
 }
 
-// walk matches the parts that are left below dir; name is dir as it is printed.
+// walk matches the remaining parts below dir. name is dir as it is printed.
 func (g *globber) walk(name, dir string, parts []string, depth int) {
 	g.sh.Check()
 	if len(parts) == 0 {
@@ -153,6 +156,7 @@ func (g *globber) isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
+// entries lists a directory; with hidden, also names that begin with a dot.
 func (g *globber) entries(dir string, hidden bool) []fs.DirEntry {
 	all, err := g.sh.Session.FS.ReadDir(dir)
 	if err != nil {
@@ -164,7 +168,7 @@ func (g *globber) entries(dir string, hidden bool) []fs.DirEntry {
 	return slices.DeleteFunc(all, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") })
 }
 
-// deep is **: this directory and all below, not through links.
+// deep is **: this directory and all below it, without following links.
 func (g *globber) deep(name, dir string, rest []string, slash string, depth int) {
 	switch {
 	case len(rest) > 0:
@@ -175,6 +179,7 @@ func (g *globber) deep(name, dir string, rest []string, slash string, depth int)
 	g.below(name, dir, rest, slash, depth)
 }
 
+// below continues deep in the directories of dir.
 func (g *globber) below(name, dir string, rest []string, slash string, depth int) {
 	if depth > 100 {
 		return

@@ -11,8 +11,7 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// indirect is ${!x}, ${!x*} and ${!x[@]}; false: e was given the name to go on
-// with, and p is done.
+// indirect adds ${!x}, ${!x*} and ${!x[@]}.
 func (e *expansion) indirect(p *syntax.ParamExp, quoted bool) bool {
 	sh, name := e.sh, p.Param.Value
 	if p.Names != 0 {
@@ -71,7 +70,7 @@ func (e *expansion) indirect(p *syntax.ParamExp, quoted bool) bool {
 	return true
 }
 
-// findText looks up what the text of a name means; nil: it is none.
+// findText looks up the parameter that a text names; nil if it is not a name.
 func findText(sh *state.Shell, to string) *found {
 	if base, index, ok := vars.SplitSubscript(to); ok {
 		if v := sh.Vars.Lookup(base); v == nil || v.Kind != vars.Assoc {

@@ -14,7 +14,7 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// slice is ${x:o:l}, by characters, or by elements of a list.
+// slice is ${x:offset:length}, in characters, or in elements of a list.
 func slice(sh *state.Shell, p *syntax.ParamExp, f *found) {
 	off := arithExpr(sh, p.Slice.Offset)
 	var length int64
@@ -39,6 +39,8 @@ func slice(sh *state.Shell, p *syntax.ParamExp, f *found) {
 	f.vals = []string{chars.Slice(s, int(from), int(to))}
 }
 
+// bounds is the part of n items that an offset and a length mean; false if
+// there is none.
 func bounds(off, length, n int64, hasLen bool) (from, to int64, ok bool) {
 	if off < 0 {
 		off += n
@@ -57,13 +59,14 @@ func bounds(off, length, n int64, hasLen bool) (from, to int64, ok bool) {
 	return off, to, to >= off
 }
 
+// sliceList is slice of $@ or an array.
 func sliceList(sh *state.Shell, p *syntax.ParamExp, f *found, off, length int64, hasLen bool) {
 	if hasLen && length < 0 {
 		sh.Discardf("%d: substring expression < 0", length)
 	}
 	vals := f.vals
 	if !f.array {
-		vals = append([]string{sh.Program.Arg0}, vals...) // $0 is before $1
+		vals = append([]string{sh.Program.Arg0}, vals...) // ${@:0} begins with $0
 		if off < 0 {
 			off += int64(len(vals))
 			if off < 0 {
@@ -92,7 +95,7 @@ func sliceList(sh *state.Shell, p *syntax.ParamExp, f *found, off, length int64,
 	}
 }
 
-// each replaces every value of a found parameter.
+// each replaces every value.
 func (f *found) each(change func(string) string) {
 	if !f.list && len(f.vals) == 0 {
 		f.vals = []string{""}
@@ -104,7 +107,7 @@ func (f *found) each(change func(string) string) {
 	f.vals = out
 }
 
-// operator is ${x#pat}, ${x^^pat}, ${x@Q} and the like.
+// operator is ${x#pattern}, ${x^^pattern}, ${x@Q} and their relatives.
 func operator(sh *state.Shell, p *syntax.ParamExp, f *found) {
 	op := p.Exp.Op
 	if op == syntax.OtherParamOps {
@@ -147,7 +150,7 @@ func operator(sh *state.Shell, p *syntax.ParamExp, f *found) {
 	}
 }
 
-// toggle is the other case of a letter.
+// toggle changes the case of a letter.
 func toggle(r rune) rune {
 	if unicode.IsUpper(r) {
 		return unicode.ToLower(r)
@@ -155,6 +158,7 @@ func toggle(r rune) rune {
 	return unicode.ToUpper(r)
 }
 
+// changeCase changes the characters of s that c matches, or the first alone.
 func changeCase(s string, c *pattern.Pattern, change func(rune) rune, all bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {

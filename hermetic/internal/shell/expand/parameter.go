@@ -11,18 +11,19 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// found is what a parameter is before its operator works on it.
+// found is the value of a parameter before its operator is applied.
 type found struct {
 	vals  []string
 	list  bool // $@, $*, a[@], a[*]
 	star  bool
 	isSet bool
-	name  string // to assign to, "" when it cannot be
+	name  string // the variable to assign to; "" if it is not one
 	index string
-	array bool // index is there
+	array bool // it has a subscript
 	v     *vars.Variable
 }
 
+// first is the value, if it is not a list.
 func (f *found) first() string {
 	if len(f.vals) > 0 {
 		return f.vals[0]
@@ -30,7 +31,7 @@ func (f *found) first() string {
 	return ""
 }
 
-// param puts a parameter expansion in.
+// param adds a parameter expansion.
 func (e *expansion) param(p *syntax.ParamExp, quoted bool) {
 	sh := e.sh
 	if p.Param == nil || p.Flags != nil || p.Width || p.IsSet || len(p.Modifiers) > 0 {
@@ -57,7 +58,7 @@ func (e *expansion) param(p *syntax.ParamExp, quoted bool) {
 	e.operate(p, f, quoted)
 }
 
-// operate applies slices, replacements and the rest, and puts the result in.
+// operate applies the operator and adds the result.
 func (e *expansion) operate(p *syntax.ParamExp, f *found, quoted bool) {
 	sh := e.sh
 	switch {
@@ -75,12 +76,13 @@ func (e *expansion) operate(p *syntax.ParamExp, f *found, quoted bool) {
 	e.value(f.first(), quoted)
 }
 
+// badSubst ends the shell because of an expansion that is not valid.
 func badSubst(sh *state.Shell, p *syntax.ParamExp) {
 	sh.Errorf("%s: bad substitution", sh.Source(p))
 	panic(state.Ended{Status: 1})
 }
 
-// find looks the parameter of an expansion up.
+// find looks up the parameter of an expansion.
 func find(sh *state.Shell, p *syntax.ParamExp) *found {
 	name := p.Param.Value
 	if p.Index == nil {
@@ -90,7 +92,7 @@ func find(sh *state.Shell, p *syntax.ParamExp) *found {
 	return findElement(sh, name, index, isAll(sh, p.Index))
 }
 
-// isAll reports a subscript that is @ or *, not quoted.
+// isAll reports the subscripts @ and * without quotes.
 func isAll(sh *state.Shell, x syntax.ArithmExpr) bool {
 	w, ok := x.(*syntax.Word)
 	if !ok {
@@ -100,6 +102,7 @@ func isAll(sh *state.Shell, x syntax.ArithmExpr) bool {
 	return lit == "@" || lit == "*"
 }
 
+// findElement looks up an element, or all of them.
 func findElement(sh *state.Shell, name, index string, all bool) *found {
 	if to := sh.Vars.Resolve(name); to != name {
 		if base, _, ok := vars.SplitSubscript(to); ok {
@@ -132,13 +135,15 @@ func findElement(sh *state.Shell, name, index string, all bool) *found {
 	return f
 }
 
-// arithQuiet evaluates for the side effects alone.
+// arithQuiet evaluates a subscript that can assign or step a variable, for that
+// effect alone.
 func arithQuiet(sh *state.Shell, index string) {
 	if strings.ContainsAny(index, "=+-") {
 		Arith(sh, index)
 	}
 }
 
+// findName looks up a parameter without a subscript.
 func findName(sh *state.Shell, name string) *found {
 	f := &found{name: name}
 	one := func(s string) *found {

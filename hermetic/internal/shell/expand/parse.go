@@ -9,7 +9,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// ParseWord reads text as one word; nil when it is none.
+// ParseWord parses text as one word; nil if it is not one.
 func ParseWord(sh *state.Shell, text string) *syntax.Word {
 	if text == "" || !scan.Shallow(text, int(sh.Session.Budget.Limits.Nesting)) {
 		return nil
@@ -17,8 +17,8 @@ func ParseWord(sh *state.Shell, text string) *syntax.Word {
 	return scan.Word(text, int(sh.Session.Budget.Limits.Nesting))
 }
 
-// parseWordQuoted reads text as the inside of double quotes is read, blanks and
-// operators included.
+// parseWordQuoted parses text as one word, if need be as between double quotes:
+// with blanks and operators in it.
 func parseWordQuoted(sh *state.Shell, text string) *syntax.Word {
 	if w := ParseWord(sh, text); w != nil {
 		return w
@@ -26,8 +26,8 @@ func parseWordQuoted(sh *state.Shell, text string) *syntax.Word {
 	return ParseWord(sh, `"`+strings.ReplaceAll(text, `"`, ``)+`"`)
 }
 
-// Text expands a text as if in double quotes: the subscript that a name
-// by reference has.
+// Text expands the subscript of a name that is itself a value, such as that of
+// a nameref.
 func Text(sh *state.Shell, text string) string {
 	if !strings.ContainsAny(text, "$`\\\"'") {
 		return text

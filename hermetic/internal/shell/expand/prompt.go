@@ -7,7 +7,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// Prompt reads the escapes of prompts.
+// Prompt decodes the escapes of $PS1 and the other prompts.
 func Prompt(sh *state.Shell, s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
@@ -24,6 +24,7 @@ func Prompt(sh *state.Shell, s string) string {
 	return b.String()
 }
 
+// promptEscape is the meaning of one escape.
 func promptEscape(sh *state.Shell, c byte) string {
 	now := sh.Session.Now().UTC()
 	switch c {

@@ -10,8 +10,8 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// literal puts unquoted text in: backslashes quote, a tilde at the start (and
-// in assignments after a colon) is a home.
+// literal adds unquoted text. A backslash quotes; a tilde at the beginning, and
+// in assignments after a colon, is a directory.
 func (e *expansion) literal(s string, first, last bool) {
 	if strings.IndexByte(s, '\\') < 0 && strings.IndexByte(s, '~') < 0 {
 		e.add(s, false)
@@ -62,6 +62,7 @@ func (e *expansion) literal(s string, first, last bool) {
 	}
 }
 
+// double adds text between double quotes.
 func (e *expansion) double(p *syntax.DblQuoted) {
 	was := e.inQuote
 	e.inQuote = true
@@ -74,7 +75,7 @@ func (e *expansion) double(p *syntax.DblQuoted) {
 	e.inQuote = was
 }
 
-// unquoteDouble takes the backslashes off that quote inside double quotes.
+// unquoteDouble removes the backslashes that quote between double quotes.
 func unquoteDouble(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
@@ -112,7 +113,8 @@ func Document(sh *state.Shell, w *syntax.Word) string {
 	return e.cur.text.String()
 }
 
-// unquoteHere is unquoteDouble, but a quote is not special.
+// unquoteHere is unquoteDouble for here-documents, where a double quote is an
+// ordinary character.
 func unquoteHere(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s

@@ -10,7 +10,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// replace is ${x/pat/with} and its forms.
+// replace is ${x/pattern/with} and its variants.
 func replace(sh *state.Shell, r *syntax.Replace, f *found) {
 	pat := Pattern(sh, r.Orig)
 	with, amp := replacement(sh, r.With)
@@ -62,6 +62,7 @@ func replace(sh *state.Shell, r *syntax.Replace, f *found) {
 	})
 }
 
+// replaceIn replaces the first match of c in s, or all.
 func replaceIn(sh *state.Shell, s string, c *pattern.Pattern, all bool, put func(*strings.Builder, string)) string {
 	var b strings.Builder
 	at := 0
@@ -73,7 +74,7 @@ func replaceIn(sh *state.Shell, s string, c *pattern.Pattern, all bool, put func
 		if !ok {
 			break
 		}
-		if start == end { // an empty match is none, but in an empty text
+		if start == end { // an empty match counts only in an empty text
 			if s != "" || n > 0 {
 				if start >= len(s) {
 					break
@@ -97,8 +98,8 @@ func replaceIn(sh *state.Shell, s string, c *pattern.Pattern, all bool, put func
 	return b.String()
 }
 
-// replacement expands the text to put in; amp says that an unquoted & in it is
-// what matched.
+// replacement expands the replacement text. amp reports whether an unquoted &
+// in it stands for the match.
 func replacement(sh *state.Shell, w *syntax.Word) (text string, amp bool) {
 	if w == nil {
 		return "", false

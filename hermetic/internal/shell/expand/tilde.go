@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// tilde expands the prefix of s, which begins with ~, and reports what is left
-// of s. Names of users are nobody here: they stay.
+// tilde expands the prefix of s, which begins with ~, and returns what is left
+// of s. There are no users: ~name stays as it is.
 func (e *expansion) tilde(s string, last bool) string {
 	end := strings.IndexAny(s, "/:")
 	if end < 0 {

@@ -11,7 +11,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// tracePrefix is PS4, expanded.
+// tracePrefix is the expanded $PS4.
 func tracePrefix(sh *state.Shell) string {
 	ps4 := sh.Vars.Get("PS4")
 	if ps4 == "" {
@@ -38,7 +38,7 @@ func Trace(sh *state.Shell, text string) {
 	sh.Stream(n).Write([]byte(tracePrefix(sh) + text + "\n")) //nolint:errcheck // a trace
 }
 
-// TraceArgs writes a command as set -x does, if it is on.
+// TraceArgs writes a command as set -x does, if that is on.
 func TraceArgs(sh *state.Shell, _ *syntax.CallExpr, args []string) {
 	if !sh.Options.On(options.XTrace) {
 		return

@@ -13,7 +13,7 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// transform is ${x@Q} and its like.
+// transform is ${x@Q} and its relatives.
 func transform(sh *state.Shell, p *syntax.ParamExp, f *found) {
 	op := ""
 	if p.Exp.Word != nil {
@@ -64,7 +64,7 @@ func transform(sh *state.Shell, p *syntax.ParamExp, f *found) {
 	}
 }
 
-// assignable is ${x@A}: a command that makes the variable again.
+// assignable is ${x@A}: a command that recreates the variable.
 func assignable(sh *state.Shell, f *found) {
 	if f.name == "" {
 		if f.list {
@@ -93,6 +93,7 @@ func assignable(sh *state.Shell, f *found) {
 	f.vals = []string{s}
 }
 
+// pairsOf is ${x[@]@K} and ${x[@]@k}.
 func pairsOf(sh *state.Shell, f *found, separate bool) {
 	if !f.array || !f.list || f.v == nil {
 		f.each(quote.Single)

@@ -57,7 +57,6 @@ func Jobs(sh *state.Shell, args []string) int {
 			list = append(list, j)
 		}
 	}
-	last := len(list) - 1
 	for i, j := range list {
 		if running && !j.Running() || j.Reported && !j.Running() {
 			continue
@@ -68,26 +67,32 @@ func Jobs(sh *state.Shell, args []string) int {
 		}
 		mark := " "
 		switch i {
-		case last:
+		case len(list) - 1:
 			mark = "+"
-		case last - 1:
+		case len(list) - 2:
 			mark = "-"
 		}
-		state, tail := "Running", " &"
-		if !j.Running() {
-			j.Reported = true
-			tail = ""
-			if state = "Done"; j.Status.Load() != 0 {
-				state = fmt.Sprintf("Exit %d", j.Status.Load())
-			}
-		}
-		pid := ""
-		if long {
-			pid = strconv.Itoa(j.PID) + " "
-		}
-		sh.Outf("[%d]%s  %s%-24s%s%s\n", j.ID, mark, pid, state, j.Text, tail)
+		sh.Out(jobLine(j, mark, long))
 	}
 	return status
+}
+
+// jobLine is the line of a job; mark is + for the current job and - for the one
+// before it. A job that has ended counts as reported then.
+func jobLine(j *proc.Job, mark string, long bool) string {
+	state, tail := "Running", " &"
+	if !j.Running() {
+		j.Reported = true
+		state, tail = "Done", ""
+		if status := j.Status.Load(); status != 0 {
+			state = fmt.Sprintf("Exit %d", status)
+		}
+	}
+	pid := ""
+	if long {
+		pid = strconv.Itoa(j.PID) + " "
+	}
+	return fmt.Sprintf("[%d]%s  %s%-24s%s%s\n", j.ID, mark, pid, state, j.Text, tail)
 }
 
 // Foreground is the builtins fg and bg.

@@ -50,6 +50,8 @@ func Kill(sh *state.Shell, args []string) int {
 	return status
 }
 
+// killOne sends a signal to one job or process. It reports false after a
+// message.
 func killOne(sh *state.Shell, a string, sig int) bool {
 	var p *proc.Proc
 	if strings.HasPrefix(a, "%") {
@@ -80,6 +82,7 @@ func killOne(sh *state.Shell, a string, sig int) bool {
 	return true
 }
 
+// listSignals is kill -l.
 func listSignals(sh *state.Shell, args []string) int {
 	if len(args) > 0 {
 		status := 0

@@ -6,7 +6,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// note keeps a signal until the command at hand is done.
+// note keeps a signal until the current command has ended.
 func note(sh *state.Shell, sig string) {
 	if sh.Traps.Pending == nil {
 		sh.Traps.Pending = map[string]bool{}
@@ -37,7 +37,8 @@ func RunPending(sh *state.Shell) {
 	}
 }
 
-// RunTrap runs the action of a trap; $? is kept, unless it leaves the shell.
+// RunTrap runs the action of a trap. It keeps $?, unless the action leaves the
+// shell.
 func RunTrap(sh *state.Shell, name string) {
 	action, ok := sh.Traps.Actions[name]
 	if !ok || action == "" || sh.Traps.Inherited && !(name == "ERR" && sh.Options.On(options.ErrTrace)) && !(name == "DEBUG" && sh.Options.On(options.FuncTrace)) {
@@ -60,8 +61,8 @@ func RunTrap(sh *state.Shell, name string) {
 	sh.PipeStatus, sh.Line = pipes, line
 }
 
-// RunDebug runs the DEBUG trap; with extdebug, its failure leaves the command
-// out.
+// RunDebug runs the DEBUG trap. It reports false if the next command is to be
+// skipped: with extdebug, if the trap fails.
 func RunDebug(sh *state.Shell) bool {
 	if sh.Traps.Running > 0 {
 		return true
@@ -81,7 +82,7 @@ func RunDebug(sh *state.Shell) bool {
 	return !sh.Options.Shopt["extdebug"] || trapStatus == 0
 }
 
-// RunExit runs the EXIT trap at the end of a shell.
+// RunExit runs the EXIT trap, at the end of a shell.
 func RunExit(sh *state.Shell) {
 	action, ok := sh.Traps.Actions["EXIT"]
 	if !ok || sh.Traps.Inherited || sh.Ctx.Err() != nil {

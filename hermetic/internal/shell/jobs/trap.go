@@ -61,7 +61,7 @@ func Trap(sh *state.Shell, args []string) int {
 	return status
 }
 
-// ownTraps forgets the parent's traps, but for what it ignored.
+// ownTraps drops the traps of the parent, except ignored signals.
 func ownTraps(sh *state.Shell) {
 	for name, action := range sh.Traps.Actions {
 		if action != "" {
@@ -71,6 +71,7 @@ func ownTraps(sh *state.Shell) {
 	sh.Traps.Inherited = false
 }
 
+// printTraps is trap -p.
 func printTraps(sh *state.Shell, which []string) int {
 	status := 0
 	var names []string

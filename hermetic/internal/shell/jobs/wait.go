@@ -146,7 +146,7 @@ func waitNext(sh *state.Shell, ids []string, place string) int {
 	return 127
 }
 
-// waitFor waits until a proc has ended; the signal of a trap ends the wait.
+// waitFor waits until a job has ended, or a signal with a trap came.
 func waitFor(sh *state.Shell, j *proc.Job) (status int, interrupted bool) {
 	select {
 	case <-j.Proc.Done:

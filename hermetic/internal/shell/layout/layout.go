@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Function is the definition of name; text is what body was parsed from.
+// Function writes the definition of a function; body was parsed from text.
 func Function(name string, body *syntax.Stmt, text string) string {
 	p := &printer{text: text}
 	p.b.WriteString(name + " () \n")
@@ -53,7 +53,7 @@ func (p *printer) function(body *syntax.Stmt) {
 	p.redirs(body.Redirs)
 }
 
-// list writes statements a line each, the last without a newline.
+// list writes statements, one per line, without a newline at the end.
 func (p *printer) list(stmts []*syntax.Stmt) {
 	for i, st := range stmts {
 		p.pad()
@@ -127,7 +127,7 @@ func (p *printer) block(word string, stmts []*syntax.Stmt) {
 	p.pad()
 }
 
-// inline writes a condition: statements on one line.
+// inline writes a condition: its statements on one line.
 func (p *printer) inline(stmts []*syntax.Stmt) {
 	for i, st := range stmts {
 		if i > 0 {

@@ -33,8 +33,8 @@ func (c *class) in(r rune) bool {
 	return false
 }
 
-// readClass reads the bracket expression at text[at]; ok is false when it has
-// no end, and then the bracket is a plain character.
+// readClass reads the bracket expression at text[at]. ok is false if it has no
+// end: then the bracket is an ordinary character.
 func readClass(text string, at int, fold bool) (c *class, end int, ok bool) {
 	c = &class{fold: fold}
 	at++
@@ -66,7 +66,7 @@ func readClass(text string, at int, fold bool) (c *class, end int, ok bool) {
 	return nil, 0, false
 }
 
-// member is one character inside brackets.
+// member is one character between brackets.
 func member(text string, at int) (r rune, end int) {
 	for _, mark := range []byte{'.', '='} {
 		if name, e, ok := between(text, at, mark); ok && name != "" {
@@ -81,7 +81,7 @@ func member(text string, at int) (r rune, end int) {
 	return r, at + size
 }
 
-// between reads "[:name:]" and its like.
+// between reads "[:name:]", "[=c=]" and "[.c.]".
 func between(text string, at int, mark byte) (name string, end int, ok bool) {
 	if at+3 >= len(text) || text[at] != '[' || text[at+1] != mark {
 		return "", 0, false
@@ -93,8 +93,8 @@ func between(text string, at int, mark byte) (name string, end int, ok bool) {
 	return text[at+2 : at+2+i], at + 2 + i + 2, true
 }
 
-// Named is the character class of that name (alpha, digit, ...) in the C.UTF-8
-// locale; nil when there is none.
+// Named is a character class (alpha, digit, ...) of the C.UTF-8 locale; nil if
+// there is none of that name.
 func Named(name string) func(rune) bool {
 	switch name {
 	case "alpha":

@@ -17,8 +17,8 @@ func (p *Pattern) Match(s string) bool {
 	return m.run(p.nodes, m.from(0)).has(len(s))
 }
 
-// simple matches without groups: where a star was wrong, only the last one
-// takes one character more.
+// simple matches a pattern without groups. After a mismatch only the last star
+// takes one more character.
 func (p *Pattern) simple(s string) bool {
 	at, n, starAt, starNode := 0, 0, -1, 0
 	for turns := 1; at < len(s); turns++ {
@@ -49,7 +49,8 @@ func (p *Pattern) simple(s string) bool {
 	return n == len(p.nodes)
 }
 
-// step is how many bytes at the start of s the node takes; 0: none.
+// step is how many bytes at the beginning of s a node matches; 0 if it does not
+// match.
 func step(n node, s string, fold bool) int {
 	r, size := decode(s)
 	switch n.kind {
@@ -71,7 +72,7 @@ func step(n node, s string, fold bool) int {
 }
 
 // Prefix is the length of the shortest or longest beginning of s that p
-// matches; -1: none.
+// matches; -1 if there is none.
 func (p *Pattern) Prefix(s string, longest bool) int {
 	if p.isLit {
 		if strings.HasPrefix(s, p.lit) {
@@ -87,8 +88,8 @@ func (p *Pattern) Prefix(s string, longest bool) int {
 	return ends.first()
 }
 
-// Suffix is where the shortest or longest end of s that p matches begins; -1:
-// none.
+// Suffix is the index of the shortest or longest end of s that p matches; -1 if
+// there is none.
 func (p *Pattern) Suffix(s string, longest bool) int {
 	if p.isLit {
 		if strings.HasSuffix(s, p.lit) {
@@ -129,7 +130,7 @@ func (p *Pattern) Suffix(s string, longest bool) int {
 	return -1
 }
 
-// Find is the leftmost longest match in s at or after from; ok is false when
+// Find is the leftmost longest match in s at or after from; ok is false if
 // there is none.
 func (p *Pattern) Find(s string, from int) (start, end int, ok bool) {
 	if p.isLit {

@@ -9,12 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Options say how a pattern is read.
+// Options says how a pattern is read.
 type Options struct {
-	Fold bool // letters of both cases are the same
+	Fold bool // ignore case
 	Ext  bool // ?(a|b) *( ) +( ) @( ) !( )
 
-	// Step is told of every n steps of work, and may panic to end it. Nil: nobody.
+	// Step is called with the steps of work since the last call. It can panic to
+	// end the match. Nil: not called.
 	Step func(n int)
 }
 
@@ -35,18 +36,19 @@ type node struct {
 	alts [][]node
 }
 
-// Pattern is a compiled one. It is never changed, so goroutines may share it.
+// Pattern is a compiled pattern. It does not change, so goroutines can share
+// it.
 type Pattern struct {
 	nodes  []node
 	fold   bool
 	step   func(n int)
 	groups bool
-	lit    string // the text, when nothing is special
+	lit    string // the text, if nothing is special
 	isLit  bool
 }
 
-// Compile reads a pattern, in which a backslash takes away the meaning of the
-// next character. Every text is a pattern: what is not well-formed is itself.
+// Compile compiles a pattern. A backslash quotes the next character. Every text
+// is a pattern: what is not well formed matches itself.
 func Compile(text string, o Options) *Pattern {
 	p := &Pattern{fold: o.Fold, step: o.Step}
 	if p.step == nil {
@@ -70,12 +72,11 @@ func Compile(text string, o Options) *Pattern {
 	return p
 }
 
-// Literal reports the only text that p matches; ok is false when there are
-// others.
+// Literal is the only text that p matches; ok is false if it can match others.
 func (p *Pattern) Literal() (text string, ok bool) { return p.lit, p.isLit }
 
-// Special reports whether text, a pattern, has a character that matches more
-// than itself, as a glob needs it.
+// Special reports whether a pattern has a character that matches more than
+// itself, as a glob needs.
 func Special(text string, ext bool) bool {
 	bracket := false
 	for i := 0; i < len(text); i++ {
@@ -99,7 +100,7 @@ func Special(text string, ext bool) bool {
 	return false
 }
 
-// Quote takes the meaning away from every special character of s.
+// Quote quotes every special character of s.
 func Quote(s string) string {
 	if !strings.ContainsAny(s, `\*?[]()|+@!-^`) {
 		return s
@@ -114,7 +115,7 @@ func Quote(s string) string {
 	return b.String()
 }
 
-// Unquote is the text that is left of a pattern without its backslashes.
+// Unquote removes the backslashes of a pattern.
 func Unquote(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
@@ -135,10 +136,10 @@ type compiler struct {
 	groups bool
 }
 
-// maxGroups bounds how deep groups are read; deeper ones are plain text.
+// maxGroups bounds how deep groups are nested; deeper ones are ordinary text.
 const maxGroups = 50
 
-// sequence reads nodes from at; within a group it ends at | or ).
+// sequence reads nodes from at on; within a group it stops at | and ).
 func (c *compiler) sequence(at int, inGroup bool, depth int) (nodes []node, end int) {
 	for at < len(c.text) {
 		switch b := c.text[at]; {
@@ -200,8 +201,8 @@ func (c *compiler) group(at, depth int) (n node, end int, ok bool) {
 	}
 }
 
-// decode is the first character of s; a byte that is not UTF-8 is a character
-// of its own, a negative one.
+// decode is the first character of s. A byte that is not UTF-8 is a character
+// of its own, with a negative value.
 func decode(s string) (rune, int) {
 	if s[0] < utf8.RuneSelf {
 		return rune(s[0]), 1

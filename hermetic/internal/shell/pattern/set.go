@@ -39,10 +39,10 @@ func union(a, b ends) ends {
 	return out
 }
 
-// marks are positions in a text that were seen, as bits.
+// marks is a set of positions in a text, as bits.
 type marks []uint64
 
-// add reports whether at is new.
+// add adds a position and reports whether it is new.
 func (s marks) add(at int) bool {
 	bit := uint64(1) << (at & 63)
 	was := s[at>>6]&bit != 0
@@ -50,7 +50,7 @@ func (s marks) add(at int) bool {
 	return !was
 }
 
-// list is all of them, ascending.
+// list lists the positions, ascending.
 func (s marks) list() ends {
 	var out ends
 	for i, word := range s {
@@ -61,7 +61,7 @@ func (s marks) list() ends {
 	return out
 }
 
-// matcher follows all ways through a pattern at once.
+// matcher follows all possible matches of a pattern at once.
 type matcher struct {
 	s    string
 	fold bool
@@ -70,7 +70,7 @@ type matcher struct {
 
 func (m *matcher) from(at int) ends { return ends{at} }
 
-// run is where the nodes can end when they begin at any of starts.
+// run is the positions where nodes can end if they begin at any of starts.
 func (m *matcher) run(nodes []node, at ends) ends {
 	for i := range nodes {
 		if len(at) == 0 {
@@ -100,7 +100,7 @@ func (m *matcher) node(n *node, at ends) ends {
 	return out
 }
 
-// all is every position from at to the end.
+// all lists every position from at to the end.
 func (m *matcher) all(at int) ends {
 	m.step((len(m.s)-at)/4 + 1)
 	out := make(ends, 0, len(m.s)-at+1)
@@ -142,8 +142,8 @@ func (m *matcher) group(n *node, at ends) ends {
 	return reached
 }
 
-// repeat is where one turn of a group or more can end. A place is gone on from
-// once.
+// repeat is the positions where one or more repetitions of a group can end. It
+// continues from each position once.
 func (m *matcher) repeat(n *node, at ends) ends {
 	m.step(len(m.s)/64 + 1)
 	seen := make(marks, len(m.s)/64+1)

@@ -57,7 +57,7 @@ func (l *Jobs) Restart() {
 	}
 }
 
-// Forget drops the oldest jobs over the bound.
+// Forget drops the oldest jobs if there are too many.
 func (l *Jobs) Forget() {
 	if len(l.List) > maxKept {
 		l.List = l.List[len(l.List)-maxKept:]

@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// DecodeEcho reads the escapes of echo -e and printf %b; stop: \c was there.
+// DecodeEcho decodes the escapes of echo -e and printf %b. stop reports \c,
+// which ends the output.
 func DecodeEcho(s string) (text string, stop bool) {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s, false
@@ -35,7 +36,7 @@ func DecodeEcho(s string) (text string, stop bool) {
 	return b.String(), false
 }
 
-// DecodeANSI reads the escapes of $'...'. What is after a NUL is dropped.
+// DecodeANSI decodes the text between $' and '. It ends at a NUL.
 func DecodeANSI(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
@@ -72,8 +73,9 @@ func DecodeANSI(s string) string {
 	return b.String()
 }
 
-// Escape reads one escape after its backslash, as echo -e, printf and $” have
-// them in common; zero says that octal numbers begin with a 0 (\0nnn).
+// Escape decodes one escape, without its backslash, of those that echo -e,
+// printf and $'...' share. With zero, octal numbers begin with a 0 (\0nnn).
+// used is the length of the escape.
 func Escape(s string, zero bool) (text string, used int, ok bool) {
 	switch s[0] {
 	case 'a':
@@ -124,7 +126,7 @@ func Escape(s string, zero bool) (text string, used int, ok bool) {
 	return "", 0, false
 }
 
-// encode is the UTF-8 form of n, of numbers that are no characters, too.
+// encode is the UTF-8 form of n, even if n is not a character.
 func encode(n uint32) string {
 	switch {
 	case n < 0x80:
@@ -137,8 +139,8 @@ func encode(n uint32) string {
 	return string([]byte{0xf0 | byte(n>>18&7), 0x80 | byte(n>>12&63), 0x80 | byte(n>>6&63), 0x80 | byte(n&63)})
 }
 
-// Digits reads at most most digits of a base at the beginning of s. used is how
-// many there are.
+// Digits reads a number of at most most digits at the beginning of s. used is
+// how many there are.
 func Digits(s string, base uint32, most int) (n uint32, used int) {
 	for used < len(s) && used < most {
 		var d uint32

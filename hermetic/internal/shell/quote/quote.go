@@ -16,7 +16,7 @@ import (
 	"egressd/hermetic/internal/shell/pattern"
 )
 
-// Single is ${x@Q}: single quotes, or $” where a control is.
+// Single quotes as ${x@Q} does.
 func Single(s string) string {
 	if needsANSI(s) {
 		return ansi(s)
@@ -24,6 +24,7 @@ func Single(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// needsANSI reports whether s has a character that cannot be printed.
 func needsANSI(s string) bool {
 	for i := 0; i < len(s); {
 		r, size := chars.First(s[i:])
@@ -37,6 +38,7 @@ func needsANSI(s string) bool {
 
 func printable(r rune) bool { return r < 128 || pattern.Named("print")(r) }
 
+// ansi writes s as $'...'.
 func ansi(s string) string {
 	var b strings.Builder
 	b.WriteString("$'")
@@ -70,7 +72,7 @@ func octal(b *strings.Builder, c byte) {
 	b.Write([]byte{'\\', '0' + c>>6, '0' + c>>3&7, '0' + c&7})
 }
 
-// Backslash is printf %q.
+// Backslash quotes as printf %q does.
 func Backslash(s string) string {
 	switch {
 	case s == "":
@@ -90,7 +92,7 @@ func Backslash(s string) string {
 	return b.String()
 }
 
-// Double is how declare -p writes a value.
+// Double quotes a value as declare -p does.
 func Double(s string) string {
 	if needsANSI(s) {
 		return ansi(s)
@@ -107,7 +109,7 @@ func Double(s string) string {
 	return b.String()
 }
 
-// Key is how declare -p writes the key of an associative array.
+// Key quotes a key of an associative array as declare -p does.
 func Key(s string) string {
 	if needsANSI(s) {
 		return ansi(s)
@@ -118,7 +120,7 @@ func Key(s string) string {
 	return s
 }
 
-// IfNeeded is how set -x and plain set write a value.
+// IfNeeded quotes a value as set -x and set without arguments do.
 func IfNeeded(s string) string {
 	switch {
 	case needsANSI(s):

@@ -43,7 +43,8 @@ func (o *openFD) Name() string { return o.file.Name() }
 
 var _ io.ReaderAt = (*openFD)(nil)
 
-// DevFD is the descriptor that a path names; -1: none.
+// DevFD is the descriptor that a path means, such as /dev/fd/3; -1 if it means
+// none.
 func DevFD(path string) int {
 	switch path {
 	case "/dev/stdin":
@@ -61,7 +62,8 @@ func DevFD(path string) int {
 	return -1
 }
 
-// View is the session's files as one command sees them: /dev/fd is its own.
+// View is the files of the session as one command sees them: /dev/fd is its own
+// descriptors.
 func View(fs *vfs.FS, fds map[int]*stream.File, bound func(*stream.File) stream.Bound) *vfs.FS {
 	return fs.WithDescriptors(func(n, flag int) (vfs.File, error) {
 		f := fds[n]

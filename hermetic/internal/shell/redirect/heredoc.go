@@ -33,6 +33,8 @@ func hereDoc(sh *state.Shell, r *syntax.Redirect) string {
 	return expand.Document(sh, w)
 }
 
+// quotedWord reports whether a delimiter is quoted: then the document is not
+// expanded.
 func quotedWord(w *syntax.Word) bool {
 	for _, p := range w.Parts {
 		switch p := p.(type) {
@@ -47,6 +49,7 @@ func quotedWord(w *syntax.Word) bool {
 	return false
 }
 
+// stripTabs removes the tabs at the beginning of lines, as <<- does.
 func stripTabs(s string) string {
 	lines := strings.SplitAfter(s, "\n")
 	for i, l := range lines {
@@ -55,8 +58,8 @@ func stripTabs(s string) string {
 	return strings.Join(lines, "")
 }
 
-// withoutTabs takes the tabs off the beginning of lines that are in the text of
-// the document itself.
+// withoutTabs is stripTabs on the text of a document, but not on the results of
+// its expansions.
 func withoutTabs(w *syntax.Word) *syntax.Word {
 	c := &syntax.Word{}
 	atStart := true

@@ -13,7 +13,7 @@ import (
 	"egressd/hermetic/internal/shell/stream"
 )
 
-// openFor opens path as the operator wants it, and says what is wrong.
+// openFor opens path for an operator. It reports false after a message.
 func openFor(sh *state.Shell, path string, op syntax.RedirOperator) (*stream.File, bool) {
 	flag := 0
 	switch op {
@@ -40,7 +40,7 @@ func openFor(sh *state.Shell, path string, op syntax.RedirOperator) (*stream.Fil
 	return f, true
 }
 
-// OpenRead opens a file for reading, and writes a message if it cannot.
+// OpenRead opens a file for reading. It reports false after a message.
 func OpenRead(sh *state.Shell, path string) (*stream.File, bool) {
 	return openFor(sh, path, syntax.RdrIn)
 }
@@ -73,7 +73,8 @@ func open(sh *state.Shell, path string, flag int) (*stream.File, error) {
 	return stream.Of(under, acc != syscall.O_WRONLY, acc != syscall.O_RDONLY), nil
 }
 
-// Stat follows links; the names of descriptors are this shell's.
+// Stat describes a file, following links. A name below /dev/fd is a descriptor
+// of this shell.
 func Stat(sh *state.Shell, name string) (fs.FileInfo, error) {
 	full := state.Join(sh.Dir.Path, name)
 	if n := DevFD(full); n >= 0 {

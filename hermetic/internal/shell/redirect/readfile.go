@@ -11,14 +11,14 @@ import (
 	"egressd/hermetic/limits"
 )
 
-// IsBinary reports whether the first line of a text has a NUL, as that of a
-// program has.
+// IsBinary reports whether the first line of a text has a NUL: then it is not a
+// script.
 func IsBinary(text string) bool {
 	first, _, _ := strings.Cut(text[:min(len(text), 80)], "\n")
 	return strings.IndexByte(first, 0) >= 0
 }
 
-// ReadFile reads a script within the limit.
+// ReadFile reads a script. It ends the shell if the script exceeds the limit.
 func ReadFile(sh *state.Shell, full string) (string, error) {
 	f, err := open(sh, full, 0)
 	if err != nil {
@@ -28,8 +28,8 @@ func ReadFile(sh *state.Shell, full string) (string, error) {
 	return ReadScript(sh, stream.Bound{Ctx: sh.Ctx, File: f})
 }
 
-// ReadScript reads all of r, and ends the shell if it exceeds the limit of
-// scripts.
+// ReadScript reads a script from r. It ends the shell if the script exceeds the
+// limit.
 func ReadScript(sh *state.Shell, r io.Reader) (string, error) {
 	most := sh.Session.Budget.Limits.Source
 	var b bytes.Buffer

@@ -24,11 +24,12 @@ import (
 // saved is a descriptor as it was before a redirection.
 type saved struct {
 	n    int
-	file *stream.File // nil: it was closed
+	file *stream.File // nil: closed
 }
 
-// Apply applies redirections in order, up to the first that fails; undo puts
-// things back. The command is not to be run when ok is false.
+// Apply makes redirections in order, up to the first that fails; then ok is
+// false and the command must not run. undo restores the descriptors, in both
+// cases.
 func Apply(sh *state.Shell, list []*syntax.Redirect) (undo func(), ok bool) {
 	if len(list) == 0 {
 		return func() {}, true
@@ -54,7 +55,8 @@ func Apply(sh *state.Shell, list []*syntax.Redirect) (undo func(), ok bool) {
 	return undo, true
 }
 
-// Keep makes redirections last: it gives up what was saved.
+// Keep makes redirections that last, those of exec. It reports false after a
+// message, with the descriptors restored.
 func Keep(sh *state.Shell, list []*syntax.Redirect) bool {
 	var was []saved
 	ok := true
@@ -78,7 +80,7 @@ func Keep(sh *state.Shell, list []*syntax.Redirect) bool {
 	return true
 }
 
-// put makes descriptor n f (nil: closed), and remembers what it was.
+// put sets descriptor n to f (nil closes it), and saves what it was.
 func put(sh *state.Shell, n int, f *stream.File, was *[]saved) bool {
 	if f != nil && sh.FDs.Open[n] == nil && int64(len(sh.FDs.Open)) >= sh.Session.Budget.Limits.Files {
 		f.Close()
@@ -92,6 +94,7 @@ func put(sh *state.Shell, n int, f *stream.File, was *[]saved) bool {
 	return true
 }
 
+// redirectOne makes one redirection.
 func redirectOne(sh *state.Shell, r *syntax.Redirect, was *[]saved) bool {
 	n, name, ok := redirTarget(sh, r)
 	if !ok {
@@ -127,7 +130,7 @@ func redirectOne(sh *state.Shell, r *syntax.Redirect, was *[]saved) bool {
 	return putAt(sh, n, name, f, was)
 }
 
-// redirTarget is the descriptor that r is about, or the name of {name}>.
+// redirTarget is the descriptor of a redirection, or the variable of {name}>.
 func redirTarget(sh *state.Shell, r *syntax.Redirect) (n int, name string, ok bool) {
 	switch r.Op {
 	case syntax.RdrIn, syntax.RdrInOut, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
@@ -152,8 +155,8 @@ func redirTarget(sh *state.Shell, r *syntax.Redirect) (n int, name string, ok bo
 // maxFD bounds the numbers of descriptors.
 const maxFD = 1 << 16
 
-// putAt is put at n, or at a free descriptor whose number name gets, which then
-// stays.
+// putAt is put at n. With a name, it uses a free descriptor instead, which
+// stays open, and assigns its number to name.
 func putAt(sh *state.Shell, n int, name string, f *stream.File, was *[]saved) bool {
 	if name == "" {
 		return put(sh, n, f, was)
@@ -232,7 +235,7 @@ func duplicate(sh *state.Shell, r *syntax.Redirect, n int, name string, was *[]s
 	return true
 }
 
-// Word expands the word of a redirection, which is to be one.
+// Word expands the word of a redirection, which must be one field.
 func Word(sh *state.Shell, w *syntax.Word) (string, bool) {
 	if sh.Program.Posix {
 		return expand.String(sh, w), true

@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// errDeep ends a parse that went too deep.
+// errDeep ends a parse that nests too deeply.
 var errDeep = errors.New("too deep")
 
-// framesPerLevel is what the parser calls, at most, for one level of syntax.
+// framesPerLevel is the most calls that the parser makes for one level of
+// syntax.
 const framesPerLevel = 40
 
-// guard gives a text to the parser piece by piece, and looks each time how deep
-// it has called itself.
+// guard feeds a text to the parser in pieces, and checks the depth of the
+// parser's own calls each time.
 //
-// Threat: a script of nothing but "((((" or "${a:-${a:-" -> the parser calls
-// itself for each, and Go ends the whole process when a stack is full -> the
-// parser asks for the next kilobyte from the depth where it is, and gets an
-// error instead when that is too deep -> what one kilobyte can add.
+// Threat: a script of nothing but "((((" or "${a:-${a:-" -> the parser recurses
+// for each, and Go ends the whole process when a stack is full -> the parser
+// asks for the next kilobyte at the depth where it is, and gets an error if
+// that is too deep -> the depth that one kilobyte can add.
 type guard struct {
 	r      io.Reader
 	frames int

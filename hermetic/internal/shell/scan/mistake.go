@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Mistake is what is wrong with a text.
+// Mistake is a syntax error.
 type Mistake struct {
 	Line int
-	Text string // what bash says
-	Show string // the line that it shows, "" when it shows none
+	Text string // the message of bash
+	Show string // the line that bash shows; "" if none
 }
 
-// Say is what bash prints: name is its own or the script's; base lines are
-// before the text.
+// Say is the lines that bash prints. name is that of the shell or the script;
+// base is the number of lines before the text.
 func (m *Mistake) Say(name string, base int) []string {
 	head := fmt.Sprintf("%s: line %d: ", name, m.Line+base)
 	out := []string{head + m.Text}
@@ -45,8 +45,8 @@ func mistake(text string, err error) *Mistake {
 	return &Mistake{Line: int(line), Text: "syntax error near unexpected token `" + token + "'", Show: lineAt(text, int(at))}
 }
 
-// tokenAt guesses the token that bash stumbles over: what the parser names, or
-// what is where it stopped.
+// tokenAt guesses the token that bash would complain about: the one that the
+// parser names, or the one where it stopped.
 func tokenAt(text string, at int, msg string) string {
 	if at >= len(text) {
 		at = len(text)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// rewrite writes text anew so that the parser can read what err is about; ok is
-// false when nothing is known to help.
+// rewrite changes text so that the parser can read the place of err; ok is
+// false if no change is known to help.
 func rewrite(text string, err error) (next string, w *Warning, ok bool) {
 	at, line := where(err)
 	msg := err.Error()
@@ -44,11 +44,11 @@ func rewrite(text string, err error) (next string, w *Warning, ok bool) {
 	return next, nil, ok
 }
 
-// Toggled is before the pattern of ${x~} and ${x~~}, which the parser reads as
+// Toggled marks the pattern of ${x~} and ${x~~}, which the parser reads as
 // ${x^} and ${x^^}.
 const Toggled = "\x02"
 
-// toggledCase writes the operator behind at as one that the parser knows.
+// toggledCase replaces the operator before at by one that the parser knows.
 func toggledCase(text string, at int) (string, bool) {
 	at = min(at, len(text))
 	i := strings.IndexByte(text[at:min(at+2, len(text))], '~')
@@ -62,7 +62,7 @@ func toggledCase(text string, at int) (string, bool) {
 	return text[:i] + op + Toggled + text[i+len(op):], true
 }
 
-// quoteWord puts a word in quotes: export takes any, and judges it when it runs.
+// quoteWord quotes a word: export accepts any, and checks it when it runs.
 func quoteWord(text string, at int) (string, bool) {
 	end := at
 	for end < len(text) && strings.IndexByte(" \t\n;&|()<>\"'$`", text[end]) < 0 {
@@ -74,8 +74,8 @@ func quoteWord(text string, at int) (string, bool) {
 	return text[:at] + "'" + text[at:end] + "'" + text[end:], true
 }
 
-// spacedKey puts quotes around a subscript with blanks, the last that is open
-// before a mistake: a[x y]=1.
+// spacedKey quotes a subscript with blanks, the last open one before a mistake:
+// a[x y]=1.
 func spacedKey(text string, at int) (string, bool) {
 	at = min(at+1, len(text))
 	start := strings.LastIndexByte(text[:at], '\n') + 1
@@ -95,8 +95,8 @@ func spacedKey(text string, at int) (string, bool) {
 	return "", false
 }
 
-// Appended is before an element "[key]+=value" of an array, which the parser
-// knows as a word alone.
+// Appended marks an element "[key]+=value" of an array, which the parser reads
+// as an ordinary word.
 const Appended = "\x01"
 
 // appendedKey marks the last "[key]+=" before a mistake, on its line.
@@ -121,7 +121,8 @@ func appendedKey(text string, at int) (string, bool) {
 	return "", false
 }
 
-// closeHereDoc ends a here-document that the text does not: bash warns only.
+// closeHereDoc ends a here-document that the text does not end. Bash only
+// warns.
 func closeHereDoc(text, msg string, line int) (string, *Warning, bool) {
 	i := strings.Index(msg, "unclosed here-document `")
 	if i < 0 {
@@ -139,8 +140,8 @@ func closeHereDoc(text, msg string, line int) (string, *Warning, bool) {
 	return text + sep + delim + "\n", w, true
 }
 
-// plainDelimiter gives a here-document with an expansion in its delimiter one
-// without: bash takes the text of the delimiter as it is.
+// plainDelimiter replaces a delimiter of a here-document that contains an
+// expansion. Bash takes its text as it is.
 func plainDelimiter(text string, at int) (string, bool) {
 	start := strings.LastIndex(text[:min(at+2, len(text))], "<<")
 	if start < 0 {
@@ -203,9 +204,9 @@ func doubleNegation(text string, at int) (string, bool) {
 	return "", false
 }
 
-// arithmetic helps with the last "((" before a mistake. What ends in "))" is an
-// expression, whose text is judged when it runs: it is put into quotes. What
-// does not is a command in a command: they are set apart.
+// arithmetic rewrites the last "((" before a mistake. If it ends in "))" it is
+// an expression, which is checked when it runs: it is quoted. Otherwise it is a
+// subshell in a subshell: a blank is put between the parentheses.
 func arithmetic(text string, at int) (string, bool) {
 	for from := min(at+3, len(text)); from > 0; {
 		i := strings.LastIndex(text[:from], "((")
@@ -233,8 +234,8 @@ func arithmetic(text string, at int) (string, bool) {
 	return "", false
 }
 
-// closing is the index of the parenthesis that closes the one at text[at], with
-// quotes looked at; len(text): none.
+// closing is the index of the parenthesis that closes the one at text[at],
+// outside quotes; len(text) if there is none.
 func closing(text string, at int) int {
 	depth := 0
 	for i := at; i < len(text); i++ {

@@ -11,26 +11,26 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Script is a text that was read, up to its first mistake.
+// Script is a parsed text, up to its first mistake.
 type Script struct {
-	Text     string           // what positions are in: the text, or what it was written anew as
+	Text     string           // the text, possibly rewritten; positions are in it
 	Lines    [][]*syntax.Stmt // statements that bash reads together
 	Warnings []Warning
-	Mistake  *Mistake // nil: none
-	Deep     bool     // the text is deeper than was allowed, and nothing of it was kept
+	Mistake  *Mistake // nil if there is none
+	Deep     bool     // the text is nested too deeply; nothing of it was kept
 }
 
-// Warning is what bash says of a text that it runs all the same.
+// Warning is a message of bash about a text that it runs nevertheless.
 type Warning struct {
 	Line int
 	Text string
 }
 
-// maxRewrites bounds how often one text is written anew.
+// maxRewrites bounds how often one text is rewritten.
 const maxRewrites = 100
 
-// Parse reads a script that is at most about so many levels deep. It does not
-// fail: what could be read is there, and the Mistake says what could not.
+// Parse parses a script whose syntax is nested at most about levels deep. It
+// does not fail: the result has what could be parsed, and the Mistake.
 func Parse(text string, levels int) *Script {
 	s := &Script{}
 	bytes := !utf8.ValidString(text)
@@ -99,7 +99,7 @@ func (s *Script) before(text, original string, levels int, err error, bytes bool
 	s.Mistake = mistake(original, err)
 }
 
-// statements are those before a mistake, and the mistake.
+// statements parses up to a mistake.
 func statements(text string, levels int) (done []*syntax.Stmt, err error) {
 	for st, err := range parser().StmtsSeq(guarded(text, levels)) {
 		if err != nil {
@@ -122,8 +122,8 @@ func between(text string, from, to uint) string {
 
 func parser() *syntax.Parser { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }
 
-// group puts the statements together that bash reads at once: those with no
-// newline between them.
+// group groups the statements that bash reads at once: those with no newline
+// between them.
 func group(stmts []*syntax.Stmt) [][]*syntax.Stmt {
 	var lines [][]*syntax.Stmt
 	for i, st := range stmts {
@@ -140,8 +140,8 @@ func group(stmts []*syntax.Stmt) [][]*syntax.Stmt {
 	return lines
 }
 
-// heredocLine is the line of the last << of a statement: what follows on it is
-// read together with it.
+// heredocLine is the line of the last << of a statement. What follows on that
+// line is read together with it.
 func heredocLine(st *syntax.Stmt) uint {
 	var line uint
 	for _, r := range st.Redirs {
@@ -161,7 +161,7 @@ func (s *Script) TextOf(group []*syntax.Stmt) string {
 	return s.Text[from:to]
 }
 
-// Word reads text as one word; nil when it is not one.
+// Word parses text as one word; nil if it is not one.
 func Word(text string, levels int) *syntax.Word {
 	bytes := !utf8.ValidString(text)
 	if bytes {
@@ -181,7 +181,7 @@ func Word(text string, levels int) *syntax.Word {
 	return c.Args[1]
 }
 
-// where is the position of a parser's error.
+// where is the position of an error of the parser.
 func where(err error) (offset, line uint) {
 	var p syntax.ParseError
 	if errors.As(err, &p) {

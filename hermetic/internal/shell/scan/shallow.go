@@ -2,18 +2,18 @@ package scan
 
 import "strings"
 
-// maxChain bounds how many operators join one list or one expression: the tree
-// has them inside each other, too. Each takes about a kilobyte of stack.
+// maxChain bounds how many operators join one list or one expression: in the
+// tree they are nested, too. Each costs about a kilobyte of stack.
 const maxChain = 15_000
 
-// Shallow reports whether no list or expression of text is longer, and no
-// command deeper, than a tree of them may be. The parser makes such trees without
-// calling itself, so its guard does not see them.
+// Shallow reports whether text has no list or expression longer, and no command
+// nested deeper, than its tree may be. The parser builds such trees without
+// recursion, so its guard does not see them.
 //
-// Threat: "a && a && ...", 60,000 times -> who walks the tree uses up the stack
-// -> the operators are counted here first, by a loop, with most of what is quoted
-// counted as if it were not -> a text whose quotes this misreads; the shell
-// bounds its own recursion over lists and expressions, too.
+// Threat: "a && a && ...", 60,000 times -> a walk over the tree uses up the
+// stack -> the operators are counted here first, in a loop, with most quoted
+// text counted as if it were not quoted -> text whose quotes are misread here;
+// the shell bounds its own recursion over lists and expressions, too.
 func Shallow(text string, most int) bool {
 	d := depths{text: text, most: most}
 	for d.at < len(text) {
@@ -29,12 +29,12 @@ type depths struct {
 	text  string
 	most  int
 	at    int
-	open  []byte // brackets; 'A' and 'S' are those around arithmetic: ${ (( and a[
+	open  []byte // open brackets; 'A' and 'S' stand for those around arithmetic: ${ (( and a[
 	arith int    // how many of them are open
 	words int    // keywords that begin a command
 	chain int
-	fresh bool // a line has begun, and nothing is on it
-	after byte // the last character that is no blank
+	fresh bool // at the beginning of a line
+	after byte // the last character that is not a blank
 }
 
 func (d *depths) step() bool {
@@ -69,7 +69,7 @@ func (d *depths) step() bool {
 	return ok && len(d.open) < 1<<16 && d.words <= d.most*4 && d.chain <= maxChain
 }
 
-// comment skips one.
+// comment skips a comment.
 func (d *depths) comment() bool {
 	if d.at > 0 && strings.IndexByte(" \t\n;", d.text[d.at-1]) < 0 || d.arith > 0 {
 		return false
@@ -82,8 +82,8 @@ func (d *depths) comment() bool {
 	return true
 }
 
-// quoted skips single quotes with nothing in them that could matter if they are
-// not quotes at all.
+// quoted skips single quotes, if nothing in them would matter were they not
+// quotes at all.
 func (d *depths) quoted() bool {
 	j := strings.IndexByte(d.text[d.at+1:], '\'')
 	if j < 0 || strings.ContainsAny(d.text[d.at+1:d.at+1+j], "$`({[&|") {
@@ -117,7 +117,7 @@ func (d *depths) bracket(c byte) bool {
 	return true
 }
 
-// isName reports whether a name ends here: then a bracket is a subscript.
+// isName reports whether a name ends here: then a bracket begins a subscript.
 func (d *depths) isName() bool {
 	i := d.at
 	for i > 0 && isLetter(d.text[i-1]) {
@@ -126,7 +126,7 @@ func (d *depths) isName() bool {
 	return i < d.at && (d.text[i] < '0' || d.text[i] > '9') && (i == 0 || d.text[i-1] != '\\')
 }
 
-// close takes the last bracket of either kind off, and what is open inside it.
+// close removes the last bracket of a kind, and those that are open inside it.
 func (d *depths) close(a, b byte) {
 	for i := len(d.open) - 1; i >= 0; i-- {
 		if d.open[i] == a || d.open[i] == b {
@@ -141,8 +141,8 @@ func (d *depths) close(a, b byte) {
 	}
 }
 
-// operator counts what joins: everywhere what joins commands, and in arithmetic
-// what joins numbers.
+// operator counts an operator: everywhere those that join commands, in
+// arithmetic those that join numbers.
 func (d *depths) operator(c byte) bool {
 	switch c {
 	case '|', '&', '!', '`':
@@ -158,7 +158,7 @@ func (d *depths) operator(c byte) bool {
 	return true
 }
 
-// word passes a word, and counts it when it is one of those that nest.
+// word skips a word, and counts it if it is a keyword that nests.
 func (d *depths) word() {
 	start := d.at
 	for d.at < len(d.text) && isLetter(d.text[d.at]) {

@@ -12,8 +12,8 @@ import (
 // BashVersion is the version of bash whose behaviour this is.
 const BashVersion = "5.2.15(1)-release"
 
-// UserID is the user and the group that a script runs as: the vfs gives every
-// file to the same.
+// UserID is the user and the group of a script: the vfs gives every file to
+// them.
 const UserID = 1000
 
 // Computed is a variable that is computed when it is read; nil if name is not

@@ -9,7 +9,7 @@ import (
 	"egressd/hermetic/internal/shell/layout"
 )
 
-// Function is one that a script defined.
+// Function is a function that a script defined.
 type Function struct {
 	Name     string
 	Body     *syntax.Stmt
@@ -19,10 +19,10 @@ type Function struct {
 	Readonly bool
 }
 
-// Source is a function as declare -f prints it.
+// Source is the definition as declare -f prints it.
 func (f *Function) Source() string { return layout.Function(f.Name, f.Body, f.Unit.Text) }
 
-// exportText is a function as a variable of the environment.
+// exportText is the function as a variable of the environment.
 func (f *Function) exportText() string {
 	_, body, _ := strings.Cut(f.Source(), "\n")
 	return "() " + strings.TrimSuffix(body, "\n")

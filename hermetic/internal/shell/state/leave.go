@@ -12,13 +12,13 @@ type Discard struct{ Status int }
 // neither leaves Run.
 type Ended struct{ Status int }
 
-// Exceed ends everything because of a limit.
+// Exceed ends the session because a limit is exceeded.
 func (sh *Shell) Exceed(e *limits.Exceeded) {
 	sh.Session.Budget.Exceed(e)
 	panic(Ended{Status: 126})
 }
 
-// Check ends the shell when its context has ended, and runs traps of signals
+// Check ends the shell if its context has ended, and runs the traps of signals
 // that came.
 func (sh *Shell) Check() {
 	if sh.Ctx.Err() != nil {
@@ -29,7 +29,8 @@ func (sh *Shell) Check() {
 	}
 }
 
-// Deeper counts one level of calls; the caller takes it off again.
+// Deeper counts one more level of calls, and ends the session if that is too
+// many. The caller counts Work.Calls down again.
 func (sh *Shell) Deeper() {
 	sh.Work.Calls++
 	if most := sh.Session.Budget.Limits.Calls; int64(sh.Work.Calls) > most {
@@ -37,7 +38,7 @@ func (sh *Shell) Deeper() {
 	}
 }
 
-// Discardf says what is wrong and ends the commands of this line with status 1.
+// Discardf writes a message and ends the commands of this line with status 1.
 func (sh *Shell) Discardf(format string, args ...any) {
 	sh.Errorf(format, args...)
 	panic(Discard{Status: 1})

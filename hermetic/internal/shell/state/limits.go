@@ -5,8 +5,8 @@ import (
 	"egressd/hermetic/limits"
 )
 
-// Grow counts bytes that variables hold, and refuses a value of size bytes that
-// is over the limit.
+// Grow counts by more bytes held by variables. It ends the shell if that, or
+// one value of size bytes, exceeds its limit.
 func (sh *Shell) Grow(by int64, size int) {
 	sh.CheckLen(size)
 	sh.Work.Held += by
@@ -41,7 +41,7 @@ func (sh *Shell) TooNested() {
 	sh.Exceed(&limits.Exceeded{Name: "nesting", Limit: sh.Session.Budget.Limits.Nesting, What: "pieces of syntax are inside each other"})
 }
 
-// Regex is the expression of the last =~, which loops use again.
+// Regex is the expression of the last =~, kept for loops.
 type Regex struct {
 	Text string
 	Fold bool
@@ -53,7 +53,7 @@ func (s *Session) TooDeep(most int64) {
 	s.Budget.Exceed(&limits.Exceeded{Name: "calls", Limit: most, What: "functions, substitutions and scripts ran inside each other"})
 }
 
-// CheckLimit ends the shell when a limit ended something of it.
+// CheckLimit ends the shell if the session has exceeded a limit.
 func (sh *Shell) CheckLimit() {
 	if sh.Session.Budget.Cause() != nil {
 		panic(Ended{Status: 126})

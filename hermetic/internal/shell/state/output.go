@@ -8,7 +8,7 @@ import (
 	"egressd/hermetic/command"
 )
 
-// Prefix is how bash begins what it says about line n.
+// Prefix is what bash begins a message with: name and line.
 func (sh *Shell) Prefix() string {
 	name := sh.Program.Arg0
 	if n := len(sh.Frames); n > 0 && sh.Frames[n-1].Source != "" {
@@ -17,18 +17,18 @@ func (sh *Shell) Prefix() string {
 	return fmt.Sprintf("%s: line %d: ", name, sh.Line)
 }
 
-// Errorf writes bash's "NAME: line N: text".
+// Errorf writes a message as bash does: "NAME: line N: text".
 func (sh *Shell) Errorf(format string, args ...any) {
 	sh.ErrText(sh.Prefix() + fmt.Sprintf(format, args...) + "\n")
 }
 
 // ErrText writes s to the standard error.
 func (sh *Shell) ErrText(s string) {
-	sh.Stream(2).Write([]byte(s)) //nolint:errcheck // there is nowhere to say so
+	sh.Stream(2).Write([]byte(s)) //nolint:errcheck // nowhere to report it
 }
 
-// Out writes to the standard output; a builtin whose output cannot be written
-// says so and fails.
+// Out writes to the standard output. If that fails it writes a message and
+// reports false.
 func (sh *Shell) Out(s string) bool {
 	if s == "" {
 		return true
@@ -47,7 +47,7 @@ func (sh *Shell) Out(s string) bool {
 	return false
 }
 
-// who is the builtin that runs, for messages.
+// who is the name of the running builtin, for messages.
 func (sh *Shell) who() string {
 	if sh.Commands.Running == "" {
 		return ""
@@ -58,9 +58,9 @@ func (sh *Shell) who() string {
 // Outf is Out with a format.
 func (sh *Shell) Outf(format string, args ...any) bool { return sh.Out(fmt.Sprintf(format, args...)) }
 
-// Letters reads the options of a builtin that has only letters without values,
-// and reports those that were given and the operands. Of a letter that is not
-// known it tells as bash does, usage being what stands after the name.
+// Letters reads the options of a builtin that has only letters without values.
+// It returns those given and the operands. For an unknown letter it prints
+// bash's message, with usage after the name of the builtin, and reports false.
 func (sh *Shell) Letters(args []string, known, usage string) (given map[rune]bool, operands []string, ok bool) {
 	given = map[rune]bool{}
 	i := 1

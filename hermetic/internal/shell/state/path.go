@@ -10,23 +10,24 @@ import (
 // DefaultPath is $PATH without an environment.
 const DefaultPath = "/usr/bin:/bin"
 
-// Target is what a name of a command turned out to be.
+// Target is what the name of a command stands for.
 type Target struct {
-	Name   string // of the table, or "sh" or "bash"
-	Script string // path of a script
+	Name   string // a command of the session, or "sh" or "bash"
+	Script string // the path of a script; "" for a command
 }
 
-// IsBin reports the directories where the commands of the table are.
+// IsBin reports the directories of the commands of the session.
 func IsBin(dir string) bool {
 	return dir == "/bin" || dir == "/usr/bin"
 }
 
-// Has reports a command by name.
+// Has reports whether the session has a command.
 func (s *Session) Has(name string) bool {
 	return name == "sh" || name == "bash" || s.Table[name] != nil
 }
 
-// At looks at the file or command of a path; why is bash's reason.
+// At is the file or command at a path; why is bash's reason if it cannot be
+// run.
 func (s *Session) At(dir, path string) (what Target, why string) {
 	full := Join(dir, path)
 	info, err := s.FS.Stat(full)
@@ -48,7 +49,7 @@ func (s *Session) At(dir, path string) (what Target, why string) {
 	return Target{Script: full, Name: path}, ""
 }
 
-// FindCommand looks a name without a slash up in PATH.
+// FindCommand looks up a name without a slash in PATH.
 func (sh *Shell) FindCommand(name string) (string, bool) {
 	if p, ok := sh.Commands.Hashed[name]; ok {
 		return p, true
@@ -87,7 +88,7 @@ func (s *Session) LookPath(dir, name, path string) (string, bool) {
 	return "", false
 }
 
-// Join makes name absolute below dir, without cleaning.
+// Join makes name absolute below dir. It does not clean the path.
 func Join(dir, name string) string {
 	if strings.HasPrefix(name, "/") {
 		return name
@@ -95,7 +96,7 @@ func Join(dir, name string) string {
 	return strings.TrimSuffix(dir, "/") + "/" + name
 }
 
-// TildeDir is a directory with the home shortened.
+// TildeDir writes a directory with ~ for the home.
 func (sh *Shell) TildeDir(dir string) string {
 	home := sh.Vars.Get("HOME")
 	if home == "" || home == "/" {

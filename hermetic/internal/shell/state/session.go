@@ -23,7 +23,7 @@ import (
 	"egressd/hermetic/internal/shell/proc"
 )
 
-// Session is what all shells of one Run share.
+// Session is shared by all shells of one Run.
 type Session struct {
 	*command.Session
 	Table       command.Table
@@ -43,9 +43,8 @@ type Program struct {
 	Base      context.Context //nolint:containedctx // its jobs end with it
 }
 
-// Interpreter is what expansions, builtins and traps ask of the interpreter: to
-// run something. Package shell implements it. The methods run in the goroutine
-// of sh.
+// Interpreter runs things for expansions, builtins and traps. Package shell
+// implements it. The methods are called in the goroutine of sh.
 type Interpreter interface {
 	// CommandSubst is the output of $(...), without the newlines at its end.
 	CommandSubst(sh *Shell, c *syntax.CmdSubst) string

@@ -36,16 +36,17 @@ type Shell struct {
 	Work Work
 }
 
-// Params is the positional parameters, and what builtins keep beside them.
+// Params is the positional parameters, and parameters that commands leave
+// behind.
 type Params struct {
 	List    []string // $1 and on
-	Given   bool     // set gave them since the last source began
+	Given   bool     // by set, since the last source began
 	Last    string   // $_: the last argument of the last command
-	OptChar int      // where getopts is in its word
+	OptChar int      // getopts: index in the current word
 }
 
-// Commands is what a name in the place of a command can mean, besides the
-// commands of the session.
+// Commands is what the first word of a command can mean, besides the commands
+// of the session.
 type Commands struct {
 	Funcs     map[string]*Function
 	Aliases   map[string]string
@@ -59,12 +60,12 @@ type Commands struct {
 // Descriptors is the open files of a shell.
 type Descriptors struct {
 	Open        map[int]*stream.File
-	Substituted []int // ends of process substitutions, until their command is done
+	Substituted []int // ends of process substitutions, closed after their command
 }
 
 // Directory is the working directory and the file mode mask.
 type Directory struct {
-	Path  string   // absolute; as cd was given it, with links in it
+	Path  string   // absolute; it can contain links
 	Stack []string // of pushd, without Path
 	Umask uint32
 }
@@ -75,34 +76,34 @@ func (d *Directory) Mask() fs.FileMode { return fs.FileMode(d.Umask) }
 // Traps is the actions of trap, by the name of their signal or event.
 type Traps struct {
 	Actions   map[string]string // "": ignored
-	Inherited bool              // they are the parent's, to be printed and not to be run
-	Running   int               // DEBUG, ERR and RETURN traps that run now
+	Inherited bool              // from the parent: printed by trap -p, but not run
+	Running   int               // number of DEBUG, ERR and RETURN traps being run
 	Pending   map[string]bool   // signals that came while a command ran
 }
 
-// Work is the counters behind the limits, and what saves work.
+// Work counts towards the limits, and caches the last regular expression.
 type Work struct {
-	Calls int   // functions, substitutions and scripts inside each other
-	Tree  int   // depth in lists and expressions
-	Sums  int   // expressions in subscripts of expressions
-	Steps int   // of patterns, not yet counted by the budget
+	Calls int   // nesting of functions, substitutions and scripts
+	Tree  int   // nesting of lists and expressions
+	Sums  int   // nesting of expressions in subscripts
+	Steps int   // of patterns, not yet reported to the budget
 	Held  int64 // bytes that variables hold
 	Regex *Regex
 }
 
-// Control is the exit status, and whether and how far commands are being left.
+// Control is the exit status, and what break, return, exit and set -e need.
 type Control struct {
 	Status      int
 	PipeStatus  []int
 	SubstStatus int // of the last command substitution of this command; -1: none
 	Flow        Flow
-	Levels      int // loops that break and continue still have to leave
-	Loops       int // loops that run inside each other
-	NoErrExit   int // above 0, a failure is not one for set -e and the ERR trap
+	Levels      int // loops still to be left by break or continue
+	Loops       int // nesting of loops
+	NoErrExit   int // if above 0, a failure does not count for set -e and the ERR trap
 	RedirFailed bool
 }
 
-// Flow says that commands are being left, and up to where.
+// Flow says whether commands are being left, and up to where.
 type Flow byte
 
 const (
@@ -113,18 +114,18 @@ const (
 	Exits
 )
 
-// Place is where the shell is in its script.
+// Place is the position of the shell in its script.
 type Place struct {
 	Unit      *Unit
 	Line      int
-	LineShift int // lines that a process substitution does not count
+	LineShift int // correction of line numbers in a process substitution
 	Frames    []Frame
 	Subshells int
 	Current   *syntax.Stmt
-	Trapped   string // what $BASH_COMMAND is while a trap runs
+	Trapped   string // $BASH_COMMAND while a trap runs
 }
 
-// Unit is a text that was parsed: positions in its tree are positions in it.
+// Unit is a parsed text. Positions in its tree are positions in it.
 type Unit struct {
 	Name string // BASH_SOURCE of what it defines
 	Text string
@@ -136,7 +137,7 @@ type Frame struct {
 	Name     string
 	Source   string
 	CallLine int
-	Function bool // and not a script that source runs
+	Function bool // a function; otherwise a script run by source
 }
 
 // InFunction reports whether a function runs.
@@ -144,7 +145,8 @@ func (p *Place) InFunction() bool {
 	return slices.ContainsFunc(p.Frames, func(f Frame) bool { return f.Function })
 }
 
-// New makes a shell with its variables from env and nothing else.
+// New makes a shell that has the variables and functions of env and nothing
+// else. cancel ends ctx.
 func New(ctx context.Context, cancel context.CancelCauseFunc, s *Session, parent *proc.Proc, env []string) *Shell {
 	p := s.Procs.New(parent, cancel)
 	now := s.Now()
@@ -220,7 +222,7 @@ func (sh *Shell) cloneUnder(ctx context.Context) *Shell {
 	return &c
 }
 
-// Release gives up what a subshell holds.
+// Release closes the descriptors and ends the process of a shell.
 func (sh *Shell) Release() {
 	for n, f := range sh.FDs.Open {
 		f.Close()

@@ -41,7 +41,8 @@ func (sh *Shell) SourceWords(words []*syntax.Word) string {
 	return strings.Join(out, " ")
 }
 
-// Parse reads a text. A mistake in it is part of the result.
+// Parse parses a text. It ends the session if the text is too long or nested
+// too deeply. A mistake is part of the result.
 func (sh *Shell) Parse(text string) *scan.Script {
 	l := sh.Session.Budget.Limits
 	if int64(len(text)) > l.Source {

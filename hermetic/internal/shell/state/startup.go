@@ -8,7 +8,7 @@ import (
 	"egressd/hermetic/internal/shell/vars"
 )
 
-// InitVars sets what a shell has without an environment.
+// InitVars sets the variables of a new shell that its environment does not set.
 func (sh *Shell) InitVars() {
 	set := func(name, val string, exported bool) {
 		if v := sh.Vars.Scope.Vars[name]; v == nil {
@@ -44,7 +44,7 @@ func (sh *Shell) InitVars() {
 	sh.Vars.Scope.Vars["SHLVL"] = &vars.Variable{Str: strconv.FormatInt(level, 10), IsSet: true, Exported: true}
 }
 
-// initDir believes $PWD when it is another name of the working directory.
+// initDir keeps $PWD if it is another name of the working directory.
 func (sh *Shell) initDir() {
 	if sh.Dir.Path == "" {
 		sh.Dir.Path = "/"

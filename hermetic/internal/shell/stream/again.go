@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// Again is what opening f once more by its name below /dev gives who reads it:
-// a regular file from its beginning, with a place of its own, as Linux does;
-// others, f itself with one more owner. The caller closes it.
+// Again opens f once more, as opening it by its name below /dev does: a regular
+// file has an offset of its own that begins at 0, as in Linux; anything else is
+// f itself with one more owner. The caller closes it.
 func Again(f *File) *File {
 	if f.at == nil || f.read == nil || f.write != nil {
 		return f.Dup()
@@ -24,7 +24,7 @@ func Again(f *File) *File {
 	return g
 }
 
-// place is where somebody stands in a file.
+// place is an offset in a file.
 type place struct {
 	file *File
 	mu   sync.Mutex

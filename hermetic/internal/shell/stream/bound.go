@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Bound is a File under a context, as a command gets it.
+// Bound is a File with a context that ends its reads and writes.
 type Bound struct {
 	Ctx  context.Context //nolint:containedctx // io.Reader has no other place for it
 	File *File
@@ -35,8 +35,8 @@ func (b Bound) Write(p []byte) (int, error) {
 	return b.File.write(b.Ctx, p)
 }
 
-// Seek moves where a file is read and written, for all who share it; pipes
-// report ESPIPE, as lseek does.
+// Seek sets the offset, which all owners share. Pipes return ESPIPE, as lseek
+// does.
 func (b Bound) Seek(offset int64, whence int) (int64, error) {
 	switch {
 	case b.File == nil:
@@ -47,7 +47,7 @@ func (b Bound) Seek(offset int64, whence int) (int64, error) {
 	return b.File.seek(offset, whence)
 }
 
-// Stat is what fstat tells of the file; of a pipe, that it is one.
+// Stat describes the file as fstat does.
 func (b Bound) Stat() (fs.FileInfo, error) {
 	switch {
 	case b.File == nil:
@@ -61,8 +61,8 @@ func (b Bound) Stat() (fs.FileInfo, error) {
 // Terminal reports whether the file is a terminal.
 func (b Bound) Terminal() bool { return b.File != nil && b.File.tty }
 
-// From makes a File of a command's streams, which stay open: of a Bound the
-// File below it, with one owner more.
+// From makes a File of the streams of a command, which stay open. Of a Bound it
+// is the File, with one more owner.
 func From(r io.Reader, w io.Writer) *File {
 	if b, ok := r.(Bound); ok {
 		return b.File

@@ -13,18 +13,18 @@ import (
 	"egressd/hermetic/vfs"
 )
 
-// Kind says what a File is made of.
+// Kind says what a File is.
 type Kind byte
 
-// What a File is made of.
+// The kinds of a File.
 const (
 	IsFile Kind = iota
 	IsPipe
-	IsOuter // one of the worker's own streams
+	IsOuter // a stream of the worker
 )
 
-// File is an open file description: what descriptors that were duplicated
-// share. Safe for concurrent use.
+// File is an open file description, which duplicated descriptors share. It is
+// safe for concurrent use.
 type File struct {
 	Kind  Kind
 	name  string
@@ -39,13 +39,13 @@ type File struct {
 	refs  atomic.Int64
 }
 
-// Name is the path it was opened by.
+// Name is the path that it was opened by.
 func (f *File) Name() string { return f.name }
 
 // Under is the file below; nil for pipes and outer streams.
 func (f *File) Under() vfs.File { return f.under }
 
-// CanRead and CanWrite report the mode.
+// CanRead reports whether the file is open for reading.
 func (f *File) CanRead() bool { return f.read != nil }
 
 // CanWrite reports whether the file is open for writing.
@@ -60,7 +60,7 @@ func (f *File) Dup() *File {
 	return f
 }
 
-// Close takes one owner away; the last one closes.
+// Close removes one owner. The last one closes the file.
 func (f *File) Close() error {
 	if f.refs.Add(-1) != 0 || f.close == nil {
 		return nil
@@ -68,7 +68,7 @@ func (f *File) Close() error {
 	return f.close()
 }
 
-// Of makes a File of an open vfs file, which it will close.
+// Of makes a File of an open vfs file. The File closes it.
 func Of(under vfs.File, canRead, canWrite bool) *File {
 	f := &File{name: under.Name(), under: under, close: under.Close, seek: under.Seek, at: under.ReadAt, stat: under.Stat}
 	f.refs.Store(1)
@@ -81,7 +81,7 @@ func Of(under vfs.File, canRead, canWrite bool) *File {
 	return f
 }
 
-// Text makes a File that reads s: a here-document.
+// Text makes a File to read s from: a here-document.
 func Text(s string) *File {
 	var mu sync.Mutex
 	f := &File{name: "here-document", Kind: IsPipe, read: func(_ context.Context, b []byte) (int, error) {

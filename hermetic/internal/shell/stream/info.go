@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// pipeInfo is what fstat says of a pipe.
+// pipeInfo is what fstat reports for a pipe.
 type pipeInfo struct{}
 
 func (pipeInfo) Name() string       { return "pipe" }
@@ -14,20 +14,20 @@ func (pipeInfo) Mode() fs.FileMode  { return fs.ModeNamedPipe | 0o600 }
 func (pipeInfo) ModTime() time.Time { return time.Unix(0, 0) }
 func (pipeInfo) IsDir() bool        { return false }
 
-// Sys is nothing: vfs.Sys makes something of the mode.
+// Sys is nil: vfs.Sys uses the mode.
 func (pipeInfo) Sys() any { return nil }
 
-// nullInfo is that of an input that is not there: /dev/null.
+// nullInfo is what fstat reports for /dev/null, an input that is not there.
 type nullInfo struct{ pipeInfo }
 
 func (nullInfo) Name() string      { return "null" }
 func (nullInfo) Mode() fs.FileMode { return fs.ModeDevice | fs.ModeCharDevice | 0o666 }
 
-// outerInfo is what a script may know of a file of the host that it got as a
-// standard stream: its kind, size, mode and time.
+// outerInfo is what a script can learn about a file of the host that is one of
+// its standard streams: kind, size, mode and time.
 //
-// Threat: names, owners and numbers of files of the host are read off the
-// standard streams -> they are not handed on. Nothing is left over.
+// Threat: a script reads names, owners and inode numbers of host files off its
+// standard streams -> they are not passed on -> nothing is left over.
 type outerInfo struct {
 	pipeInfo
 	mode fs.FileMode

@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// Writer makes a File that writes to w, told of every n bytes before; its error
-// refuses them. Writers with the same mu take turns. ctx is not looked at: w
-// is the launcher's to bound. What w can Stat, the File can.
+// Writer makes a File that writes to w. It calls count with the number of bytes
+// before each write; an error refuses the write. Writers with the same mu take
+// turns. The context of a write is ignored: the launcher bounds w. If w has
+// Stat, so has the File.
 func Writer(w io.Writer, mu *sync.Mutex, count func(n int64) error) *File {
 	f := &File{name: "output", Kind: IsOuter, write: func(_ context.Context, b []byte) (int, error) {
 		if count != nil {
@@ -31,16 +32,16 @@ func Writer(w io.Writer, mu *sync.Mutex, count func(n int64) error) *File {
 	return f
 }
 
-// AsTerminal says that f is a terminal.
+// AsTerminal marks f as a terminal.
 func (f *File) AsTerminal() *File {
 	f.tty = true
 	return f
 }
 
 // Reader makes a File that reads r, which stays open; nil is empty. A regular
-// file can be sought, and its place is shared with whoever else has it open. A read that waits ends
-// with its context, if need be by leaving the wait to a goroutine that ends
-// with r's next byte.
+// file can be sought, and shares its offset with everyone who has it open. A
+// read that waits ends with its context, if need be by leaving a goroutine
+// behind that ends with the next byte of r.
 func Reader(r *os.File) *File {
 	f := &File{name: "input", Kind: IsOuter}
 	f.refs.Store(1)
@@ -85,13 +86,13 @@ func withDeadline(r *os.File) func(context.Context, []byte) (int, error) {
 }
 
 // pump reads a file whose reads cannot be interrupted: one goroutine waits in
-// the read, and what it got is kept for the next who asks.
+// the read, and what it reads is kept for the next caller.
 type pump struct {
 	from *os.File
 	mu   sync.Mutex
 	got  []byte
 	err  error
-	busy chan struct{} // closed when the read under way is done
+	busy chan struct{} // closed when the current read is done
 }
 
 func (p *pump) read(ctx context.Context, b []byte) (int, error) {

@@ -14,7 +14,7 @@ const pipeSize = 64 << 10
 type pipe struct {
 	mu      sync.Mutex
 	buf     []byte
-	readers int // ends that are open
+	readers int // open ends
 	writers int
 	wake    chan struct{} // closed and replaced at every change
 }
@@ -24,7 +24,8 @@ func (p *pipe) changed() {
 	p.wake = make(chan struct{})
 }
 
-// wait gives up the lock until something changes; the error is ctx's end.
+// wait releases the lock until something changes. The error is that of the
+// context.
 func (p *pipe) wait(ctx context.Context) error {
 	wake := p.wake
 	p.mu.Unlock()
@@ -91,7 +92,7 @@ func (p *pipe) closed(reader bool) {
 	p.changed()
 }
 
-// Pipe makes a pipe; each end is closed by its owner.
+// Pipe makes a pipe. Each end is closed by its owner.
 func Pipe() (r, w *File) {
 	p := &pipe{readers: 1, writers: 1, wake: make(chan struct{})}
 	r = &File{name: "pipe", read: p.read, Kind: IsPipe, close: func() error { p.closed(true); return nil }}

@@ -11,7 +11,7 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// expression evaluates [[ ]].
+// expression evaluates what is between [[ and ]].
 type expression struct {
 	sh     *state.Shell
 	failed bool
@@ -42,6 +42,7 @@ func Evaluate(sh *state.Shell, x syntax.TestExpr) int {
 	return 1
 }
 
+// eval evaluates one node.
 func (t *expression) eval(x syntax.TestExpr) bool {
 	if t.depth++; t.depth > state.MaxTree {
 		t.sh.TooNested()
@@ -62,6 +63,7 @@ func (t *expression) eval(x syntax.TestExpr) bool {
 	return false
 }
 
+// note adds to the line that set -x writes.
 func (t *expression) note(s string) {
 	if t.trace != nil {
 		if t.trace.Len() > 0 {
@@ -82,7 +84,7 @@ func (t *expression) unary(x *syntax.UnaryTest) bool {
 	}
 	s := expand.String(t.sh, w)
 	t.note(x.Op.String() + " " + quote.IfNeeded(s))
-	return testUnary(t.sh, x.Op.String(), s)
+	return unary(t.sh, x.Op.String(), s)
 }
 
 func (t *expression) binary(x *syntax.BinaryTest) bool {
@@ -115,7 +117,7 @@ func (t *expression) binary(x *syntax.BinaryTest) bool {
 	case syntax.TsAfter:
 		return left > right
 	case syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
-		return testFiles(sh, x.Op.String(), left, right)
+		return files(sh, x.Op.String(), left, right)
 	}
 	m, ok := expand.TryArith(sh, "[[: ", left)
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"egressd/hermetic/vfs"
 )
 
-// testUnary is the operators with one operand that [[, [ and test share.
-func testUnary(sh *state.Shell, op, s string) bool {
+// unary evaluates the operators with one operand, which test and [[ share.
+func unary(sh *state.Shell, op, s string) bool {
 	switch op {
 	case "-z":
 		return s == ""
@@ -27,7 +27,7 @@ func testUnary(sh *state.Shell, op, s string) bool {
 		}
 		return false
 	case "-v":
-		return testSet(sh, s)
+		return isSet(sh, s)
 	case "-R":
 		v := sh.Vars.Raw(s)
 		return v != nil && v.Ref
@@ -35,11 +35,11 @@ func testUnary(sh *state.Shell, op, s string) bool {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
 		return err == nil && sh.Stream(n).Terminal()
 	}
-	return testFile(sh, op, s)
+	return file(sh, op, s)
 }
 
-// testSet is -v: a name, an element, or all of an array.
-func testSet(sh *state.Shell, s string) bool {
+// isSet is -v: a name, an element, or all elements of an array.
+func isSet(sh *state.Shell, s string) bool {
 	if base, index, ok := vars.SplitSubscript(s); ok {
 		base = sh.Vars.Resolve(base)
 		if index == "@" || index == "*" {
@@ -58,7 +58,8 @@ func testSet(sh *state.Shell, s string) bool {
 	return sh.Vars.IsSet(sh.Vars.Resolve(s))
 }
 
-func testFile(sh *state.Shell, op, name string) bool {
+// file evaluates the operators about one file.
+func file(sh *state.Shell, op, name string) bool {
 	if name == "" {
 		return false
 	}
@@ -110,8 +111,8 @@ func testFile(sh *state.Shell, op, name string) bool {
 	return false
 }
 
-// testFiles is -nt, -ot and -ef.
-func testFiles(sh *state.Shell, op, a, b string) bool {
+// files is -nt, -ot and -ef.
+func files(sh *state.Shell, op, a, b string) bool {
 	x, errX := redirect.Stat(sh, a)
 	y, errY := redirect.Stat(sh, b)
 	switch op {

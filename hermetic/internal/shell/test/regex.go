@@ -11,8 +11,8 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// regex is =~: a POSIX extended regular expression, what was quoted standing
-// for itself. Status 2 is an expression that is none.
+// regex is =~: a POSIX extended regular expression, in which quoted characters
+// stand for themselves. One that is not valid makes the status 2.
 func (t *expression) regex(left string, w *syntax.Word) bool {
 	sh := t.sh
 	text := regexText(expand.WithQuotes(sh, w))
@@ -43,6 +43,7 @@ func (t *expression) regex(left string, w *syntax.Word) bool {
 	return true
 }
 
+// regexOf compiles an expression, or uses the last one again.
 func regexOf(sh *state.Shell, text string) (*regex.Regexp, error) {
 	fold := sh.Options.Shopt["nocasematch"]
 	if last := sh.Work.Regex; last != nil && last.Text == text && last.Fold == fold {
@@ -56,8 +57,9 @@ func regexOf(sh *state.Shell, text string) (*regex.Regexp, error) {
 	return re, nil
 }
 
-// regexText is s with a backslash before what was quoted and would else be an
-// operator. In brackets there are no operators, and no backslashes either.
+// regexText is s with a backslash before each quoted character that would
+// otherwise be an operator. Between brackets there are no operators and no
+// escapes.
 func regexText(s string, quoted []bool) string {
 	isQuoted := func(i int) bool { return quoted != nil && quoted[i] }
 	var b strings.Builder
@@ -78,7 +80,8 @@ func regexText(s string, quoted []bool) string {
 	return b.String()
 }
 
-// bracketEnd is where the bracket expression at s[at] ends; -1: it does not.
+// bracketEnd is the index after the bracket expression at s[at]; -1 if it does
+// not end.
 func bracketEnd(s string, at int, quoted func(int) bool) int {
 	i := at + 1
 	if i < len(s) && s[i] == '^' && !quoted(i) {

@@ -14,8 +14,8 @@ import (
 	"egressd/hermetic/internal/shell/state"
 )
 
-// testArgs is the evaluation of test and [.
-type testArgs struct {
+// arguments evaluates the arguments of test and [.
+type arguments struct {
 	sh   *state.Shell
 	name string
 	args []string
@@ -25,7 +25,7 @@ type testArgs struct {
 
 // Run is the builtins test and [.
 func Run(sh *state.Shell, args []string) int {
-	t := &testArgs{sh: sh, name: args[0], args: args[1:]}
+	t := &arguments{sh: sh, name: args[0], args: args[1:]}
 	if t.name == "[" {
 		if len(t.args) == 0 || t.args[len(t.args)-1] != "]" {
 			sh.Errorf("[: missing `]'")
@@ -44,15 +44,16 @@ func Run(sh *state.Shell, args []string) int {
 	return 1
 }
 
-func (t *testArgs) fail(s string) bool {
+// fail keeps the first mistake.
+func (t *arguments) fail(s string) bool {
 	if t.bad == "" {
 		t.bad = s
 	}
 	return false
 }
 
-// count is POSIX's rule: the number of arguments says what they are.
-func (t *testArgs) count(a []string) bool {
+// count applies POSIX's rule: the number of arguments decides what they mean.
+func (t *arguments) count(a []string) bool {
 	switch len(a) {
 	case 0:
 		return false
@@ -63,7 +64,7 @@ func (t *testArgs) count(a []string) bool {
 			return a[1] == ""
 		}
 		if isUnary(a[0]) {
-			return testUnary(t.sh, a[0], a[1])
+			return unary(t.sh, a[0], a[1])
 		}
 		return t.fail(a[0] + ": unary operator expected")
 	case 3:
@@ -108,7 +109,7 @@ func isBinary(s string) bool {
 	return false
 }
 
-func (t *testArgs) or() bool {
+func (t *arguments) or() bool {
 	ok := t.and()
 	for t.at < len(t.args) && t.args[t.at] == "-o" {
 		t.at++
@@ -118,7 +119,7 @@ func (t *testArgs) or() bool {
 	return ok
 }
 
-func (t *testArgs) and() bool {
+func (t *arguments) and() bool {
 	ok := t.term(0)
 	for t.at < len(t.args) && t.args[t.at] == "-a" {
 		t.at++
@@ -128,7 +129,7 @@ func (t *testArgs) and() bool {
 	return ok
 }
 
-func (t *testArgs) term(depth int) bool {
+func (t *arguments) term(depth int) bool {
 	if t.bad != "" || t.at >= len(t.args) || depth > 1000 {
 		return t.fail("argument expected")
 	}
@@ -154,13 +155,13 @@ func (t *testArgs) term(depth int) bool {
 		return ok
 	case left >= 2 && isUnary(a):
 		t.at += 2
-		return testUnary(t.sh, a, t.args[t.at-1])
+		return unary(t.sh, a, t.args[t.at-1])
 	}
 	t.at++
 	return a != ""
 }
 
-func (t *testArgs) binary(a, op, b string) bool {
+func (t *arguments) binary(a, op, b string) bool {
 	switch op {
 	case "=", "==":
 		return a == b
@@ -171,7 +172,7 @@ func (t *testArgs) binary(a, op, b string) bool {
 	case ">":
 		return a > b
 	case "-nt", "-ot", "-ef":
-		return testFiles(t.sh, op, a, b)
+		return files(t.sh, op, a, b)
 	}
 	m, ok := number.Parse(a)
 	if !ok {

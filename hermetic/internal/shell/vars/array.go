@@ -11,10 +11,11 @@ type Elem struct {
 	Val string
 }
 
-// List is a sparse array: its elements, ascending.
+// List is a sparse array: its elements, by ascending subscript.
 type List struct{ Elems []Elem }
 
-// Find is where the element of subscript at is in Elems, or would be.
+// Find is the index in Elems of the element with subscript at, or where it
+// would be; ok reports whether it is there.
 func (a *List) Find(at int64) (int, bool) {
 	if at >= 0 && at < int64(len(a.Elems)) && a.Elems[at].At == at {
 		return int(at), true
@@ -58,7 +59,7 @@ func (a *List) Remove(at int64) {
 	}
 }
 
-// Next is the index after the last one.
+// Next is the subscript after the last one.
 func (a *List) Next() int64 {
 	if len(a.Elems) == 0 {
 		return 0
@@ -91,8 +92,8 @@ func ListOf(vals []string) *List {
 	return a
 }
 
-// Pairs is an associative array that is walked in bash's order: that of its
-// hash table, where a bucket holds the newest first.
+// Pairs is an associative array. It is listed in bash's order: that of its hash
+// table, whose buckets begin with the newest element.
 type Pairs struct {
 	Vals  map[string]string
 	since map[string]int
@@ -126,8 +127,8 @@ func (a *Pairs) clone() *Pairs {
 	return c
 }
 
-// Keys are in the order that bash's table of 1024 buckets (more when it is
-// twice as full) is walked in.
+// Keys lists the keys in the order of bash's table, which has 1024 buckets, or
+// more when it is twice as full.
 func (a *Pairs) Keys() []string {
 	buckets := uint32(1024)
 	for len(a.Vals) >= int(buckets)*2 {
@@ -155,7 +156,7 @@ func (a *Pairs) values() []string {
 	return keys
 }
 
-// hash is FNV-1 over signed bytes, as bash's hashlib.
+// hash is FNV-1 over signed bytes, as in bash's hashlib.
 func hash(s string) uint32 {
 	h := uint32(2166136261)
 	for i := 0; i < len(s); i++ {

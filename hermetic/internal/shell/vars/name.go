@@ -18,7 +18,7 @@ func ValidName(s string) bool {
 	return true
 }
 
-// SplitSubscript cuts "a[i]" in two; ok is false when text is no such place.
+// SplitSubscript splits "a[i]"; ok is false if text does not have that form.
 func SplitSubscript(text string) (name, index string, ok bool) {
 	i := strings.IndexByte(text, '[')
 	if i <= 0 || !strings.HasSuffix(text, "]") || !ValidName(text[:i]) {

@@ -7,7 +7,7 @@ import (
 	"egressd/hermetic/internal/shell/quote"
 )
 
-// Declaration is the command that makes a variable again.
+// Declaration is a declare command that recreates a variable.
 func Declaration(name string, v *Variable) string {
 	s := "declare -" + strings.TrimPrefix(v.Flags(), "-")
 	if v.Flags() == "-" {

@@ -1,6 +1,6 @@
 package vars
 
-// Random is bash's own generator (Park and Miller), so that a seeded RANDOM gives
+// Random is bash's generator (Park and Miller), so that a seeded RANDOM gives
 // bash's numbers.
 type Random struct {
 	state uint32

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Shell is what variables ask of the shell that has them.
+// Shell is what variables need from the shell they belong to.
 type Shell interface {
 	// Errorf writes a message as the shell does.
 	Errorf(format string, args ...any)

@@ -16,16 +16,16 @@ const (
 // Variable is one name's value and attributes.
 type Variable struct {
 	Kind  Kind
-	IsSet bool // it has a value, not only attributes
+	IsSet bool // it has a value
 	Str   string
 	List  *List
 	Pairs *Pairs
 
 	Exported, Readonly, Integer, Lower, Upper, Capital, Ref, Trace bool
-	Shared                                                         bool // list or pairs belong to another shell, too
+	Shared                                                         bool // List or Pairs is shared with another shell
 }
 
-// Flags are the attributes as declare -p prints them.
+// Flags is the attributes as declare -p prints them.
 func (v *Variable) Flags() string {
 	b := []byte{}
 	for _, f := range []struct {
@@ -53,7 +53,8 @@ func (v *Variable) Flags() string {
 	return string(b)
 }
 
-// Own makes the elements the variable's alone, before they are changed.
+// Own copies elements that are shared with another shell, before they are
+// changed.
 func (v *Variable) Own() {
 	if !v.Shared {
 		return
