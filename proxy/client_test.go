@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"egressd/event"
 	"egressd/policy"
 )
 
@@ -117,4 +118,10 @@ func openCaptured(g *testGate, host string, port uint16) (net.Conn, error) {
 	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 	g.t.Cleanup(func() { c.Close() })
 	return c, nil
+}
+
+// someConn is a connection for tests of what does not read from it.
+func someConn(s *Server) *conn {
+	nobody, _ := net.Pipe()
+	return newConn(s, nobody, event.DoorHTTP)
 }

@@ -1,188 +1,250 @@
 package proxy
 
 import (
-	"errors"
-	"io"
+	"context"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
 
+	"egressd/event"
+	"egressd/policy"
 	"egressd/proxy/internal/admission"
-	"egressd/proxy/internal/pool"
 )
 
-// pooledBytes is the size of the buffers that heads and hellos are read into;
-// almost all fit.
-const pooledBytes = 4 << 10
+// What the events of connections that the Server closes say.
+const (
+	shuttingDown = "the gate is shutting down"
+	stopped      = "the gate was stopped"
+	drainedLate  = "the gate was shut down before the flow had ended"
+)
 
-var errTooLong = errors.New("longer than the limit")
-
-// conn is a connection whose first bytes can be looked at before they are
-// read. One goroutine reads at a time.
+// conn is one client connection from accept to close: where it came in, who
+// judges it, what a person approved on it, and how it is ended from outside.
+// What the client wants is a flow or, on an HTTP connection, an exchange after
+// the other; all of them point here.
 type conn struct {
-	net.Conn
-	v      *visit // nil in tests of a part
-	pool   *pool.Buffers
-	budget *admission.Budget // of what is held over pooledBytes; nil: none
-	buf    *[]byte           // nil while nothing is held
-	r, w   int               // (*buf)[r:w] is held
-	high   int               // the most of buf that was ever used
+	stream // its bytes
 
-	// tunnel is the flow that was let pass and is still to be carried: what
-	// becomes of the connection when its door has returned.
-	tunnel *relayed
+	front  *Server    // whose listener accepted it
+	door   event.Door // for what happens before the client has said what it wants
+	client netip.AddrPort
+	cancel context.CancelFunc // ends what waits for the set-up of a flow
 
-	onReset func() // hears of a reset before it is sent; nil: nobody does
+	approvals approvals
+	// Places in the admission of front, and of the judge if that is another
+	// Server. Their locks are taken before mu.
+	places  [2]admission.Place
+	onReset func() // called before a reset is sent; nil: nothing is
+
+	mu       sync.Mutex // guards what follows
+	judge    *Server    // nil: not known yet
+	full     string     // the limit it is over; it is only served to be refused
+	why      string     // why the Server closed it
+	evicted  bool       // it must make room before it has said what it wants
+	draining bool
+	onDrain  func()
 }
 
-// held reports the bytes read from the client and not consumed.
-func (c *conn) held() []byte {
-	if c.buf == nil {
-		return nil
-	}
-	return (*c.buf)[c.r:c.w]
+// newConn is the connection that nc is, accepted by s at door.
+func newConn(s *Server, nc net.Conn, door event.Door) *conn {
+	c := &conn{front: s, door: door, client: peer(nc), cancel: func() {}}
+	c.stream = stream{Conn: nc, c: c, pool: &s.heads, budget: &s.held}
+	return c
 }
 
-// more reads some more bytes behind the held ones, which never grow over limit.
-func (c *conn) more(limit int) error {
-	if c.buf == nil {
-		c.buf, c.r, c.w, c.high = c.pool.Get(pooledBytes), 0, 0, 0
+// authenticate finds who judges what the client asks for with these credentials.
+// A refusal is to be sent to the client; the Server is nil then.
+//
+// Threat: a client authenticates one request and then asks for others, on the
+// same connection, in another name or in none -> credentials are read with every
+// request, and one that leads elsewhere is refused. Left over: programs that can
+// write to the client's own connection.
+func (c *conn) authenticate(cr credentials) (*Server, *refusal) {
+	if c.front.Route == nil {
+		return c.front, nil // joined when it was accepted
 	}
-	if c.w-c.r >= limit {
-		return errTooLong
+	if cr.bad != "" {
+		return nil, refuseFor(policy.ReasonMalformed, cr.bad)
 	}
-	if c.w == len(*c.buf) {
-		if err := c.grow(limit); err != nil {
-			return err
-		}
+	s := c.front.Route(Client{Addr: c.client, Token: cr.token, HasToken: cr.sent})
+	if s == nil {
+		return nil, refuseFor(policy.ReasonNotAuthenticated, cr.stranger())
 	}
-	end := min(len(*c.buf), c.r+limit)
-	for range 100 { // as bufio: a reader that gives nothing and no error is broken
-		n, err := c.Conn.Read((*c.buf)[c.w:end])
-		c.w += n
-		c.high = max(c.high, c.w)
-		if n > 0 {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	switch judge := c.judgedBy(); {
+	case judge == s:
+		return s, nil
+	case judge != nil:
+		return nil, refuseFor(policy.ReasonNotAuthenticated, "the requests before this one came in another name; use a new connection")
 	}
-	return io.ErrNoProgress
+	return c.join(s)
 }
 
-// grow makes room: by moving the held bytes to the front, else by a larger
-// buffer.
-func (c *conn) grow(limit int) error {
-	held := c.held()
-	if c.r > 0 {
-		c.w, c.r = copy(*c.buf, held), 0
-		return nil
+// join makes s the judge. One goroutine serves a connection, so no other one
+// joins meanwhile.
+func (c *conn) join(s *Server) (*Server, *refusal) {
+	if s != c.front && s.life.isDraining() {
+		return nil, refuseFor(policy.ReasonOverload, shuttingDown)
 	}
-	size := min(4*len(*c.buf), max(limit, len(*c.buf)+1))
-	if c.budget != nil && !c.budget.Take(size-len(*c.buf)) {
-		return admission.ErrHeldTooMuch
+	if !s.judged.Enter(c) {
+		return nil, refuseFor(policy.ReasonNoPolicy, "the session has ended")
 	}
-	larger := make([]byte, size)
-	copy(larger, held)
-	if len(*c.buf) == pooledBytes {
-		c.pool.Put(c.buf, c.high)
+	c.mu.Lock()
+	c.judge = s
+	c.mu.Unlock()
+	if s.life.isDraining() {
+		c.drain() // which may have begun after the check above
 	}
-	c.buf = &larger
-	return nil
+	if s == c.front {
+		return s, nil
+	}
+	if over := s.admitted.Enter(&c.places[1], c, s.bounds().Limits, s.now()); over != "" {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.full = over
+	}
+	return s, nil
 }
 
-// skip consumes n held bytes.
-func (c *conn) skip(n int) {
-	if c.r += n; c.r == c.w {
-		c.release()
+// judgedBy reports who judges the connection; nil: not known yet.
+func (c *conn) judgedBy() *Server {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.judge
+}
+
+// leave gives back what the connection held. It is the last thing that is done
+// for it.
+func (c *conn) leave() {
+	c.cancel()
+	c.places[0].Leave()
+	c.places[1].Leave()
+	if judge := c.judgedBy(); judge != nil {
+		judge.judged.Leave(c)
 	}
 }
 
-// release gives the buffer back; what is held is lost.
-func (c *conn) release() {
-	if c.buf != nil {
-		c.giveBack()
-		c.buf, c.r, c.w = nil, 0, 0
+// end closes the connection from outside; why is in its events.
+func (c *conn) end(why string) {
+	c.mu.Lock()
+	if c.why == "" {
+		c.why = why
 	}
+	c.mu.Unlock()
+	c.cancel()
+	_ = c.Conn.Close() // its reader sees it
 }
 
-// giveBack returns buf to the pool, or what it has grown by to the budget.
-func (c *conn) giveBack() {
-	if len(*c.buf) == pooledBytes {
-		c.pool.Put(c.buf, c.high)
+// endedFor reports why the Server closed the connection; "": it did not.
+func (c *conn) endedFor() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.why
+}
+
+// over reports the limit that the connection is over, "" if it is over none.
+func (c *conn) over() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.full
+}
+
+// refusedPatience is how long a connection over a limit may take to say what it
+// wants: others wait to be refused, too.
+const refusedPatience = 2 * time.Second
+
+// patience reports how long to wait for a client that usually may take d.
+func (c *conn) patience(d time.Duration) time.Duration {
+	if c.over() != "" {
+		return min(d, refusedPatience)
+	}
+	return d
+}
+
+// busy says that the client has said what it wants: it keeps its place now.
+// False: it has lost it.
+func (c *conn) busy() bool {
+	ok := c.places[0].Busy()
+	return c.places[1].Busy() && ok
+}
+
+// idle says that the client is to say what it wants (next). Until then its
+// place may go to another client.
+func (c *conn) idle() {
+	now := time.Now()
+	c.places[0].Idle(now)
+	c.places[1].Idle(now)
+}
+
+// Addr implements admission.Client.
+func (c *conn) Addr() netip.Addr { return c.client.Addr() }
+
+// Evict makes a connection that has not said what it wants end now, so that
+// another one has its place.
+func (c *conn) Evict() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.evicted = true
+	_ = c.Conn.SetReadDeadline(longAgo)
+}
+
+func (c *conn) isEvicted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.evicted
+}
+
+// What the events of clients that lost their place say.
+const evictedDetail = "it took over a second to say what it wants while the gate was full, and made room for others"
+
+// longAgo ends a read at once.
+var longAgo = time.Unix(1, 0)
+
+// setReadDeadline sets the deadline unless the connection must end now.
+func (c *conn) setReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.evicted {
+		t = longAgo
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+// drain asks the connection to end as soon as nothing is under way on it.
+func (c *conn) drain() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.draining {
 		return
 	}
-	if c.budget != nil {
-		c.budget.GiveBack(len(*c.buf) - pooledBytes)
+	c.draining = true
+	if c.onDrain != nil {
+		c.onDrain()
 	}
 }
 
-// carry carries the tunnel that a door may have left, to its end.
-func (c *conn) carry() {
-	if c.tunnel == nil {
-		return
+// whenDraining has f called when the Server drains; at once if it does so
+// already. f must not block and replaces the one before; nil takes it back. It
+// is not running when whenDraining returns.
+func (c *conn) whenDraining(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onDrain = f
+	if f != nil && c.draining {
+		f()
 	}
-	ended := make(chan struct{})
-	c.tunnel.carry(func() { close(ended) })
-	<-ended
 }
 
-// SetReadDeadline sets the deadline unless the client must make room.
-func (c *conn) SetReadDeadline(t time.Time) error {
-	if c.v == nil {
-		return c.Conn.SetReadDeadline(t)
-	}
-	return c.v.setReadDeadline(t)
+func (c *conn) isDraining() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.draining
 }
 
-// SetDeadline sets both deadlines.
-func (c *conn) SetDeadline(t time.Time) error {
-	if err := c.SetReadDeadline(t); err != nil {
-		return err
-	}
-	return c.SetWriteDeadline(t)
+// refusal is a denial and what is to be said about it.
+type refusal struct {
+	d      policy.Decision
+	detail string
 }
 
-// Read reads the held bytes first.
-func (c *conn) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	if c.buf != nil && c.r < c.w {
-		n := copy(p, c.held())
-		c.skip(n)
-		return n, nil
-	}
-	return c.Conn.Read(p)
-}
-
-// CloseWrite ends the sending half.
-func (c *conn) CloseWrite() error { return halfClose(c.Conn) }
-
-type writeCloser interface{ CloseWrite() error }
-
-// halfClose ends the sending half of c, or all of it where c has no halves.
-func halfClose(c net.Conn) error {
-	if w, ok := c.(writeCloser); ok {
-		return w.CloseWrite()
-	}
-	return c.Close()
-}
-
-// reset makes the close that follows send a RST.
-func reset(c net.Conn) {
-	if p, ok := c.(*conn); ok {
-		if p.onReset != nil {
-			p.onReset()
-		}
-		c = p.Conn
-	}
-	if l, ok := c.(interface{ SetLinger(int) error }); ok {
-		_ = l.SetLinger(0) // the close that follows is what counts
-	}
-	_ = c.Close()
-}
-
-// peer reports the client's address, zero when it has none.
-func peer(c net.Conn) netip.AddrPort { return addrPort(c.RemoteAddr()) }
+func refuseFor(r policy.Reason, detail string) *refusal { return &refusal{because(r), detail} }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"egressd/event"
 	"egressd/policy"
 )
 
@@ -36,8 +37,7 @@ func TestSlowClients(t *testing.T) {
 					_, _ = io.WriteString(ours, tt.sent)
 				}()
 				go func() { _, _ = io.Copy(io.Discard, ours) }()
-				c := &conn{Conn: theirs, pool: &g.heads}
-				g.explicit(context.Background(), c)
+				explicit{}.serve(context.Background(), newConn(g.Server, theirs, event.DoorHTTP))
 				b := g.bounds()
 				if d := time.Since(start); d < b.headTimeout || d > b.headTimeout+b.helloTimeout+2*lingerTimeout {
 					t.Errorf("took %v", d)
@@ -84,11 +84,10 @@ func TestIdleAndDuration(t *testing.T) {
 						_, _ = client.Write([]byte("x"))
 					}
 				}()
-				f := &flow{s: g.Server, ctx: ctx, c: &conn{Conn: gate, pool: &g.heads}, req: policy.Request{Host: hostOf(t, "a.example"), Port: 22}}
-				r := &relayed{f: f, up: up, req: f.req, d: policy.Decision{Verdict: policy.Allow}, limit: 1 << 40}
+				f := newFlow(ctx, newConn(g.Server, gate, event.DoorHTTP), event.DoorConnect)
+				f.req = policy.Request{Host: hostOf(t, "a.example"), Port: 22}
 				start := time.Now()
-				f.c.tunnel = r
-				f.c.carry()
+				newTunnel(f, dialled{c: up, d: policy.Decision{Verdict: policy.Allow}}, false).carryAndWait()
 				if d := time.Since(start); d < tt.after || d > tt.after+2*sweepEvery {
 					t.Errorf("ended after %v, want %v", d, tt.after)
 				}

@@ -20,18 +20,15 @@ const (
 	maxAddrs       = 16                     // addresses tried of one answer
 )
 
-// answer is what a look-up found.
-type answer = []netip.Addr
-
 // resolve finds the addresses of r.Host (hosts entries first, then Resolver; a
-// literal is itself) and takes the second look at all of them. The addresses
+// literal is itself) and judges all of them. The addresses
 // are nil unless the decision allows.
-func (s *Server) resolve(ctx context.Context, r policy.Request) ([]netip.Addr, policy.Decision) {
+func (s *Server) resolve(ctx context.Context, c *conn, r policy.Request) ([]netip.Addr, policy.Decision) {
 	addrs, d := s.lookup(ctx, r.Host)
 	if len(addrs) == 0 {
 		return nil, d
 	}
-	d = s.lookAddrs(ctx, r, addrs)
+	d = s.checkAddrs(c, r, addrs)
 	if !d.Allowed() {
 		return nil, d
 	}
@@ -90,7 +87,7 @@ type dialled struct {
 
 // dialAddrs connects to one of addrs, all of which resolve has judged for r.
 // The caller closes the connection.
-func (s *Server) dialAddrs(ctx context.Context, r policy.Request, addrs []netip.Addr) dialled {
+func (s *Server) dialAddrs(ctx context.Context, c *conn, r policy.Request, addrs []netip.Addr) dialled {
 	if len(addrs) == 0 {
 		return dialled{d: because(policy.ReasonNotFound)}
 	}
@@ -98,29 +95,29 @@ func (s *Server) dialAddrs(ctx context.Context, r policy.Request, addrs []netip.
 	defer cancel()
 	addrs = interleave(addrs)
 	if len(addrs) == 1 {
-		return s.attempt(ctx, r, addrs[0])
+		return s.attempt(ctx, c, r, addrs[0])
 	}
-	return s.race(ctx, r, addrs)
+	return s.race(ctx, c, r, addrs)
 }
 
 // dial is resolve followed by dialAddrs. The connection is nil unless the
 // decision allows; the caller closes it.
-func (s *Server) dial(ctx context.Context, r policy.Request) (net.Conn, policy.Decision) {
-	addrs, d := s.resolve(ctx, r)
+func (s *Server) dial(ctx context.Context, c *conn, r policy.Request) (net.Conn, policy.Decision) {
+	addrs, d := s.resolve(ctx, c, r)
 	if !d.Allowed() {
 		return nil, d
 	}
-	got := s.dialAddrs(ctx, r, addrs)
+	got := s.dialAddrs(ctx, c, r, addrs)
 	return got.c, got.d
 }
 
-// deniedDial carries the last look's denial out of net.Dialer.
+// deniedDial carries the last check's denial out of net.Dialer.
 type deniedDial struct{ d policy.Decision }
 
 func (e *deniedDial) Error() string { return "denied: " + e.d.Reason.String() }
 
 // attempt connects to one address.
-func (s *Server) attempt(ctx context.Context, r policy.Request, a netip.Addr) dialled {
+func (s *Server) attempt(ctx context.Context, from *conn, r policy.Request, a netip.Addr) dialled {
 	want := netip.AddrPortFrom(a, r.Port)
 	final := policy.Decision{}
 	d := net.Dialer{
@@ -134,7 +131,7 @@ func (s *Server) attempt(ctx context.Context, r policy.Request, a netip.Addr) di
 				return &deniedDial{because(policy.ReasonInternal)}
 			}
 			r.Addr = got.Addr()
-			if final = s.look(ctx, r); !final.Allowed() {
+			if final = s.check(from, r); !final.Allowed() {
 				return &deniedDial{final}
 			}
 			return nil
@@ -187,10 +184,16 @@ func dialReason(err error) policy.Reason {
 
 // race starts an attempt every dialStagger, or as soon as one has failed, and
 // takes the first connection (RFC 8305). It returns after all have ended.
-func (s *Server) race(ctx context.Context, r policy.Request, addrs []netip.Addr) dialled {
+func (s *Server) race(ctx context.Context, from *conn, r policy.Request, addrs []netip.Addr) dialled {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	results := make(chan dialled, len(addrs))
+	try := func(a netip.Addr) {
+		got := dialled{d: because(policy.ReasonInternal)}
+		defer func() { results <- got }()
+		defer from.survive(nil)
+		got = s.attempt(ctx, from, r, a)
+	}
 	stagger := time.NewTicker(dialStagger)
 	defer stagger.Stop()
 	var won dialled
@@ -198,13 +201,13 @@ func (s *Server) race(ctx context.Context, r policy.Request, addrs []netip.Addr)
 	started, ended := 0, 0
 	for ended < started || started < len(addrs) && won.c == nil && ctx.Err() == nil {
 		if started == ended && won.c == nil {
-			go s.raceOne(ctx, r, addrs[started], results)
+			go try(addrs[started])
 			started++
 		}
 		select {
 		case <-stagger.C:
 			if started < len(addrs) && won.c == nil {
-				go s.raceOne(ctx, r, addrs[started], results)
+				go try(addrs[started])
 				started++
 			}
 		case res := <-results:
@@ -224,13 +227,6 @@ func (s *Server) race(ctx context.Context, r policy.Request, addrs []netip.Addr)
 		return dialled{d: last}
 	}
 	return won
-}
-
-func (s *Server) raceOne(ctx context.Context, r policy.Request, a netip.Addr, results chan<- dialled) {
-	got := dialled{d: because(policy.ReasonInternal)}
-	defer func() { results <- got }()
-	defer s.survive(ctx, nil)
-	got = s.attempt(ctx, r, a)
 }
 
 // worse picks the decision that tells the client more: an address that

@@ -25,12 +25,12 @@ func TestDialRejudgesTheLiteral(t *testing.T) {
 	t.Run("policy changed", func(t *testing.T) {
 		g := newGate(t, "a.example")
 		g.name("a.example", 443, serveOrigin(t, echo))
-		addrs, d := g.resolve(context.Background(), r)
+		addrs, d := g.resolve(context.Background(), someConn(g.Server), r)
 		if !d.Allowed() {
 			t.Fatal(d)
 		}
 		g.setPolicy("a.example", "deny 93.184.216.34")
-		if got := g.dialAddrs(context.Background(), r, addrs); got.c != nil || got.d.Reason != policy.ReasonDeniedByRule || g.dials.Load() != 0 {
+		if got := g.dialAddrs(context.Background(), someConn(g.Server), r, addrs); got.c != nil || got.d.Reason != policy.ReasonDeniedByRule || g.dials.Load() != 0 {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -39,7 +39,7 @@ func TestDialRejudgesTheLiteral(t *testing.T) {
 		g.dialFunc = func(ctx context.Context, d *net.Dialer, network, _ string) (net.Conn, error) {
 			return nil, d.ControlContext(ctx, network, "93.184.216.35:443", nil)
 		}
-		if got := g.dialAddrs(context.Background(), r, []netip.Addr{public}); got.d.Reason != policy.ReasonInternal {
+		if got := g.dialAddrs(context.Background(), someConn(g.Server), r, []netip.Addr{public}); got.d.Reason != policy.ReasonInternal {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -104,7 +104,7 @@ func TestRace(t *testing.T) {
 					return nil, syscall.ECONNREFUSED
 				}
 				start := time.Now()
-				got := g.dialAddrs(context.Background(), policy.Request{Host: hostOf(t, "a.example"), Port: 443}, tt.addrs)
+				got := g.dialAddrs(context.Background(), someConn(g.Server), policy.Request{Host: hostOf(t, "a.example"), Port: 443}, tt.addrs)
 				if got.d.Reason != tt.reason || got.addr != tt.answer || (got.c != nil) != tt.answer.IsValid() {
 					t.Errorf("%+v", got)
 				}

@@ -57,8 +57,6 @@ func (s *Server) reportDrops() {
 			Type: event.NetworkConnected, Door: d.door, Decision: event.Blocked,
 			Reason: policy.ReasonOverload.String(), Error: fmt.Sprintf("%d connections %s", n, d.why),
 		}
-		if err := s.record(ev); err != nil {
-			s.log().Error("refused connections were not recorded", "connections", n, "why", d.why, "err", err)
-		}
+		s.deny(ev)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
 )
@@ -19,11 +20,10 @@ func TestEvictedStaysEvicted(t *testing.T) {
 	g := newGate(t, "a.example:22")
 	ours, theirs := net.Pipe()
 	defer ours.Close()
-	v := &visit{front: g.Server, conn: theirs, judge: g.Server, cancel: func() {}}
-	c := &conn{Conn: theirs, v: v, pool: &g.heads}
+	c := newConn(g.Server, theirs, event.DoorHTTP)
 	now := time.Unix(1000, 0)
 	b := admission.Limits{Connections: 1, PerClient: 1, Rate: 1e9, RatePerClient: 1e9}
-	if over := g.admitted.Enter(&v.seats[0], v, b, now); over != "" {
+	if over := g.admitted.Enter(&c.places[0], c, b, now); over != "" {
 		t.Fatal(over)
 	}
 	if n := g.admitted.EvictSome(1, now.Add(admission.PatienceFull)); n != 1 {
@@ -34,16 +34,17 @@ func TestEvictedStaysEvicted(t *testing.T) {
 		if err := set(start.Add(patience)); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.more(pooledBytes); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) > patience/2 {
+		if err := c.more(headBufferBytes); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) > patience/2 {
 			t.Errorf("the deadline was put off: %v", err)
 		}
 	}
 	// What it wanted came in the same moment: it is told, and does not pass.
-	ctx := context.WithValue(context.Background(), visitKey{}, v)
-	f := g.newConnectFlow(ctx, c)
+	f := newConnectFlow(context.Background(), c)
 	f.req = policy.Request{Host: hostOf(t, "a.example"), Port: 22}
 	go func() { _, _ = io.Copy(io.Discard, ours) }()
-	f.run()
+	if f.run() != nil {
+		t.Error("a tunnel is open")
+	}
 	if e := g.decision(1); e.Reason != "connection_limit_reached" || e.Error != evictedDetail || g.lookups.Load() != 0 {
 		t.Errorf("%+v, %d look-ups", e, g.lookups.Load())
 	}

@@ -3,8 +3,6 @@ package proxy
 import (
 	"context"
 	"errors"
-	"io"
-	"net"
 	"net/netip"
 	"os"
 	"time"
@@ -15,40 +13,55 @@ import (
 	"egressd/proxy/internal/wire"
 )
 
-// flow is one client connection on its way through the looks. The door it came
-// through gives it three voices: accept ("go on"), deny and nothing else.
+// voice is how a door speaks to its client about one flow.
+type voice interface {
+	// accept tells the client to go on. An error: it is gone.
+	accept(f *flow) error
+	// deny tells the client no, before accept was called. It need not close the
+	// connection.
+	deny(f *flow, d policy.Decision, detail string)
+}
+
+// flow is one destination that a client asks for, on its way through the checks:
+//
+//	door      parses what the client wants, and who judges it
+//	run       judges the name, resolves it, judges the addresses
+//	tls       reads the ClientHello and judges the name in it
+//	open      dials a judged address, records the decision
+//	tunnel    carries bytes, none before the decision is on record
+//
+// Whatever is denied on the way ends in refuse.
 type flow struct {
-	s   *Server
+	s   *Server // who judges
 	ctx context.Context
-	c   *conn
+	c   *conn   // the connection of the client
+	in  *stream // what the client sends about this flow: c's own, or what is left of an HTTP connection
 	sc  scope
 	req policy.Request
 
-	// accept tells the client to go on; nil where there is nothing to say.
-	accept func() error
-	// deny says no in the door's words, before accept was called. It need not
-	// close the connection. Nil: the connection is reset.
-	deny func(d policy.Decision, detail string)
+	// door speaks to the client. Nil: there is nothing to say; a flow that is
+	// denied is reset.
+	door voice
 
-	under    *policy.Policy // in force when the looks began
-	accepted bool
-	raw      bool // nothing of it was looked at: a raw: rule
-	helloLen int  // of the records that held the last ClientHello
+	under    *policy.Policy // in force when the checks began
+	accepted bool           // the client was told to go on
+	raw      bool           // nothing of it was looked at: a raw: rule
+	helloLen int            // of the records that held the last ClientHello
 }
 
-// newFlow starts the looks at what arrived at door.
-func (s *Server) newFlow(ctx context.Context, c *conn, door event.Door) *flow {
-	return &flow{s: s, ctx: ctx, c: c, under: s.inForce(), sc: scope{door: door, flow: s.nextFlow(), client: peer(c)}}
-}
-
-// settle hands the flow to who judges it. Where that is nobody, the refusal is
-// to be told to the client.
-func (f *flow) settle(cr credentials) *refusal {
-	v := visitOf(f.ctx)
-	if v == nil {
-		return nil
+// newFlow begins the checks of what arrived at door.
+func newFlow(ctx context.Context, c *conn, door event.Door) *flow {
+	s := c.front
+	if judge := c.judgedBy(); judge != nil {
+		s = judge
 	}
-	judge, no := v.settle(cr)
+	return &flow{s: s, ctx: ctx, c: c, in: &c.stream, under: s.inForce(), sc: scope{door: door, flow: s.nextFlow(), client: c.client}}
+}
+
+// authenticate hands the flow to who judges it. If nobody does, the refusal is
+// to be sent to the client.
+func (f *flow) authenticate(cr credentials) *refusal {
+	judge, no := f.c.authenticate(cr)
 	if no != nil {
 		return no
 	}
@@ -61,98 +74,143 @@ func (f *flow) settle(cr credentials) *refusal {
 // begin says that the client has said what it wants. False: it came too late
 // and is refused.
 func (f *flow) begin() bool {
-	if visitOf(f.ctx).busy() {
+	if f.c.busy() {
 		return true
 	}
 	f.refuse(because(policy.ReasonOverload), evictedDetail)
 	return false
 }
 
-// What clients that lost their place are told.
-const evictedDetail = "it took over a second to say what it wants while the gate was full, and made room for others"
-
-// run takes the flow through its looks: name, addresses, what the client
-// speaks; then dials and records. It closes the connection, or leaves it with a
-// tunnel to carry.
-func (f *flow) run() {
+// run takes the flow through its checks. It reports the tunnel that is open
+// then; nil: the flow has been refused or served.
+func (f *flow) run() *tunnel {
 	if !f.begin() {
-		return
+		return nil
 	}
-	d := f.s.judge(f.ctx, f.req)
+	d := f.s.judge(f.ctx, f.c, f.req)
 	if !d.Allowed() {
 		f.refuse(d, "")
-		return
+		return nil
 	}
-	f.allowed(d)
+	return f.allowed(d)
 }
 
-// allowed goes on from a name that d allows.
-func (f *flow) allowed(d policy.Decision) {
-	addrs, ad := f.s.resolve(f.ctx, f.req)
+// allowed goes on from a name that d allows: its addresses, then what the client
+// speaks, as far as d wants that judged before the origin is dialled.
+func (f *flow) allowed(d policy.Decision) *tunnel {
+	addrs, ad := f.s.resolve(f.ctx, f.c, f.req)
 	if !ad.Allowed() {
 		f.refuse(ad, "")
-		return
+		return nil
 	}
 	switch {
 	case d.Verdict == policy.Intercept || d.Needs == policy.WireTLS:
-		f.tls(addrs)
+		return f.tls(addrs)
 	case d.Needs == policy.WireHTTP:
 		f.plainHTTP()
 	case d.Needs == policy.WireOther:
-		f.any(addrs, true)
+		return f.open(addrs, true)
 	case d.Needs == policy.WireUnseen:
 		f.raw = true
-		f.any(addrs, false)
+		return f.open(addrs, false)
 	default:
 		f.refuse(because(policy.ReasonInternal), "")
 	}
-}
-
-// yes says "go on", once.
-func (f *flow) yes() bool {
-	if f.accepted {
-		return true
-	}
-	f.accepted = true
-	if f.accept == nil {
-		return true
-	}
-	_ = f.c.SetDeadline(time.Now().Add(writeTimeout)) // looking up and dialling took its time
-	return f.accept() == nil
+	return nil
 }
 
 // tls serves a destination that must speak TLS with the judged name. The
 // origin is dialled only after the ClientHello was judged.
-func (f *flow) tls(addrs []netip.Addr) {
-	if !f.yes() {
-		f.report(because(policy.ReasonMalformed), "the client left before it was told to go on")
-		_ = f.c.Close()
-		return
+func (f *flow) tls(addrs []netip.Addr) *tunnel {
+	if !f.goOn() || !f.awaitHello() || !f.begin() {
+		return nil
 	}
-	if !f.awaitHello() || !f.begin() {
-		return
-	}
-	d := f.s.judge(f.ctx, f.req)
+	d := f.s.judge(f.ctx, f.c, f.req)
 	switch {
 	case !d.Allowed():
 		f.cut(d)
 	case d.Verdict == policy.Intercept:
-		_ = f.c.SetDeadline(time.Time{})
+		_ = f.in.SetDeadline(time.Time{})
 		sc := f.sc
 		sc.host, sc.port, sc.tls = f.req.Host, f.req.Port, true
-		f.s.serveIntercept(f.ctx, f.c, sc)
+		f.s.serveIntercept(f.ctx, f.c, f.in, sc)
 	default:
-		f.dialAndRelay(addrs, false)
+		return f.open(addrs, false)
 	}
+	return nil
+}
+
+// plainHTTP serves a destination that must speak HTTP: every request is judged
+// and recorded by itself.
+func (f *flow) plainHTTP() {
+	if !f.goOn() {
+		return
+	}
+	_ = f.in.SetDeadline(time.Time{})
+	sc := f.sc
+	sc.host, sc.port = f.req.Host, f.req.Port
+	f.s.serveHTTP(f.ctx, f.c, f.in, sc)
+}
+
+// open connects to one of addrs, records that, and tells the client to go on if
+// that has not been done. sniff: what the client speaks is still to be judged;
+// servers of many protocols speak first, so the origin is dialled before.
+func (f *flow) open(addrs []netip.Addr, sniff bool) *tunnel {
+	up := f.s.dialAddrs(f.ctx, f.c, f.req, addrs)
+	if up.c == nil {
+		f.refuse(up.d, "")
+		return nil
+	}
+	f.req.Addr = up.addr
+	t := newTunnel(f, up, sniff)
+	// What the client speaks is looked at once it speaks: until then there is
+	// no decision to record.
+	if !sniff && !t.recordAllowed() {
+		_ = up.c.Close()
+		f.no(because(policy.ReasonOverload), "")
+		return nil
+	}
+	if !f.accept() {
+		_ = up.c.Close()
+		_ = f.in.Close()
+		t.recordAllowed() // the client left; what there was is on record
+		return nil
+	}
+	_ = f.in.SetDeadline(time.Time{})
+	return t
+}
+
+// goOn is accept for a flow without an origin yet. False: the client is gone,
+// which is on record.
+func (f *flow) goOn() bool {
+	if f.accept() {
+		return true
+	}
+	f.report(because(policy.ReasonMalformed), "the client left before it was told to go on")
+	_ = f.in.Close()
+	return false
+}
+
+// accept tells the client to go on, once. False: it is gone.
+func (f *flow) accept() bool {
+	if f.accepted {
+		return true
+	}
+	f.accepted = true
+	if f.door == nil {
+		return true
+	}
+	_ = f.in.SetDeadline(time.Now().Add(writeTimeout)) // looking up and dialling took its time
+	return f.door.accept(f) == nil
 }
 
 // awaitHello waits for the client's first bytes and notes what they were;
 // false: they did not come, and the flow is over.
 func (f *flow) awaitHello() bool {
 	b := f.s.bounds()
-	visitOf(f.ctx).idle() // until begin
-	_ = f.c.SetDeadline(time.Now().Add(b.helloTimeout))
-	h, st, err := readHello(f.c, b.helloBytes)
+	f.c.idle() // until begin
+	_ = f.in.SetDeadline(time.Now().Add(b.helloTimeout))
+	h, st, err := readHello(f.in, b.helloBytes)
 	if err != nil && st == wire.More {
 		reason, detail := f.readReason(err, policy.ReasonNotTLS)
 		f.report(because(reason), detail)
@@ -185,7 +243,7 @@ func (f *flow) hello(h wire.Hello, st wire.State) {
 
 // readHello reads until the client's first bytes are a ClientHello, or cannot
 // become one. They stay held.
-func readHello(c *conn, limit int) (wire.Hello, wire.State, error) {
+func readHello(c *stream, limit int) (wire.Hello, wire.State, error) {
 	var scan wire.HelloScanner
 	for {
 		if len(c.held()) > 0 {
@@ -203,10 +261,10 @@ func readHello(c *conn, limit int) (wire.Hello, wire.State, error) {
 }
 
 // readReason is why a client that did not say all of what it wants is refused;
-// broken is the reason where it ended or broke off by itself.
+// broken is the reason if it ended or broke off by itself.
 func (f *flow) readReason(err error, broken policy.Reason) (policy.Reason, string) {
 	switch {
-	case visitOf(f.ctx).isEvicted():
+	case f.c.isEvicted():
 		return policy.ReasonOverload, evictedDetail
 	case errors.Is(err, admission.ErrHeldTooMuch):
 		return policy.ReasonOverload, err.Error()
@@ -216,74 +274,29 @@ func (f *flow) readReason(err error, broken policy.Reason) (policy.Reason, strin
 	return broken, ""
 }
 
-// plainHTTP serves a destination that must speak HTTP: every request is judged
-// and recorded by the HTTP door.
-func (f *flow) plainHTTP() {
-	if !f.yes() {
-		f.report(because(policy.ReasonMalformed), "the client left before it was told to go on")
-		_ = f.c.Close()
-		return
-	}
-	_ = f.c.SetDeadline(time.Time{})
-	sc := f.sc
-	sc.host, sc.port = f.req.Host, f.req.Port
-	f.s.serveHTTP(f.ctx, f.c, sc)
-}
-
-// any serves a destination that may speak anything. It is dialled before the
-// client is told to go on, because servers of many protocols speak first.
-func (f *flow) any(addrs []netip.Addr, sniff bool) { f.dialAndRelay(addrs, sniff) }
-
-// dialAndRelay connects, records, and tells the client to go on if that has not
-// been done. Who has called the door carries the tunnel.
-func (f *flow) dialAndRelay(addrs []netip.Addr, sniff bool) {
-	up := f.s.dialAddrs(f.ctx, f.req, addrs)
-	if up.c == nil {
-		f.refuse(up.d, "")
-		return
-	}
-	f.req.Addr = up.addr
-	r := &relayed{f: f, up: up.c, req: f.req, d: up.d, limit: f.s.bounds().bytesPerFlow, sniff: sniff}
-	// What the client speaks is looked at once it speaks: until then there is
-	// no decision to record.
-	if !sniff && !r.recordAllowed() {
-		_ = up.c.Close()
-		f.no(because(policy.ReasonOverload), "")
-		return
-	}
-	if !f.yes() {
-		_ = up.c.Close()
-		_ = f.c.Close()
-		r.recordAllowed() // the client left; what there was is on record
-		return
-	}
-	_ = f.c.SetDeadline(time.Time{})
-	f.c.tunnel = r
-}
-
-// refuse denies the flow: it is recorded, and the client is told in the
-// door's words, or by an alert or a reset when it was told to go on already.
+// refuse denies the flow: that is recorded, and the client gets the door's
+// words, or an alert or a reset if it was told to go on already.
 func (f *flow) refuse(d policy.Decision, detail string) {
 	f.report(d, detail)
 	f.no(d, f.overDetail(d, detail))
 }
 
-// overDetail names the limit where the connection is over one.
+// overDetail names the limit that the connection is over, if any.
 func (f *flow) overDetail(d policy.Decision, detail string) string {
 	if d.Reason == policy.ReasonOverload && detail == "" {
-		return visitOf(f.ctx).over()
+		return f.c.over()
 	}
 	return detail
 }
 
 func (f *flow) no(d policy.Decision, detail string) {
-	if f.accepted || f.deny == nil {
+	if f.accepted || f.door == nil {
 		f.end()
 		return
 	}
-	_ = f.c.SetDeadline(time.Now().Add(writeTimeout))
-	f.deny(d, detail)
-	linger(f.c)
+	_ = f.in.SetDeadline(time.Now().Add(writeTimeout))
+	f.door.deny(f, d, detail)
+	f.in.linger()
 }
 
 // cut is refuse for a client that was told to go on and has sent TLS.
@@ -292,25 +305,25 @@ func (f *flow) cut(d policy.Decision) {
 	f.end()
 }
 
-// end closes a client that was told to go on: with an alert where it speaks
+// end closes a client that was told to go on: with an alert if it speaks
 // TLS, else with a reset, so that no bytes can be taken for an answer.
 func (f *flow) end() {
 	if f.req.Wire == policy.WireTLS || f.req.Wire == policy.WireBad {
 		f.alert()
 		return
 	}
-	reset(f.c)
+	f.in.reset()
 }
 
-// report records that the flow was denied. That it cannot be recorded changes
-// nothing for the client: it is denied already.
-func (f *flow) report(d policy.Decision, detail string) {
-	detail = f.overDetail(d, detail)
+// report records that the flow was denied. If that cannot be recorded, nothing
+// changes for the client: it is denied already.
+func (f *flow) report(d policy.Decision, detail string) { f.s.deny(f.denial(d, detail)) }
+
+// denial is the event of the denial d.
+func (f *flow) denial(d policy.Decision, detail string) event.Event {
 	ev := f.s.decisionEvent(f.sc, f.req, d, "")
-	ev.Error = clip(detail)
-	if err := f.s.record(ev); err != nil {
-		f.s.log().Error("a denial was not recorded", "err", err)
-	}
+	ev.Error = clip(f.overDetail(d, detail))
+	return ev
 }
 
 // accessDenied is a fatal access_denied alert (RFC 8446 section 6.2), in a
@@ -319,23 +332,7 @@ var accessDenied = [...]byte{21, 3, 3, 0, 2, 2, 49}
 
 // alert tells a TLS client that it may not, and closes.
 func (f *flow) alert() {
-	_ = f.c.SetDeadline(time.Now().Add(writeTimeout))
-	_, _ = f.c.Conn.Write(accessDenied[:]) // the connection ends either way
-	linger(f.c)
+	_ = f.in.SetDeadline(time.Now().Add(writeTimeout))
+	_, _ = f.in.Conn.Write(accessDenied[:]) // the connection ends either way
+	f.in.linger()
 }
-
-// linger closes c so that what was written last arrives: data of the client's
-// that is still unread would turn the close into a reset that overtakes it.
-func linger(c *conn) {
-	c.release()
-	if err := halfClose(c.Conn); err == nil {
-		_ = c.Conn.SetReadDeadline(time.Now().Add(lingerTimeout))
-		_, _ = io.CopyN(io.Discard, readOnly{c.Conn}, lingerBytes)
-	}
-	_ = c.Close()
-}
-
-// readOnly hides what else a connection can do from io.Copy.
-type readOnly struct{ c net.Conn }
-
-func (r readOnly) Read(p []byte) (int, error) { return r.c.Read(p) }

@@ -26,7 +26,8 @@ const (
 // them, net/http reads what the gate passes on, and each request is judged on
 // its own.
 type httpConn struct {
-	s    *Server
+	s    *Server // who judges
+	c    *conn
 	sc   scope
 	ctx  context.Context // of the connection
 	gate *http1.Conn
@@ -36,19 +37,20 @@ type httpConn struct {
 	served   bool // a request has been answered
 }
 
-// serveHTTP serves HTTP/1 on c within sc until c is done. It closes c. Bytes
-// that were read to recognise the protocol are read again from c.
-func (s *Server) serveHTTP(ctx context.Context, c net.Conn, sc scope) {
+// serveHTTP serves HTTP/1 on in, which is what c carries, within sc until in is
+// done. It closes in. Bytes that were read to recognise the protocol are read
+// again from in.
+func (s *Server) serveHTTP(ctx context.Context, c *conn, in net.Conn, sc scope) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	b := s.bounds()
-	gate := http1.NewConn(c)
+	gate := http1.NewConn(in)
 	gate.HeadBytes = b.headBytes
 	gate.HeadTimeout = b.headTimeout
 	gate.IdleTimeout = httpStallTimeout
 	gate.EndGrace = cmp.Or(s.endGrace, gate.EndGrace)
 	gate.Grow = s.held.Change
-	h := &httpConn{s: s, sc: sc, ctx: ctx, gate: gate, finished: make(chan struct{})}
+	h := &httpConn{s: s, c: c, sc: sc, ctx: ctx, gate: gate, finished: make(chan struct{})}
 	stop := context.AfterFunc(ctx, gate.Abort)
 	defer stop()
 	defer h.trackHost()()
@@ -62,44 +64,37 @@ func (s *Server) serveHTTP(ctx context.Context, c net.Conn, sc scope) {
 		DisableGeneralOptionsHandler: true,               // OPTIONS * goes to the origin
 		ErrorLog:                     s.debugLog(),
 	}
-	v := visitOf(ctx)
-	v.idle()
-	v.whenDraining(func() { srv.SetKeepAlivesEnabled(false) })
-	defer v.whenDraining(nil)
+	c.idle()
+	c.whenDraining(func() { srv.SetKeepAlivesEnabled(false) })
+	defer c.whenDraining(nil)
 	start := time.Now()
 	_ = srv.Serve(&oneConn{conn: gate, h: h}) // always errConnDone
-	_ = c.Close()
+	_ = in.Close()
 	gate.Release()
 	h.reportUnspoken(time.Since(start) >= b.headTimeout)
 }
 
-// trackHost has a connection that stands for one host end when a new policy
-// denies that host, also between two requests.
+// trackHost ends a connection that stands for one host when a new policy denies
+// that host, also between two requests.
 func (h *httpConn) trackHost() (release func()) {
 	under := h.s.inForce()
 	r := policy.Request{Host: h.sc.host, Port: h.sc.port, Wire: policy.WireHTTP, HTTPHost: h.sc.host}
 	if h.sc.tls {
 		r.Wire, r.SNI = policy.WireTLS, h.sc.host.SNI()
 	}
-	if h.sc.host.IsZero() || !h.s.look(h.ctx, r).Allowed() {
-		return func() {} // what is denied is told so, request by request
+	if h.sc.host.IsZero() || !h.s.check(h.c, r).Allowed() {
+		return func() {} // the answers say so, request by request
 	}
-	t := &tracked{ctx: h.ctx, req: &r, stop: h.stop, hidden: true}
+	t := &openFlow{c: h.c, req: &r, stop: h.stop, hidden: true}
 	h.s.track(t, under)
 	return func() { h.s.untrack(t) }
 }
 
 // stop ends the connection: the policy now in force denies its host.
-func (h *httpConn) stop(_ policy.Decision, why string) {
-	if v := visitOf(h.ctx); v != nil {
-		v.close(why)
-		return
-	}
-	h.gate.Abort()
-}
+func (h *httpConn) stop(_ policy.Decision, why string) { h.c.end(why) }
 
 // reportUnspoken records a connection that ended without a request, although
-// its destination was settled: an attempt is in the events even when the client
+// its destination was known: an attempt is in the events even when the client
 // says nothing that could be answered.
 func (h *httpConn) reportUnspoken(late bool) {
 	if h.explicit() || h.sc.flow == 0 || h.served {
@@ -109,15 +104,14 @@ func (h *httpConn) reportUnspoken(late bool) {
 	if r.Host.IsZero() {
 		r.Host = policy.HostFromAddr(h.sc.addr.Addr())
 	}
-	d, detail := h.s.look(h.ctx, r), ""
-	v := visitOf(h.ctx)
+	d, detail := h.s.check(h.c, r), ""
 	switch {
-	case v.isEvicted():
+	case h.c.isEvicted():
 		d, detail = because(policy.ReasonOverload), evictedDetail
 	case !d.Allowed():
-	case v.closedFor() != "":
-		d, detail = because(policy.ReasonNotHTTP), v.closedFor()
-	case v.isDraining():
+	case h.c.endedFor() != "":
+		d, detail = because(policy.ReasonNotHTTP), h.c.endedFor()
+	case h.c.isDraining():
 		d, detail = because(policy.ReasonNotHTTP), shuttingDown
 	case late:
 		d, detail = because(policy.ReasonHeadTimeout), "no request came in time"
@@ -126,9 +120,7 @@ func (h *httpConn) reportUnspoken(late bool) {
 	}
 	ev := h.s.decisionEvent(h.sc, r, d, "")
 	ev.Error = detail
-	if err := h.s.record(ev); err != nil {
-		h.s.log().Error("a denial was not recorded", "err", err)
-	}
+	h.s.deny(ev)
 }
 
 // debugLog takes net/http's complaints about clients that break off.
@@ -157,18 +149,17 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.gate.Resume()
-	v := visitOf(h.ctx)
-	inTime := v.busy()
-	defer v.idle()
+	inTime := h.c.busy()
+	defer h.c.idle()
 	h.served = true
-	no := h.settle(facts)
+	no := h.authenticate(facts)
 	sc := h.sc
 	if sc.flow == 0 {
 		sc.flow = h.s.nextFlow()
 	} else {
 		h.sc.flow = 0 // the first request carries the flow of its connection, each later one its own
 	}
-	x := &exchange{h: h, sc: sc, facts: facts, w: w, r: r, start: time.Now()}
+	x := &exchange{h: h, rec: h.s.onRecord(), sc: sc, facts: facts, w: w, r: r, start: time.Now()}
 	switch {
 	case !inTime:
 		x.refuse(refuseFor(policy.ReasonOverload, evictedDetail))
@@ -181,36 +172,28 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// settle finds who judges a request at the explicit door. What cannot be read
-// is nobody's, and refused by itself.
-func (h *httpConn) settle(facts http1.Request) *refusal {
-	v := visitOf(h.ctx)
-	if v == nil || !h.explicit() || facts.Err != nil {
+// authenticate finds who judges a request at the explicit door. What cannot be
+// read is refused without a judge.
+func (h *httpConn) authenticate(facts http1.Request) *refusal {
+	if !h.explicit() || facts.Err != nil {
 		return nil
 	}
-	judge, no := v.settle(basicCredentials(facts.ProxyAuth, facts.HasProxyAuth))
+	judge, no := h.c.authenticate(basicCredentials(facts.ProxyAuth, facts.HasProxyAuth))
 	if no == nil {
 		h.s = judge
 	}
 	return no
 }
 
-// settled reports whether somebody judges the requests already.
-func (h *httpConn) settled() bool {
-	v := visitOf(h.ctx)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.judge != nil
-}
-
-// survive is Server.survive where net/http would swallow the panic.
+// survive is conn.survive in a goroutine of net/http, which would swallow the
+// panic.
 func (h *httpConn) survive() {
 	r := recover()
 	if r == nil {
 		return
 	}
 	if r != http.ErrAbortHandler { //nolint:errorlint // it comes bare
-		h.s.panicked(h.ctx, r, debug.Stack())
+		h.c.panicked(r, debug.Stack())
 	}
 	panic(http.ErrAbortHandler)
 }
@@ -227,5 +210,5 @@ func (h *httpConn) handOver(w http.ResponseWriter, facts http1.Request) {
 		return
 	}
 	defer h.done()
-	h.s.serveConnect(h.ctx, &replayConn{Conn: c, r: rw.Reader}, facts.Head)
+	serveConnect(h.ctx, h.c, &replayConn{Conn: c, r: rw.Reader}, facts.Head)
 }

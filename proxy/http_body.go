@@ -33,7 +33,7 @@ type countedBody struct {
 
 // Read reads from the client.
 func (b *countedBody) Read(p []byte) (n int, err error) {
-	defer b.x.h.s.survive(b.x.h.ctx, nil) // this runs in a goroutine of the transport
+	defer b.x.h.c.survive(nil) // this runs in a goroutine of the transport
 	n, err = b.ReadCloser.Read(p)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = errShortUpload

@@ -29,17 +29,14 @@ type exchange struct {
 
 	req policy.Request
 	dec policy.Decision
+	rec event.OnRecord // not a byte of the request leaves before it allows that
 	up  *upstreams
 
 	ctx    context.Context // of the exchange; ended by cancel
 	cancel context.CancelCauseFunc
 	mu     sync.Mutex // guards what follows, which the transport's hooks touch
-	// recorded is set once the allowed event is with the sink; not a byte of
-	// the request leaves before.
-	recorded bool
-	refused  *policy.Decision // why the record could not be made
-	final    bool             // the final response has begun: no more 1xx
-	last     bool             // the connection ends with this response
+	final  bool       // the final response has begun: no more 1xx
+	last   bool       // the connection ends with this response
 
 	failed error // of the round trip; nil when there was a response
 	broken error // the response broke off half way
@@ -73,7 +70,7 @@ func (x *exchange) serve() {
 	}
 	for {
 		p := x.h.s.inForce()
-		x.dec = x.h.s.judge(x.r.Context(), x.req)
+		x.dec = x.h.s.judge(x.r.Context(), x.h.c, x.req)
 		if !x.dec.Allowed() {
 			x.denyAtOnce("")
 			return
@@ -120,12 +117,16 @@ func (x *exchange) denyAtOnce(detail string) {
 
 // deny answers with d. Nothing has been sent to the client yet.
 func (x *exchange) deny(d policy.Decision, detail string) {
-	v := visitOf(x.h.ctx)
 	if d.Reason == policy.ReasonOverload && detail == "" {
-		detail = v.over()
+		detail = x.h.c.over()
 	}
 	x.recordDenial(d, detail)
-	denial{req: x.req, dec: d, detail: detail, policy: x.h.s.PolicyName, close: x.last || v.over() != ""}.write(x.w, x.r)
+	x.answerDenial(d, detail)
+}
+
+// answerDenial is deny for what is on record already.
+func (x *exchange) answerDenial(d policy.Decision, detail string) {
+	denial{req: x.req, dec: d, detail: detail, policy: x.h.s.PolicyName, close: x.last || x.h.c.over() != ""}.write(x.w, x.r)
 }
 
 // refuse answers a request that is not judged at all.
@@ -133,42 +134,33 @@ func (x *exchange) refuse(no *refusal) {
 	if req, bad := x.sc.target(x.facts); bad == "" {
 		x.req = req
 	}
-	// What follows a CONNECT is not framed, and who says that others' requests
-	// are on this connection is better off on another one.
-	x.last = x.facts.Form == http1.FormAuthority || x.h.settled() || no.d.Reason != policy.ReasonNotAuthenticated
+	// What follows a CONNECT is not framed, and a client that says that others'
+	// requests are on this connection is better off on another one.
+	x.last = x.facts.Form == http1.FormAuthority || x.h.c.judgedBy() != nil || no.d.Reason != policy.ReasonNotAuthenticated
 	x.dec = no.d
 	x.denyAtOnce(no.detail)
 }
 
-// recordDenial writes the blocked event. A sink that takes no more does not
+// recordDenial writes the blocked event. A sink that takes no more events does not
 // turn a denial into anything else.
 func (x *exchange) recordDenial(d policy.Decision, detail string) {
 	ev := x.h.s.decisionEvent(x.sc, x.req, d, "")
 	x.describe(&ev)
 	ev.Error = detail
-	if err := x.h.s.record(ev); err != nil && x.h.s.Log != nil {
-		x.h.s.Log.Warn("a denial was not recorded", "reason", d.Reason.String(), "err", err)
-	}
+	x.rec.Deny(ev)
 }
 
 // recordAllowed writes the allowed event, once, before the first byte of the
 // request goes to addr. An error means that the request must not go.
 func (x *exchange) recordAllowed(addr string) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.recorded {
+	if x.rec.Allowed() {
 		return nil
-	}
-	if x.refused != nil {
-		return errNotRecorded
 	}
 	ev := x.h.s.decisionEvent(x.sc, x.req, x.dec, addr)
 	x.describe(&ev)
-	if err := x.h.s.record(ev); err != nil {
-		x.refused = &policy.Decision{Reason: policy.ReasonOverload}
-		return errors.Join(errNotRecorded, err)
+	if !x.rec.Allow(ev) {
+		return errNotRecorded
 	}
-	x.recorded = true
 	return nil
 }
 
@@ -176,12 +168,9 @@ func (x *exchange) describe(ev *event.Event) {
 	ev.Method, ev.Path = clip(x.facts.Method), clip(x.facts.Path)
 }
 
-// recordClosed writes the end of an allowed request.
-func (x *exchange) recordClosed() {
-	x.mu.Lock()
-	recorded := x.recorded
-	x.mu.Unlock()
-	if !recorded {
+// recordEnd writes the end of an allowed request.
+func (x *exchange) recordEnd() {
+	if !x.rec.Allowed() {
 		return
 	}
 	ev := event.Event{
@@ -191,7 +180,7 @@ func (x *exchange) recordClosed() {
 	}
 	ev.BytesOut, ev.BytesIn = x.carried.read()
 	ended := x.ended.Load()
-	switch why := visitOf(x.h.ctx).closedFor(); {
+	switch why := x.h.c.endedFor(); {
 	case ended != nil:
 		ev.Error = ended.why
 	case why != "":
@@ -201,14 +190,5 @@ func (x *exchange) recordClosed() {
 			ev.Error = err.Error()
 		}
 	}
-	if err := x.h.s.record(ev); err != nil && x.h.s.Log != nil {
-		x.h.s.Log.Warn("the end of a flow was not recorded", "err", err)
-	}
-}
-
-func (s *Server) inForce() *policy.Policy {
-	if s.Policy == nil {
-		return nil
-	}
-	return s.Policy.Load()
+	x.rec.End(x.h.s.stamp(ev))
 }

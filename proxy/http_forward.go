@@ -71,12 +71,12 @@ func (discardLogger) Printf(string, ...any) {}
 
 // forward sends the allowed request and its response.
 func (x *exchange) forward() {
-	defer x.recordClosed()
+	defer x.recordEnd()
 	ctx, cancel := context.WithCancelCause(context.WithValue(x.r.Context(), exchangeKey{}, x))
 	defer cancel(nil)
 	x.ctx, x.cancel = ctx, cancel
 	x.limit = x.h.s.bounds().bytesPerFlow
-	t := &tracked{ctx: ctx, req: &x.req, stop: x.stop, bytes: &x.moved}
+	t := &openFlow{c: x.h.c, req: &x.req, stop: x.stop, bytes: &x.moved}
 	x.h.s.track(t, x.up.policy)
 	defer x.h.s.untrack(t)
 	defer x.up.done()
@@ -244,7 +244,7 @@ func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 func (x *exchange) inform(code int, header http.Header) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	defer x.h.s.survive(x.h.ctx, nil) // this runs in a goroutine of the transport
+	defer x.h.c.survive(nil) // this runs in a goroutine of the transport
 	if x.final || x.facts.Minor == 0 || code == http.StatusContinue && x.r.Header.Get("Expect") == "" {
 		return
 	}
@@ -302,19 +302,19 @@ func (x *exchange) answerFailure(err error) {
 	ended := x.ended.Load()
 	switch {
 	case ended != nil:
-		if !x.recorded {
+		if !x.rec.Allowed() {
 			x.recordDenial(ended.d, ended.why)
 		}
 		denial{req: x.req, dec: ended.d, detail: ended.why, policy: x.h.s.PolicyName, close: true}.write(x.w, x.r)
-	case x.refused != nil:
-		x.deny(*x.refused, "")
+	case x.rec.Unrecorded():
+		x.answerDenial(because(policy.ReasonOverload), "")
 	case errors.As(err, &dd):
 		x.deny(dd.d, "")
 	case x.r.Context().Err() != nil, errors.Is(err, errShortUpload), errors.Is(err, context.Canceled):
 		panic(http.ErrAbortHandler) // the client has gone
 	default:
 		d, detail := upstreamFailure(err)
-		if !x.recorded {
+		if !x.rec.Allowed() {
 			x.recordDenial(d, detail)
 		}
 		denial{req: x.req, dec: d, detail: detail}.write(x.w, x.r)

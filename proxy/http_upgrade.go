@@ -114,7 +114,7 @@ func (x *exchange) relayUpgraded(client, origin io.ReadWriteCloser) {
 func (x *exchange) copyUp(client, origin io.ReadWriteCloser, done chan<- error) {
 	err := errors.New(bugDetail)
 	defer func() { done <- err }()
-	defer x.h.s.survive(x.h.ctx, func() { _ = origin.Close() })
+	defer x.h.c.survive(func() { _ = origin.Close() })
 	_, err = copyOne(origin, client, x)
 	_ = closeWriteOf(origin)
 	if err != nil {

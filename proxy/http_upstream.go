@@ -141,13 +141,13 @@ func (s *Server) newTransport() *http.Transport {
 // dialUpstream resolves, judges and dials the host of the exchange that ctx
 // belongs to. addr is what the transport keeps the connection under.
 func (s *Server) dialUpstream(ctx context.Context, _, addr string) (c net.Conn, err error) {
-	// The transport dials in a goroutine of its own.
-	defer s.survive(ctx, func() { c, err = nil, &deniedDial{because(policy.ReasonInternal)} })
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok || x.authority() != addr {
 		return nil, fmt.Errorf("dial %s: not the judged authority", addr) // unreachable
 	}
-	got, d := s.dial(ctx, x.req)
+	// The transport dials in a goroutine of its own.
+	defer x.h.c.survive(func() { c, err = nil, &deniedDial{because(policy.ReasonInternal)} })
+	got, d := s.dial(ctx, x.h.c, x.req)
 	if !d.Allowed() {
 		return nil, &deniedDial{d}
 	}

@@ -13,43 +13,43 @@ import (
 
 var errOtherName = errors.New("the server name is not the judged host")
 
-// serveIntercept terminates TLS on c, which starts with a ClientHello that has
-// been judged already, and serves the requests inside: the HTTP door with one
-// fixed host, whose origin is https. It closes c.
+// serveIntercept terminates TLS on in, which is what c carries and starts with a
+// ClientHello that has been judged already, and serves the requests inside: HTTP
+// with one fixed host, whose origin is https. It closes in.
 //
 // HTTP/1.1 is the one protocol it agrees to (ALPN): every client that speaks
 // HTTP/2 falls back to it, and one strict reading of requests serves all doors.
 // A client that insists on h2 (gRPC) cannot use an intercepted host.
-func (s *Server) serveIntercept(ctx context.Context, c net.Conn, sc scope) {
+func (s *Server) serveIntercept(ctx context.Context, c *conn, in net.Conn, sc scope) {
 	sc.door, sc.tls = event.DoorIntercept, true
 	r := policy.Request{Host: sc.host, Port: sc.port, Wire: policy.WireTLS, SNI: sc.host}
 	if s.CA == nil {
 		s.reportIntercept(sc, r, "this run has no certificate authority")
-		s.refuseIntercept(c)
+		refuseIntercept(in)
 		return
 	}
 	leaf, err := s.CA.Leaf(sc.host.String())
 	if err != nil {
 		s.reportIntercept(sc, r, "the host was added after this run's certificate authority was made; start the run again")
-		s.refuseIntercept(c)
+		refuseIntercept(in)
 		return
 	}
-	conn := tls.Server(c, &tls.Config{
+	inside := tls.Server(in, &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		NextProtos:         []string{"http/1.1"},
 		Certificates:       []tls.Certificate{*leaf},
 		GetConfigForClient: sameName(sc.host),
 	})
 	hctx, cancel := context.WithTimeout(ctx, s.bounds().helloTimeout)
-	err = conn.HandshakeContext(hctx)
+	err = inside.HandshakeContext(hctx)
 	cancel()
 	if err != nil {
 		s.reportIntercept(sc, r, handshakeDetail(err))
-		_ = c.Close()
+		_ = in.Close()
 		return
 	}
-	_ = conn.SetDeadline(time.Time{}) // fails with the connection, as the next read does
-	s.serveHTTP(ctx, conn, sc)
+	_ = inside.SetDeadline(time.Time{}) // fails with the connection, as the next read does
+	s.serveHTTP(ctx, c, inside, sc)
 }
 
 // sameName compares the server name once more, as crypto/tls reads it.
@@ -83,13 +83,11 @@ func handshakeDetail(err error) string {
 func (s *Server) reportIntercept(sc scope, r policy.Request, detail string) {
 	ev := s.decisionEvent(sc, r, policy.Decision{Reason: policy.ReasonInterceptOff}, "")
 	ev.Error = clip(detail)
-	if err := s.record(ev); err != nil {
-		s.log().Error("a denial was not recorded", "err", err)
-	}
+	s.deny(ev)
 }
 
 // refuseIntercept ends a connection with a TLS alert.
-func (s *Server) refuseIntercept(c net.Conn) {
+func refuseIntercept(c net.Conn) {
 	_ = c.SetWriteDeadline(time.Now().Add(denyWriteTimeout)) // the connection ends either way
 	_, _ = c.Write(accessDenied[:])
 	_ = c.Close()

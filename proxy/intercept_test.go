@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/ca"
 )
@@ -236,7 +237,7 @@ func TestInterceptComparesTheNameAgain(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			g.s.serveIntercept(t.Context(), server, scope{host: host, port: 443, flow: 1})
+			g.s.serveIntercept(t.Context(), newConn(g.s, server, event.DoorConnect), server, scope{host: host, port: 443, flow: 1})
 		}()
 		tc := tls.Client(client, &tls.Config{ServerName: sni, InsecureSkipVerify: true}) // the test is about the SNI alone
 		if err := tc.Handshake(); (err == nil) != ok {

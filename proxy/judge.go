@@ -3,50 +3,54 @@ package proxy
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
 
 	"egressd/policy"
 )
 
-// judge asks the policy in force about r, and the person (Server.Ask) where no
-// rule covers it. Every door and every look goes through here.
-func (s *Server) judge(ctx context.Context, r policy.Request) policy.Decision {
-	return s.ask(ctx, r, s.look(ctx, r))
+// judge asks the policy in force about r, and the person (Server.Ask) if no rule
+// covers it. Every door and every check goes through here.
+func (s *Server) judge(ctx context.Context, c *conn, r policy.Request) policy.Decision {
+	return s.ask(ctx, c, r, s.check(c, r))
 }
 
-// look is judge without the person.
-func (s *Server) look(ctx context.Context, r policy.Request) policy.Decision {
-	v := visitOf(ctx)
-	if v.over() != "" {
+// check is judge without the person.
+func (s *Server) check(c *conn, r policy.Request) policy.Decision {
+	if c.over() != "" {
 		return because(policy.ReasonOverload)
 	}
-	if s.isOwn(r) || v != nil && v.front != s && v.front.isOwn(r) {
+	if s.loops(c, r) {
 		return because(policy.ReasonLoop)
 	}
-	return s.decide(ctx, r, func(p *policy.Policy) policy.Decision { return p.Decide(r) })
+	return s.decide(c, r, func(p *policy.Policy) policy.Decision { return p.Decide(r) })
 }
 
-// lookAddrs is look for all addresses of r.Host at once.
-func (s *Server) lookAddrs(ctx context.Context, r policy.Request, addrs answer) policy.Decision {
-	v := visitOf(ctx)
+// checkAddrs is check for all addresses of r.Host at once.
+func (s *Server) checkAddrs(c *conn, r policy.Request, addrs []netip.Addr) policy.Decision {
 	for _, a := range addrs {
-		one := policy.Request{Host: r.Host, Port: r.Port, Addr: a}
-		if s.isOwn(one) || v != nil && v.front != s && v.front.isOwn(one) {
+		if s.loops(c, policy.Request{Host: r.Host, Port: r.Port, Addr: a}) {
 			return because(policy.ReasonLoop)
 		}
 	}
-	return s.decide(ctx, r, func(p *policy.Policy) policy.Decision { return p.DecideAddrs(r, addrs) })
+	return s.decide(c, r, func(p *policy.Policy) policy.Decision { return p.DecideAddrs(r, addrs) })
 }
 
-// decide asks the policy in force; where that has no rule for a flow that the
-// person let pass, it asks the policy that consists of that permission.
-func (s *Server) decide(ctx context.Context, r policy.Request, ask func(*policy.Policy) policy.Decision) policy.Decision {
+// loops reports whether r leads back to a listener of s or of the Server that c
+// came in at.
+func (s *Server) loops(c *conn, r policy.Request) bool {
+	return s.isOwn(r) || c.front != s && c.front.isOwn(r)
+}
+
+// decide asks the policy in force; if that has no rule for a flow that the
+// person approved, it asks the policy that consists of that approval.
+func (s *Server) decide(c *conn, r policy.Request, ask func(*policy.Policy) policy.Decision) policy.Decision {
 	if s.Policy == nil {
 		return policy.Decision{}
 	}
 	d := ask(s.Policy.Load())
 	if notListed(d) {
-		if p := approvalsOf(ctx).policy(r); p != nil {
+		if p := c.approvals.policy(r); p != nil {
 			return ask(p)
 		}
 	}
@@ -54,18 +58,26 @@ func (s *Server) decide(ctx context.Context, r policy.Request, ask func(*policy.
 }
 
 // ask lets the person decide about a flow that no rule covers.
-func (s *Server) ask(ctx context.Context, r policy.Request, d policy.Decision) policy.Decision {
+func (s *Server) ask(ctx context.Context, c *conn, r policy.Request, d policy.Decision) policy.Decision {
 	if s.Ask == nil || !notListed(d) {
 		return d
 	}
-	approvals := approvalsOf(ctx)
-	if approvals == nil || !s.Ask(ctx, policy.Request{Host: r.Host, Port: r.Port}, d) || ctx.Err() != nil {
-		return policy.Decision{Reason: policy.ReasonNotApproved, Rule: d.Rule}
+	no := policy.Decision{Reason: policy.ReasonNotApproved, Rule: d.Rule}
+	if !s.Ask(ctx, policy.Request{Host: r.Host, Port: r.Port}, d) || ctx.Err() != nil {
+		return no
 	}
-	if err := approvals.add(s.Policy.Load(), r, d); err != nil {
-		return policy.Decision{Reason: policy.ReasonNotApproved, Rule: d.Rule}
+	if err := c.approvals.add(s.Policy.Load(), r, d); err != nil {
+		return no
 	}
-	return s.look(ctx, r)
+	return s.check(c, r)
+}
+
+// inForce reports the policy in force; nil denies.
+func (s *Server) inForce() *policy.Policy {
+	if s.Policy == nil {
+		return nil
+	}
+	return s.Policy.Load()
 }
 
 func notListed(d policy.Decision) bool {
@@ -76,13 +88,13 @@ func notListed(d policy.Decision) bool {
 // because is the denial with reason r that no rule decided.
 func because(r policy.Reason) policy.Decision { return policy.Decision{Reason: r} }
 
-// approvals holds what the person let pass on one client connection: for each
+// approvals holds what the person approved on one client connection: for each
 // host and port the policy with that one rule (deny rules and hosts entries
-// stay), so that the looks that follow (address, SNI, Host) are taken as for
-// any other rule.
+// stay), so that the checks that follow (address, SNI, Host) are made as for any
+// other rule.
 type approvals struct {
 	mu  sync.Mutex
-	let map[hostPort]*policy.Policy
+	all map[hostPort]*policy.Policy
 }
 
 // approvalsMax bounds the questions about one kept-alive connection.
@@ -93,20 +105,10 @@ type hostPort struct {
 	port uint16
 }
 
-func approvalsOf(ctx context.Context) *approvals {
-	if v := visitOf(ctx); v != nil {
-		return &v.approvals
-	}
-	return nil
-}
-
 func (a *approvals) policy(r policy.Request) *policy.Policy {
-	if a == nil {
-		return nil
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.let[hostPort{r.Host, r.Port}]
+	return a.all[hostPort{r.Host, r.Port}]
 }
 
 var errTooManyApprovals = errors.New("too many approvals on one connection")
@@ -119,12 +121,12 @@ func (a *approvals) add(current *policy.Policy, r policy.Request, d policy.Decis
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.let) >= approvalsMax {
+	if len(a.all) >= approvalsMax {
 		return errTooManyApprovals
 	}
-	if a.let == nil {
-		a.let = make(map[hostPort]*policy.Policy)
+	if a.all == nil {
+		a.all = make(map[hostPort]*policy.Policy)
 	}
-	a.let[hostPort{r.Host, r.Port}] = p
+	a.all[hostPort{r.Host, r.Port}] = p
 	return nil
 }

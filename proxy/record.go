@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"errors"
-
 	"egressd/event"
 	"egressd/policy"
 )
@@ -10,7 +8,9 @@ import (
 // clientStringBytes bounds every string of an event that a client chose.
 const clientStringBytes = 1 << 10
 
-var errNoSink = errors.New("no event sink: flows that cannot be recorded do not pass")
+// onRecord begins the record of one flow. No byte of it passes before its Allow
+// has reported true.
+func (s *Server) onRecord() event.OnRecord { return event.OnRecord{To: s.Events, Log: s.Log} }
 
 // nextFlow reports the next flow number, from 1.
 func (s *Server) nextFlow() uint64 { return s.flows.Add(1) }
@@ -41,15 +41,11 @@ func (s *Server) decisionEvent(sc scope, r policy.Request, d policy.Decision, ad
 	if addr == "" && sc.addr.IsValid() {
 		ev.Addr = sc.addr.String()
 	}
-	return ev
+	return s.stamp(ev)
 }
 
-// record writes ev with what all events of this gate share. An error means
-// that the flow must be denied with policy.ReasonOverload.
-func (s *Server) record(ev event.Event) error {
-	if s.Events == nil {
-		return errNoSink
-	}
+// stamp fills in what all events of this Server share.
+func (s *Server) stamp(ev event.Event) event.Event {
 	ev.Session, ev.Isolation = s.Session, s.Isolation
 	if ev.Time.IsZero() {
 		ev.Time = s.now()
@@ -57,7 +53,13 @@ func (s *Server) record(ev event.Event) error {
 	if s.Policy != nil {
 		ev.Policy = s.Policy.Load().Digest()
 	}
-	return s.Events.Emit(ev)
+	return ev
+}
+
+// deny records a denial that is not about a flow with a record of its own.
+func (s *Server) deny(ev event.Event) {
+	rec := s.onRecord()
+	rec.Deny(s.stamp(ev))
 }
 
 // clip bounds a string that a client chose.

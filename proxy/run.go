@@ -8,13 +8,6 @@ import (
 	"egressd/proxy/internal/admission"
 )
 
-// What the events of connections that the gate closes say.
-const (
-	shuttingDown = "the gate is shutting down"
-	stopped      = "the gate was stopped"
-	drainedLate  = "the gate was shut down before the flow had ended"
-)
-
 // drainPatience is how long a client that has said nothing yet may still say
 // what it wants when the gate drains.
 const drainPatience = time.Second
@@ -159,7 +152,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	for _, l := range listeners {
 		_ = l.ln.Close() // ends accept, whatever it says
 	}
-	sets := []*admission.Set[*visit]{&s.judged}
+	sets := []*admission.Set[*conn]{&s.judged}
 	for _, l := range listeners {
 		select {
 		case <-l.accepted:
@@ -167,31 +160,31 @@ func (s *Server) Drain(ctx context.Context) error {
 		}
 		sets = append(sets, &l.conns)
 	}
-	for _, c := range sets {
-		for _, v := range c.All() {
-			v.drain()
+	for _, set := range sets {
+		for _, c := range set.All() {
+			c.drain()
 		}
 	}
 	var err error
-	for _, c := range sets {
+	for _, set := range sets {
 		select {
-		case <-c.Gone():
+		case <-set.Gone():
 			continue
 		case <-ctx.Done():
 		}
-		if c.Len() > 0 {
+		if set.Len() > 0 {
 			err = ctx.Err()
 		}
-		closeAll(c, drainedLate)
-		<-c.Gone()
+		closeAll(set, drainedLate)
+		<-set.Gone()
 	}
 	return err
 }
 
 // closeAll lets nobody into set any more and closes the connections in it; why
 // is in their events. It does not wait.
-func closeAll(set *admission.Set[*visit], why string) {
-	for _, v := range set.Close() {
-		v.close(why)
+func closeAll(set *admission.Set[*conn], why string) {
+	for _, c := range set.Close() {
+		c.end(why)
 	}
 }

@@ -25,8 +25,8 @@ func (y *again) set(asked bool) {
 	})
 }
 
-// settled reports whether it is known that no second hello was asked for.
-func (y *again) settled() bool {
+// noSecond reports whether it is known that no second hello was asked for.
+func (y *again) noSecond() bool {
 	select {
 	case <-y.known:
 		return !y.asked
@@ -37,35 +37,35 @@ func (y *again) settled() bool {
 
 // originAnswers leads the origin's direction past its first bytes, and then
 // hands it to the relay engine.
-func (r *relayed) originAnswers(y *again) {
-	if r.answersSeen(y) {
-		r.f.s.engine.Start(&r.toClient)
+func (t *tunnel) originAnswers(y *again) {
+	if t.answersSeen(y) {
+		t.f.s.engine.Start(&t.toClient)
 		return
 	}
-	r.ends()
+	t.ends()
 }
 
 // answersSeen is answers for a goroutine of its own.
-func (r *relayed) answersSeen(y *again) bool {
-	defer r.f.s.survive(r.f.ctx, r.abort)
-	return r.answers(y)
+func (t *tunnel) answersSeen(y *again) bool {
+	defer t.f.c.survive(t.abort)
+	return t.answers(y)
 }
 
 // answers carries the origin's bytes until it is known whether they ask for a
 // second hello. False: the flow was stopped.
-func (r *relayed) answers(y *again) bool {
+func (t *tunnel) answers(y *again) bool {
 	defer y.set(false) // whoever waits goes on, if only to fail
 	seen := make([]byte, 0, wire.RetryBytes)
 	for {
 		piece := seen[len(seen):cap(seen)]
-		n, err := r.up.Read(piece)
+		n, err := t.up.Read(piece)
 		if n > 0 {
 			seen = seen[:len(seen)+n]
 			st := wire.Retry(seen)
 			if st != wire.More {
 				y.set(st == wire.Done) // before the client can react
 			}
-			if !r.toClient.send(piece[:n]) {
+			if !t.toClient.send(piece[:n]) {
 				return false
 			}
 			if st != wire.More {
@@ -73,7 +73,7 @@ func (r *relayed) answers(y *again) bool {
 			}
 		}
 		if err != nil {
-			return r.ended(err)
+			return t.ended(err)
 		}
 	}
 }
@@ -87,53 +87,54 @@ func (r *relayed) answers(y *again) bool {
 // certificate callback again and serves the second name -> the second hello is
 // held until it was judged like the first. Left over: a TLS 1.2 renegotiation,
 // which is encrypted and which front ends have switched off.
-func (r *relayed) secondHello() bool {
-	c := r.f.c
-	if !r.sendHeld(r.f.helloLen) {
+func (t *tunnel) secondHello() bool {
+	in := t.f.in
+	if !t.sendHeld(t.f.helloLen) {
 		return false
 	}
 	for rest := 0; ; {
-		if r.again.settled() {
+		if t.again.noSecond() {
 			return true
 		}
-		if len(c.held()) > 0 && rest > 0 { // of a record that says nothing about names
-			n := min(rest, len(c.held()))
+		if len(in.held()) > 0 && rest > 0 { // of a record that says nothing about names
+			n := min(rest, len(in.held()))
 			rest -= n
-			if !r.sendHeld(n) {
+			if !t.sendHeld(n) {
 				return false
 			}
 			continue
 		}
-		n, handshake := wire.RecordLen(c.held())
+		n, handshake := wire.RecordLen(in.held())
 		switch {
 		case n > 0 && handshake:
-			<-r.again.known // ends with the origin, whatever it does
-			if r.again.settled() {
+			<-t.again.known // ends with the origin, whatever it does
+			if t.again.noSecond() {
 				return true
 			}
-			return r.firstBytes()
+			return t.firstBytes()
 		case n > 0: // early data, change_cipher_spec, alert
 			rest = n
 		default:
-			if err := c.more(r.f.s.bounds().helloBytes); err != nil {
-				return r.ended(err)
+			if err := in.more(t.f.s.bounds().helloBytes); err != nil {
+				return t.ended(err)
 			}
 		}
 	}
 }
 
-// ended is what becomes of a flow when one side ended within the handshake: an
-// end is left to the pump, a failure, which the pump might not see, is a reset.
-func (r *relayed) ended(err error) bool {
+// ended deals with a side that ended within the handshake: the end of a stream is
+// left to the relay engine; a failure, which the engine might not see, is a reset.
+// False: the flow was stopped.
+func (t *tunnel) ended(err error) bool {
 	if err == io.EOF { //nolint:errorlint // io.Reader: EOF comes bare
 		return true
 	}
-	r.abort()
+	t.abort()
 	return false
 }
 
 // watchesRetry reports whether the origin may ask for a second hello that
-// matters: where the first one is judged.
-func (r *relayed) watchesRetry() bool {
-	return r.sniff || r.f.req.Wire == policy.WireTLS
+// matters: if the first one is judged.
+func (t *tunnel) watchesRetry() bool {
+	return t.sniff || t.f.req.Wire == policy.WireTLS
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"egressd/event"
 )
 
 // helloBytes is the ClientHello of a client that wants name.
@@ -149,9 +151,7 @@ func TestHelloThatDripsIn(t *testing.T) {
 			}
 		})
 		go func() { _, _ = io.Copy(io.Discard, ours) }()
-		c := &conn{Conn: theirs, pool: &g.heads}
-		g.explicit(context.Background(), c)
-		c.carry()
+		explicit{}.serve(context.Background(), newConn(g.Server, theirs, event.DoorHTTP)).carryAndWait()
 		if d := time.Since(start); d < helloTimeout || d > helloTimeout+2*lingerTimeout {
 			t.Errorf("took %v", d)
 		}

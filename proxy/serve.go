@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"egressd/event"
 	"egressd/internal/accept"
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
@@ -30,41 +29,35 @@ const (
 // on ln until ctx ends, s drains or ln fails. It closes ln, and returns only
 // after every goroutine it started has exited.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
-	return s.serve(ctx, &listener{s: s, ln: ln, door: event.DoorHTTP, serve: s.explicit})
+	return s.serve(ctx, ln, explicit{})
 }
 
 // ServeTransparent is Serve for captured TCP: the destination is the
 // connection's original one (SO_ORIGINAL_DST, else its local address).
 func (s *Server) ServeTransparent(ctx context.Context, ln net.Listener) error {
-	own := addrPort(ln.Addr())
-	return s.serve(ctx, &listener{s: s, ln: ln, door: event.DoorTransparent, serve: func(ctx context.Context, c *conn) {
-		s.captured(ctx, c, own)
-	}})
+	return s.serve(ctx, ln, captured{own: addrPort(ln.Addr())})
 }
 
 // ServeFixed is Serve for a listener that stands for one destination.
 func (s *Server) ServeFixed(ctx context.Context, ln net.Listener, h policy.Host, port uint16) error {
-	return s.serve(ctx, &listener{s: s, ln: ln, door: event.DoorTransparent, serve: func(ctx context.Context, c *conn) {
-		s.fixed(ctx, c, h, port)
-	}})
+	return s.serve(ctx, ln, fixed{h, port})
 }
 
 // listener is one Serve call.
 type listener struct {
-	s     *Server
-	ln    net.Listener
-	door  event.Door // for what happens before a client has said what it wants
-	serve func(context.Context, *conn)
+	s    *Server
+	ln   net.Listener
+	door door // that all its connections come through
 
 	wg       sync.WaitGroup // one per connection, and the sweeper
-	conns    admission.Set[*visit]
+	conns    admission.Set[*conn]
 	accepted chan struct{} // closed when nothing more is accepted
 }
 
-func (s *Server) serve(ctx context.Context, l *listener) error {
+func (s *Server) serve(ctx context.Context, ln net.Listener, d door) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l.accepted = make(chan struct{})
+	l := &listener{s: s, ln: ln, door: d, accepted: make(chan struct{})}
 	if !s.begin(l) {
 		_ = l.ln.Close() // what drained s has closed the others
 		return nil
@@ -93,7 +86,7 @@ func (s *Server) serve(ctx context.Context, l *listener) error {
 	return err
 }
 
-// awaitDrain waits until Drain has seen to all connections, or ctx ends.
+// awaitDrain waits until Drain has ended all connections, or ctx ends.
 func (l *listener) awaitDrain(ctx context.Context) {
 	select {
 	case <-l.s.life.whenDrained():
@@ -117,7 +110,7 @@ func (l *listener) accept(ctx context.Context) error {
 			}
 			return nil
 		case err == nil && !spare.open():
-			l.s.drops.add(l.door, dropFiles)
+			l.s.drops.add(l.door.name(), dropFiles)
 			reset(c)
 		case err == nil:
 			backoff = acceptBackoffMin
@@ -132,7 +125,7 @@ func (l *listener) accept(ctx context.Context) error {
 			}
 			wait(ctx, backoff)
 			if backoff = min(2*backoff, acceptBackoffMax); backoff > acceptPatience && noFiles(err) {
-				spare.close() // for the next one: it is told, by a reset
+				spare.close() // for the next one: a reset tells it
 			}
 		default:
 			return fmt.Errorf("accept: %w", err)
@@ -149,51 +142,50 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// start admits c and serves it in a goroutine of its own.
-func (l *listener) start(ctx context.Context, c net.Conn) {
+// start admits nc and serves it in a goroutine of its own.
+func (l *listener) start(ctx context.Context, nc net.Conn) {
 	s := l.s
-	v := &visit{front: s, conn: c, client: peer(c), door: l.door}
+	c := newConn(s, nc, l.door.name())
 	refusing := false
-	if v.full = s.admitted.Enter(&v.seats[0], v, s.bounds().Limits, s.now()); v.full != "" {
+	if c.full = s.admitted.Enter(&c.places[0], c, s.bounds().Limits, s.now()); c.full != "" {
 		if refusing = s.admitted.Refuse(); !refusing {
-			s.drops.add(l.door, dropFull)
-			reset(c)
+			s.drops.add(c.door, dropFull)
+			reset(nc)
 			return
 		}
 	}
-	ctx, v.cancel = context.WithCancel(ctx)
-	if !l.conns.Enter(v) {
-		_ = c.Close()
-		l.left(v, refusing)
+	ctx, c.cancel = context.WithCancel(ctx)
+	if !l.conns.Enter(c) {
+		_ = nc.Close()
+		l.left(c, refusing)
 		return
 	}
 	l.wg.Add(1)
-	go l.handle(context.WithValue(ctx, visitKey{}, v), v, refusing)
+	go l.handle(ctx, c, refusing)
 }
 
-// handle leads the connection through its door. A tunnel goes on when the door
-// has returned, and handle with it: the large stack that a door needs is not
-// kept for as long as the tunnel is open.
-func (l *listener) handle(ctx context.Context, v *visit, refusing bool) {
+// handle leads c through its door, and carries the tunnel that the door may open
+// to its end. handle returns before a tunnel ends: two goroutines of the relay
+// engine carry it, with little more than the stacks that they begin with.
+func (l *listener) handle(ctx context.Context, c *conn, refusing bool) {
 	growStack()
-	c := &conn{Conn: v.conn, v: v, pool: &l.s.heads, budget: &l.s.held}
-	l.enter(ctx, c)
-	if r := c.tunnel; r != nil {
-		r.carry(func() { l.ended(c, refusing) })
+	if t := l.enter(ctx, c); t != nil {
+		t.carry(func() { l.closed(c, refusing) })
 		return
 	}
-	l.ended(c, refusing)
+	l.closed(c, refusing)
 }
 
-func (l *listener) enter(ctx context.Context, c *conn) {
-	s := l.s
-	defer s.survive(ctx, nil)
-	if s.Route == nil {
-		if _, no := c.v.join(s); no != nil {
-			return // s has been stopped
+// enter leads c through its door. The tunnel that is open then is still to be
+// carried; nil: everything has been done for c.
+func (l *listener) enter(ctx context.Context, c *conn) *tunnel {
+	defer c.survive(nil)
+	if l.s.Route == nil {
+		if _, no := c.join(l.s); no != nil {
+			return nil // the Server has been stopped
 		}
 	}
-	l.serve(ctx, c)
+	return l.door.serve(ctx, c)
 }
 
 // growStack makes room for what a door calls, in one step and while there is
@@ -208,24 +200,24 @@ func growStack() {
 //go:noinline
 func use(*[12 << 10]byte) {}
 
-// ended is the end of a connection that handle was started for.
-func (l *listener) ended(c *conn, refusing bool) {
+// closed is the end of a connection that handle was started for.
+func (l *listener) closed(c *conn, refusing bool) {
 	_ = c.Conn.Close() // doors close it; a second close does no harm
 	c.release()
-	l.conns.Leave(c.v)
-	l.left(c.v, refusing)
+	l.conns.Leave(c)
+	l.left(c, refusing)
 	l.wg.Done()
 }
 
 // left gives back what start took.
-func (l *listener) left(v *visit, refusing bool) {
+func (l *listener) left(c *conn, refusing bool) {
 	if refusing {
 		l.s.admitted.Refused()
 	}
-	v.leave()
+	c.leave()
 }
 
-// addrPort reports a as a TCP address, zero when it is none.
+// addrPort reports a as a TCP address; zero if it is another kind of address.
 func addrPort(a net.Addr) netip.AddrPort {
 	if t, ok := a.(*net.TCPAddr); ok {
 		ap := t.AddrPort()

@@ -108,14 +108,14 @@ type state struct {
 	// Listeners and the connections they accept.
 	life     life
 	serving  listening
-	admitted admission.Gate        // the connections that came in here or are judged here
-	judged   admission.Set[*visit] // the connections that are judged here
+	admitted admission.Gate       // the connections that came in here or are judged here
+	judged   admission.Set[*conn] // the connections that are judged here
 	drops    drops
 	fewFiles atomic.Bool // that there are few was logged
 
 	// Flows that were allowed.
 	flows   atomic.Uint64 // the last flow number given out
-	open    registry
+	open    openFlows
 	carried [2]atomic.Uint64 // bytes to origins and from them
 
 	// Bytes on their way.

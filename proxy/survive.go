@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"fmt"
 	"runtime/debug"
 
@@ -9,53 +8,57 @@ import (
 	"egressd/policy"
 )
 
-// survive, deferred, is the one place where a panic ends: it costs the one
-// connection that ctx belongs to, not the others. cleanup, where not nil, ends
-// what the goroutine would have ended.
+// survive, deferred, is the one place where a panic ends: it costs the connection
+// c, not the others. cleanup, if not nil, ends what the goroutine would have
+// ended.
 //
 // Threat: one client finds input that makes the gate panic, and with it ends
 // everybody's connections -> every goroutine that works for a connection
 // defers this -> a panic with a lock held would block what needs the lock; the
 // locks of this package are held around map and list operations alone.
-func (s *Server) survive(ctx context.Context, cleanup func()) {
+func (c *conn) survive(cleanup func()) {
 	r := recover()
 	if r == nil {
 		return
 	}
-	s.panicked(ctx, r, debug.Stack())
+	c.panicked(r, debug.Stack())
 	if cleanup != nil {
 		cleanup()
 	}
 }
 
 // panicked reports r and ends the connection.
-func (s *Server) panicked(ctx context.Context, r any, stack []byte) {
+func (c *conn) panicked(r any, stack []byte) {
+	s := c.judgedBy()
+	if s == nil {
+		s = c.front
+	}
+	ev := event.Event{Door: c.door}
+	if c.client.IsValid() {
+		ev.Client = c.client.String()
+	}
+	c.end(bugDetail)
+	s.reportBug(ev, r, stack)
+}
+
+// surviveTick is survive for what the Server does each second.
+func (s *Server) surviveTick() {
+	if r := recover(); r != nil {
+		s.reportBug(event.Event{Door: event.DoorHTTP}, r, debug.Stack())
+	}
+}
+
+// reportBug completes ev, writes it and logs the panic r.
+func (s *Server) reportBug(ev event.Event, r any, stack []byte) {
 	s.log().Error("a bug in the gate ended a connection", "panic", fmt.Sprint(r), "stack", string(stack))
-	ev := event.Event{
-		Type: event.NetworkConnected, Door: event.DoorHTTP, Decision: event.Blocked,
-		Reason: policy.ReasonInternal.String(), Error: bugDetail,
-	}
-	v := visitOf(ctx)
-	if v != nil {
-		ev.Door = v.door
-		if v.client.IsValid() {
-			ev.Client = v.client.String()
+	ev.Type, ev.Decision = event.NetworkConnected, event.Blocked
+	ev.Reason, ev.Error = policy.ReasonInternal.String(), bugDetail
+	defer func() { // the sink may be what panicked
+		if r := recover(); r != nil {
+			s.log().Error("a bug was not recorded", "err", fmt.Errorf("the event sink panicked: %v", r))
 		}
-		v.close(bugDetail)
-	}
-	if err := s.recordCalmly(ev); err != nil {
-		s.log().Error("a bug was not recorded", "err", err)
-	}
+	}()
+	s.deny(ev)
 }
 
 const bugDetail = "a bug in the gate ended this connection; its log has the details"
-
-// recordCalmly is record for a sink that may be what panicked.
-func (s *Server) recordCalmly(ev event.Event) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("the event sink panicked: %v", r)
-		}
-	}()
-	return s.record(ev)
-}

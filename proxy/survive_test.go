@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"egressd/event"
 	"egressd/event/eventtest"
 	"egressd/policy"
 )
@@ -125,19 +126,6 @@ func TestPanicEndsOneConnection(t *testing.T) {
 	}
 }
 
-// brokenContext panics once, when it is first asked for a value.
-type brokenContext struct {
-	context.Context
-	asked *int
-}
-
-func (c brokenContext) Value(key any) any {
-	if *c.asked++; *c.asked == 1 {
-		panic("the list of flows has a bug")
-	}
-	return c.Context.Value(key)
-}
-
 // TestPanicBeforeRelay has a bug between the dial and the first byte, where a
 // policy that has changed meanwhile is asked again: the tunnel ends, and is
 // waited for no longer.
@@ -147,9 +135,10 @@ func TestPanicBeforeRelay(t *testing.T) {
 	up, origin := net.Pipe()
 	defer client.Close()
 	defer origin.Close()
-	f := &flow{s: g.Server, ctx: brokenContext{context.Background(), new(int)}, c: &conn{Conn: gate, pool: &g.heads}}
-	f.c.tunnel = &relayed{f: f, up: up, limit: 1 << 40} // judged by no policy: there is a new one
-	f.c.carry()
+	f := newFlow(context.Background(), newConn(g.Server, gate, event.DoorHTTP), event.DoorConnect)
+	f.under = nil                        // judged by no policy: there is a new one
+	f.c.front, f.c.judge = nil, g.Server // the bug: the check panics
+	newTunnel(f, dialled{c: up}, false).carryAndWait()
 	for _, c := range []net.Conn{client, origin} {
 		if _, err := c.Read(make([]byte, 1)); err == nil {
 			t.Error("a side is still open")

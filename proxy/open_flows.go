@@ -10,23 +10,23 @@ import (
 	"egressd/policy"
 )
 
-// tracked is one flow that was allowed and goes on.
-type tracked struct {
-	ctx  context.Context // what the person let pass on this connection
+// openFlow is one flow that was allowed and goes on.
+type openFlow struct {
+	c    *conn
 	req  *policy.Request // with every fact that was judged; it does not change any more
 	kind flowKind
-	// hidden: the way for flows, not one itself, and not counted as one.
+	// hidden: a connection that flows may follow on. It is not counted as one.
 	hidden bool
 	stop   func(d policy.Decision, why string)
 
-	// Owned by the sweeper, under registry.mu.
+	// Owned by the sweeper, under openFlows.mu.
 	since, active time.Time
 	seen          int64
-	bytes         *atomic.Int64 // nil: the owner watches idleness itself
+	bytes         *atomic.Int64 // nil: the owner watches for idleness itself
 }
 
-// flowKind says how much of a flow the gate sees: what a new policy wants to
-// look at in a flow that is out of sight already, it denies.
+// flowKind says how much of a flow the gate sees: what a new policy wants
+// judged in a flow that is out of sight already, it denies.
 type flowKind uint8
 
 const (
@@ -35,11 +35,11 @@ const (
 	flowRaw                      // nothing was looked at
 )
 
-// registry holds the flows that go on, for reloads and limits in time. It is
+// openFlows holds the flows that go on, for reloads and limits in time. It is
 // bounded by the limit on connections.
-type registry struct {
-	mu    sync.Mutex
-	flows map[*tracked]struct{}
+type openFlows struct {
+	mu  sync.Mutex
+	all map[*openFlow]struct{}
 }
 
 // track registers a flow that was allowed by the policy under, until untrack is
@@ -47,29 +47,29 @@ type registry struct {
 // than once, from any goroutine, and before track returns. t.bytes counts what
 // was relayed; nil turns the idle limit off for this flow.
 //
-// Threat: the policy changes while a flow is between its last look and this
-// line, so that neither look nor Rejudge sees the new one -> once the flow is
+// Threat: the policy changes while a flow is between its last check and this
+// line, so that neither check nor Rejudge sees the new one -> once the flow is
 // registered, where every later Rejudge finds it, the policy in force is
 // compared with the one it was judged by.
-func (s *Server) track(t *tracked, under *policy.Policy) {
+func (s *Server) track(t *openFlow, under *policy.Policy) {
 	t.since = s.now()
 	t.active = t.since
 	g := &s.open
 	g.mu.Lock()
-	if g.flows == nil {
-		g.flows = make(map[*tracked]struct{})
+	if g.all == nil {
+		g.all = make(map[*openFlow]struct{})
 	}
-	g.flows[t] = struct{}{}
+	g.all[t] = struct{}{}
 	g.mu.Unlock()
 	if s.inForce() != under {
 		s.rejudge(t)
 	}
 }
 
-func (s *Server) untrack(t *tracked) {
+func (s *Server) untrack(t *openFlow) {
 	s.open.mu.Lock()
 	defer s.open.mu.Unlock()
-	delete(s.open.flows, t)
+	delete(s.open.all, t)
 }
 
 // Rejudge closes every flow that the policy in force now denies, and the kept
@@ -78,7 +78,7 @@ func (s *Server) untrack(t *tracked) {
 func (s *Server) Rejudge() int {
 	s.retireUpstreams()
 	n := 0
-	for _, t := range s.open.all() {
+	for _, t := range s.open.list() {
 		if s.rejudge(t) {
 			n++
 		}
@@ -86,9 +86,9 @@ func (s *Server) Rejudge() int {
 	return n
 }
 
-// rejudge stops t where the policy in force denies it.
-func (s *Server) rejudge(t *tracked) (stopped bool) {
-	d := s.look(t.ctx, *t.req)
+// rejudge stops t if the policy in force denies it.
+func (s *Server) rejudge(t *openFlow) (stopped bool) {
+	d := s.check(t.c, *t.req)
 	if d.Allowed() && !t.kind.blind(d, *t.req) {
 		return false
 	}
@@ -99,12 +99,12 @@ func (s *Server) rejudge(t *tracked) (stopped bool) {
 	return true
 }
 
-// blind reports whether d allows the flow only under looks that cannot be taken
+// blind reports whether d allows the flow only under checks that cannot be made
 // any more.
 //
 // Threat: a client opens a tunnel, and the policy that is loaded next wants to
 // see the requests inside, or the protocol of a raw: flow -> the tunnel is
-// closed, and its next connection goes through the looks.
+// closed, and its next connection goes through the checks.
 func (k flowKind) blind(d policy.Decision, r policy.Request) bool {
 	switch k {
 	case flowTunnel:
@@ -129,21 +129,21 @@ func unseen(d policy.Decision) policy.Reason {
 	return policy.ReasonProtocol
 }
 
-func (g *registry) all() []*tracked {
+func (g *openFlows) list() []*openFlow {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	flows := make([]*tracked, 0, len(g.flows))
-	for t := range g.flows {
+	flows := make([]*openFlow, 0, len(g.all))
+	for t := range g.all {
 		flows = append(flows, t)
 	}
 	return flows
 }
 
 // sweep ends the flows that were idle or open for too long.
-func (g *registry) sweep(now time.Time, b bounds) {
+func (g *openFlows) sweep(now time.Time, b bounds) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for t := range g.flows {
+	for t := range g.all {
 		if now.Sub(t.since) > b.maxDuration {
 			t.stop(because(policy.ReasonOverload), fmt.Sprintf("the flow was open for longer than it may (max_duration_seconds: %.0f)", b.maxDuration.Seconds()))
 			continue
@@ -179,7 +179,7 @@ func (s *Server) sweeper(ctx context.Context) {
 
 // tidy does what is due each second.
 func (s *Server) tidy() {
-	defer s.survive(context.Background(), nil)
+	defer s.surviveTick()
 	now, b := s.now(), s.bounds()
 	s.reportDrops()
 	s.admitted.Tidy(b.Limits, now)
@@ -187,10 +187,10 @@ func (s *Server) tidy() {
 }
 
 // size counts the flows.
-func (g *registry) size() (n int) {
+func (g *openFlows) size() (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for t := range g.flows {
+	for t := range g.all {
 		if !t.hidden {
 			n++
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // tunnel opens one through CONNECT to a port that may carry anything.
-func tunnel(t testing.TB, serve func(net.Conn)) (*testGate, *net.TCPConn) {
+func openTunnel(t testing.TB, serve func(net.Conn)) (*testGate, *net.TCPConn) {
 	t.Helper()
 	g := newGate(t, "a.example:22").start()
 	g.name("a.example", 22, serveOrigin(t, serve))
@@ -32,7 +32,7 @@ func tunnel(t testing.TB, serve func(net.Conn)) (*testGate, *net.TCPConn) {
 // TestHalfClose ends one direction and goes on in the other, both ways round.
 func TestHalfClose(t *testing.T) {
 	t.Run("client first", func(t *testing.T) {
-		_, c := tunnel(t, func(o net.Conn) {
+		_, c := openTunnel(t, func(o net.Conn) {
 			got, _ := io.ReadAll(o)
 			fmt.Fprintf(o, "%d bytes", len(got))
 		})
@@ -44,7 +44,7 @@ func TestHalfClose(t *testing.T) {
 	})
 	t.Run("origin first", func(t *testing.T) {
 		got := make(chan string, 1)
-		_, c := tunnel(t, func(o net.Conn) {
+		_, c := openTunnel(t, func(o net.Conn) {
 			_, _ = io.WriteString(o, "bye")
 			_ = o.(*net.TCPConn).CloseWrite()
 			b, _ := io.ReadAll(o)
@@ -106,7 +106,7 @@ func TestSniffedTLS(t *testing.T) {
 // TestReset checks that a reset arrives as a reset, both ways round.
 func TestReset(t *testing.T) {
 	t.Run("origin", func(t *testing.T) {
-		_, c := tunnel(t, func(o net.Conn) {
+		_, c := openTunnel(t, func(o net.Conn) {
 			_, _ = o.Read(make([]byte, 1))
 			_ = o.(*net.TCPConn).SetLinger(0)
 		})
@@ -117,7 +117,7 @@ func TestReset(t *testing.T) {
 	})
 	t.Run("client", func(t *testing.T) {
 		got := make(chan error, 1)
-		_, c := tunnel(t, func(o net.Conn) {
+		_, c := openTunnel(t, func(o net.Conn) {
 			_, _ = io.WriteString(o, "x")
 			_, err := io.ReadAll(o)
 			got <- err
@@ -135,7 +135,7 @@ func TestReset(t *testing.T) {
 // odd sizes, and compares every byte.
 func TestBulk(t *testing.T) {
 	const size = 24 << 20
-	g, c := tunnel(t, echo)
+	g, c := openTunnel(t, echo)
 	src := rand.NewChaCha8([32]byte{1})
 	want := sha256.New()
 	var wg sync.WaitGroup
@@ -243,7 +243,7 @@ func BenchmarkConnect(b *testing.B) {
 }
 
 func BenchmarkBulk(b *testing.B) {
-	_, c := tunnel(b, func(o net.Conn) { _, _ = io.Copy(io.Discard, o) })
+	_, c := openTunnel(b, func(o net.Conn) { _, _ = io.Copy(io.Discard, o) })
 	_ = c.SetDeadline(time.Time{})
 	buf := make([]byte, 1<<20)
 	b.SetBytes(int64(len(buf)))
@@ -256,7 +256,7 @@ func BenchmarkBulk(b *testing.B) {
 }
 
 func BenchmarkPingPong(b *testing.B) {
-	_, c := tunnel(b, echo)
+	_, c := openTunnel(b, echo)
 	_ = c.SetDeadline(time.Time{})
 	b.ReportAllocs()
 	for b.Loop() {

@@ -45,38 +45,77 @@ func socksReply(r policy.Reason) byte {
 	return socksGeneral
 }
 
-// socks5 serves one SOCKS5 connection (RFC 1928). Where the gate serves several
-// policies, the user name of RFC 1929 is the token; elsewhere any user name and
-// password is taken and ignored.
-func (s *Server) socks5(ctx context.Context, c *conn) {
-	f := s.newSocksFlow(ctx, c, event.DoorSOCKS5)
+// socks5 is the door for SOCKS5 (RFC 1928). If the Server has a Route, the user
+// name of RFC 1929 is the token; otherwise any user name and password is accepted
+// and ignored.
+type socks5 struct{}
+
+func (socks5) name() event.Door              { return event.DoorSOCKS5 }
+func (socks5) match(first []byte) wire.State { return begins(first, wire.Socks5Version) }
+
+func (d socks5) serve(ctx context.Context, c *conn) *tunnel {
+	f := newFlow(ctx, c, d.name())
+	f.door = d
 	method, ok := f.socks5Greeting()
 	if !ok {
-		return
+		return nil
 	}
 	if method == wire.MethodPassword && !f.socks5Password() {
-		return
+		return nil
 	}
-	f.socksRequest(wire.Socks5Request, "the SOCKS5 request cannot be read")
+	return f.socksRequest(wire.Socks5Request, "the SOCKS5 request cannot be read")
 }
 
-// socks5Greeting agrees on a method. Who needs to know the client asks for its
-// password where it has one to offer.
+// accept implements voice.
+func (socks5) accept(f *flow) error { return f.socks5Answer(0) }
+
+// deny implements voice.
+func (socks5) deny(f *flow, d policy.Decision, _ string) { _ = f.socks5Answer(socksReply(d.Reason)) }
+
+// socks4 is the door for SOCKS4 and 4a. The user id is the token if the Server
+// has a Route.
+type socks4 struct{}
+
+func (socks4) name() event.Door              { return event.DoorSOCKS4 }
+func (socks4) match(first []byte) wire.State { return begins(first, wire.Socks4Version) }
+
+func (d socks4) serve(ctx context.Context, c *conn) *tunnel {
+	f := newFlow(ctx, c, d.name())
+	f.door = d
+	return f.socksRequest(wire.Socks4Request, "the SOCKS4 request cannot be read")
+}
+
+// accept implements voice.
+func (socks4) accept(f *flow) error { return f.socks4Answer(socks4Granted) }
+
+// deny implements voice.
+func (socks4) deny(f *flow, _ policy.Decision, _ string) { _ = f.socks4Answer(socks4Rejected) }
+
+// begins matches the version byte that every SOCKS client sends first.
+func begins(first []byte, version byte) wire.State {
+	if first[0] == version {
+		return wire.Done
+	}
+	return wire.Other
+}
+
+// socks5Greeting agrees on a method: on a password if the client offers one and
+// the Server needs to know the client.
 func (f *flow) socks5Greeting() (method byte, ok bool) {
 	for {
-		offered, n, st := wire.Socks5Methods(f.c.held())
+		offered, n, st := wire.Socks5Methods(f.in.held())
 		switch st {
 		case wire.Done:
 			var no *refusal
 			method, no = f.socks5Method(offered)
-			f.c.skip(n)
-			if _, err := f.c.Conn.Write([]byte{wire.Socks5Version, method}); err != nil {
-				_ = f.c.Close()
+			f.in.skip(n)
+			if _, err := f.in.Conn.Write([]byte{wire.Socks5Version, method}); err != nil {
+				_ = f.in.Close()
 				return 0, false
 			}
 			if no != nil {
 				f.report(no.d, no.detail)
-				linger(f.c)
+				f.in.linger()
 			}
 			return method, no == nil
 		case wire.More:
@@ -85,7 +124,7 @@ func (f *flow) socks5Greeting() (method byte, ok bool) {
 			}
 		default:
 			f.report(because(policy.ReasonMalformed), "the SOCKS5 greeting cannot be read")
-			_ = f.c.Close()
+			_ = f.in.Close()
 			return 0, false
 		}
 	}
@@ -93,15 +132,14 @@ func (f *flow) socks5Greeting() (method byte, ok bool) {
 
 // socks5Method picks one of the methods offered, or says why none fits.
 func (f *flow) socks5Method(offered wire.Methods) (byte, *refusal) {
-	v := visitOf(f.ctx)
-	routed := v != nil && v.front.Route != nil
+	routed := f.c.front.Route != nil
 	switch {
 	case offered.Password && (routed || !offered.None):
 		return wire.MethodPassword, nil
 	case !offered.None:
 		return wire.MethodNoneFits, refuseFor(policy.ReasonMalformed, "the SOCKS5 client offers no method that this gate has")
 	}
-	if no := f.settle(credentials{}); no != nil {
+	if no := f.authenticate(credentials{}); no != nil {
 		return wire.MethodNoneFits, no
 	}
 	return wire.MethodNone, nil
@@ -110,19 +148,19 @@ func (f *flow) socks5Method(offered wire.Methods) (byte, *refusal) {
 // socks5Password reads the user name and password and answers them.
 func (f *flow) socks5Password() bool {
 	for {
-		user, n, st := wire.Socks5Password(f.c.held())
+		user, n, st := wire.Socks5Password(f.in.held())
 		switch st {
 		case wire.Done:
-			no := f.settle(userCredentials(user))
-			f.c.skip(n)
+			no := f.authenticate(userCredentials(user))
+			f.in.skip(n)
 			answer := []byte{1, 0}
 			if no != nil {
 				answer[1] = 1 // RFC 1929 section 2: any other value is a failure
 			}
-			_, err := f.c.Conn.Write(answer)
+			_, err := f.in.Conn.Write(answer)
 			if no != nil {
 				f.report(no.d, no.detail)
-				linger(f.c)
+				f.in.linger()
 			}
 			return no == nil && err == nil
 		case wire.More:
@@ -131,42 +169,34 @@ func (f *flow) socks5Password() bool {
 			}
 		default:
 			f.report(because(policy.ReasonMalformed), "the SOCKS5 password message cannot be read")
-			_ = f.c.Close()
+			_ = f.in.Close()
 			return false
 		}
 	}
 }
 
-// socks4 serves one SOCKS4 or 4a connection. The user id is the token where the
-// gate serves several policies.
-func (s *Server) socks4(ctx context.Context, c *conn) {
-	f := s.newSocksFlow(ctx, c, event.DoorSOCKS4)
-	f.socksRequest(wire.Socks4Request, "the SOCKS4 request cannot be read")
-}
-
 // socksRequest reads one request with parse and serves it.
-func (f *flow) socksRequest(parse func([]byte) (wire.Socks, int, wire.State), unreadable string) {
+func (f *flow) socksRequest(parse func([]byte) (wire.Socks, int, wire.State), unreadable string) *tunnel {
 	for {
-		r, n, st := parse(f.c.held())
+		r, n, st := parse(f.in.held())
 		switch st {
 		case wire.Done:
-			f.c.skip(n)
-			f.socks(r)
-			return
+			f.in.skip(n)
+			return f.socks(r)
 		case wire.More:
 			if !f.socksMore() {
-				return
+				return nil
 			}
 		default:
 			f.refuse(because(policy.ReasonMalformed), unreadable)
-			return
+			return nil
 		}
 	}
 }
 
 // socksMore reads on; false: it has refused and closed.
 func (f *flow) socksMore() bool {
-	err := f.c.more(min(socksMessageMax, f.s.bounds().headBytes))
+	err := f.in.more(min(socksMessageMax, f.s.bounds().headBytes))
 	if err == nil {
 		return true
 	}
@@ -175,20 +205,20 @@ func (f *flow) socksMore() bool {
 		detail = "the SOCKS request does not end"
 	}
 	f.report(because(reason), detail)
-	_ = f.c.Close()
+	_ = f.in.Close()
 	return false
 }
 
 // socks runs the flow that r asks for.
-func (f *flow) socks(r wire.Socks) {
+func (f *flow) socks(r wire.Socks) *tunnel {
 	if f.sc.door == event.DoorSOCKS4 {
 		cr := credentials{}
 		if r.User != "" {
 			cr = userCredentials(r.User)
 		}
-		if no := f.settle(cr); no != nil {
+		if no := f.authenticate(cr); no != nil {
 			f.refuse(no.d, no.detail)
-			return
+			return nil
 		}
 	}
 	f.req.Port = r.Port
@@ -206,33 +236,22 @@ func (f *flow) socks(r wire.Socks) {
 	case r.Port == 0:
 		f.refuse(because(policy.ReasonMalformed), "port 0")
 	default:
-		f.run()
+		return f.run()
 	}
+	return nil
 }
 
-func (s *Server) newSocksFlow(ctx context.Context, c *conn, door event.Door) *flow {
-	f := s.newFlow(ctx, c, door)
-	f.accept = func() error { return f.socksAnswer(0) }
-	f.deny = func(d policy.Decision, _ string) { _ = f.socksAnswer(socksReply(d.Reason)) }
-	return f
+// socks5Answer writes the reply; 0 grants. The bound address is not reported.
+func (f *flow) socks5Answer(code byte) error {
+	var reply [socks5ReplyBytes]byte // VER REP RSV ATYP=IPv4 0.0.0.0:0
+	reply[0], reply[1], reply[3] = wire.Socks5Version, code, 1
+	return f.socksWrite(reply[:])
 }
 
-// socksAnswer writes the reply; 0 grants. The bound address is not told.
-func (f *flow) socksAnswer(code byte) error {
-	_ = f.c.SetWriteDeadline(time.Now().Add(writeTimeout))
-	var b []byte
-	if f.sc.door == event.DoorSOCKS5 {
-		var reply [socks5ReplyBytes]byte // VER REP RSV ATYP=IPv4 0.0.0.0:0
-		reply[0], reply[1], reply[3] = wire.Socks5Version, code, 1
-		b = reply[:]
-	} else {
-		var reply [8]byte
-		reply[1] = socks4Granted
-		if code != 0 {
-			reply[1] = socks4Rejected
-		}
-		b = reply[:]
-	}
-	_, err := f.c.Conn.Write(b)
+func (f *flow) socks4Answer(code byte) error { return f.socksWrite([]byte{1: code, 7: 0}) }
+
+func (f *flow) socksWrite(b []byte) error {
+	_ = f.in.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_, err := f.in.Conn.Write(b)
 	return err
 }

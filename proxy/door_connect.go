@@ -13,11 +13,17 @@ import (
 // established answers a CONNECT that is allowed (RFC 9110 section 9.3.6).
 const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
-// connectDoor reads the rest of a CONNECT head and serves it. What the client
-// sent behind the head stays held.
-func (s *Server) connectDoor(ctx context.Context, c *conn) {
-	limit := s.bounds().headBytes
-	f := s.newConnectFlow(ctx, c)
+// connect is the door for CONNECT (RFC 9110 section 9.3.6), and the voice of all
+// that is refused in HTTP.
+type connect struct{}
+
+func (connect) name() event.Door              { return event.DoorConnect }
+func (connect) match(first []byte) wire.State { return wire.IsConnect(first) }
+
+// serve reads the rest of the head. What the client sent behind it stays held.
+func (connect) serve(ctx context.Context, c *conn) *tunnel {
+	f := newConnectFlow(ctx, c)
+	limit := f.s.bounds().headBytes
 	from := 0
 	for {
 		n, st := wire.HeadEnd(c.held(), from)
@@ -25,15 +31,14 @@ func (s *Server) connectDoor(ctx context.Context, c *conn) {
 		case wire.Done:
 			if n > limit {
 				f.refuse(because(policy.ReasonMalformed), "the request head is too long")
-				return
+				return nil
 			}
 			no := f.parseConnect(c.held()[:n])
 			c.skip(n)
-			f.connect(no)
-			return
+			return f.runUnless(no)
 		case wire.Bad:
 			f.refuse(because(policy.ReasonMalformed), "a line of the request head ends in a bare CR or LF, or holds a NUL")
-			return
+			return nil
 		}
 		from = len(c.held())
 		if err := c.more(limit); err != nil {
@@ -45,34 +50,35 @@ func (s *Server) connectDoor(ctx context.Context, c *conn) {
 				detail = "the request head is too long"
 			}
 			f.refuse(because(reason), detail)
-			return
+			return nil
 		}
 	}
 }
 
-// serveConnect serves one CONNECT whose head (request line to the empty line,
-// both included) has been read from nc; what follows it is still to be read
-// from nc. It closes nc.
-func (s *Server) serveConnect(ctx context.Context, nc net.Conn, head []byte) {
-	c := &conn{Conn: nc, v: nil, pool: &s.heads, budget: &s.held}
-	defer c.release()
-	f := s.newConnectFlow(ctx, c)
+// serveConnect serves one CONNECT that came behind other requests on c. Its head
+// (request line to the empty line, both included) has been read from rest; what
+// follows it is still to be read from rest. It closes rest.
+func serveConnect(ctx context.Context, c *conn, rest net.Conn, head []byte) {
+	f := newConnectFlow(ctx, c)
+	f.in = &stream{Conn: rest, pool: &f.s.heads, budget: &f.s.held}
+	defer f.in.release()
 	if n, st := wire.HeadEnd(head, 0); st != wire.Done || n != len(head) {
 		f.refuse(because(policy.ReasonMalformed), "the request head cannot be read")
 		return
 	}
-	f.connect(f.parseConnect(head))
-	c.carry()
+	if t := f.runUnless(f.parseConnect(head)); t != nil {
+		t.carryAndWait()
+	}
 }
 
-// parseConnect reads head, and what is wrong with it. Who judges it is settled
-// even where it is wrong: the event is theirs.
+// parseConnect reads head into the flow and reports what is wrong with it. It
+// finds who judges the flow even then: the event is theirs.
 func (f *flow) parseConnect(head []byte) *refusal {
 	req, err := wire.ParseConnect(head)
 	if err != nil {
 		return refuseFor(policy.ReasonMalformed, err.Error())
 	}
-	if no := f.settle(basicCredentials(req.ProxyAuth, req.HasProxyAuth)); no != nil {
+	if no := f.authenticate(basicCredentials(req.ProxyAuth, req.HasProxyAuth)); no != nil {
 		f.req.Host, f.req.Port, _ = policy.ParseAuthority(req.Authority) // for the event
 		return no
 	}
@@ -97,21 +103,28 @@ func sameAuthority(header string, host policy.Host, port uint16) bool {
 	return err == nil && h == host
 }
 
-func (s *Server) newConnectFlow(ctx context.Context, c *conn) *flow {
-	f := s.newFlow(ctx, c, event.DoorConnect)
-	f.accept = func() error {
-		_, err := io.WriteString(c.Conn, established)
-		return err
-	}
-	f.deny = func(d policy.Decision, detail string) { f.s.denyHTTP(c.Conn, f.req, d, detail) }
+func newConnectFlow(ctx context.Context, c *conn) *flow {
+	f := newFlow(ctx, c, event.DoorConnect)
+	f.door = connect{}
 	return f
 }
 
-// connect runs the flow unless its head was bad.
-func (f *flow) connect(no *refusal) {
+// accept implements voice.
+func (connect) accept(f *flow) error {
+	_, err := io.WriteString(f.in.Conn, established)
+	return err
+}
+
+// deny implements voice.
+func (connect) deny(f *flow, d policy.Decision, detail string) {
+	f.s.denyHTTP(f.in.Conn, f.req, d, detail)
+}
+
+// runUnless runs the flow unless it has been refused already.
+func (f *flow) runUnless(no *refusal) *tunnel {
 	if no != nil {
 		f.refuse(no.d, no.detail)
-		return
+		return nil
 	}
-	f.run()
+	return f.run()
 }
