@@ -5,6 +5,7 @@ import (
 	"flag"
 
 	"egressd/internal/cli"
+	"egressd/internal/run"
 )
 
 //go:embed help.txt
@@ -18,6 +19,7 @@ const shortHelp = `launch runs a program behind a gate that lets out only what y
 See "launch help" for every flag, "launch demo" to watch it work.
 `
 
+// commands lists the commands, each in a file of its own.
 func (l *launcher) commands() []cli.Command {
 	return append([]cli.Command{
 		{Name: "help", Run: l.help},
@@ -29,7 +31,7 @@ func (l *launcher) commands() []cli.Command {
 		{Name: "doctor", Run: l.doctor},
 		{Name: "presets", Run: l.presets},
 		{Name: "demo", Run: l.demo},
-		{Name: "sandbox", Run: l.sandbox, Flags: boxFlags, Words: boxNames},
+		{Name: "sandbox", Run: l.sandbox, Flags: sandboxFlags, Words: sandboxNames},
 		{Name: "completion", Run: l.completion},
 		{Name: "version", Run: l.PrintVersion},
 		{Name: "--version", Run: l.PrintVersion},
@@ -39,11 +41,5 @@ func (l *launcher) commands() []cli.Command {
 func (l *launcher) help([]string) int { return l.Print(longHelp) }
 
 func (l *launcher) completion(args []string) int {
-	return l.PrintCompletion(args, new(options).flags(), l.commands(), true)
-}
-
-// misused reports a misuse of launch as a runner of programs.
-func (l *launcher) misused(err error) int {
-	l.Usage(err)
-	return exitLauncher
+	return l.PrintCompletion(args, new(run.Options).Flags(), l.commands(), true)
 }

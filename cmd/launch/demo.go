@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"egressd/internal/cli"
+	"egressd/internal/run"
 	"egressd/internal/run/demo"
 )
 
@@ -53,12 +54,12 @@ func (l *launcher) demoRun(origin *demo.Origin) int {
 	}
 	port := strconv.Itoa(int(origin.Port))
 	rule := demo.AllowedHost + ":" + port
-	s := &session{launcher: l}
-	s.opts.isolation = "netns"
-	s.opts.gate.Allow = []string{rule}
-	s.opts.gate.Hosts = []string{demo.AllowedHost + "=127.0.0.1", demo.BlockedHost + "=127.0.0.1"}
-	s.opts.env = []string{demoPort + "=" + port, demoCA + "=" + origin.CA}
-	s.opts.argv = []string{self, "demo", "--client"}
+	var o run.Options
+	o.Flags() // the defaults
+	o.Policy.Allow = []string{rule}
+	o.Policy.Hosts = []string{demo.AllowedHost + "=127.0.0.1", demo.BlockedHost + "=127.0.0.1"}
+	o.Program.Env = []string{demoPort + "=" + port, demoCA + "=" + origin.CA}
+	o.Argv = []string{self, "demo", "--client"}
 	l.Say("An origin on this machine answers for %s and %s.\nA small client now runs behind the gate, as if you had typed:\n\n  launch --allow %s -- client\n\n", demo.AllowedHost, demo.BlockedHost, rule)
-	return s.run()
+	return l.Run(&o)
 }

@@ -20,6 +20,7 @@ import (
 	"egressd/dnsfilter"
 	"egressd/internal/cli"
 	"egressd/internal/cli/policyflags"
+	"egressd/internal/run"
 	"egressd/sandbox/vercel/fake"
 )
 
@@ -97,7 +98,7 @@ func (o *devOptions) config(l *launcher) (fake.Config, error) {
 			cfg.Hosts[name] = append(cfg.Hosts[name], addr)
 		}
 	}
-	upstreams, err := hostUpstreams()
+	upstreams, err := run.HostUpstreams()
 	cfg.Resolver = &dnsfilter.Resolver{Upstreams: upstreams, Log: log}
 	return cfg, err
 }

@@ -11,7 +11,9 @@ import (
 
 	"egressd/internal/cli"
 	"egressd/internal/cli/explain"
+	"egressd/internal/run"
 	"egressd/internal/run/kernel"
+	"egressd/internal/run/microvm"
 	"egressd/netns/capture"
 	"egressd/sandbox"
 	"egressd/sandbox/hermetic"
@@ -41,13 +43,13 @@ func (l *launcher) doctor(args []string) int {
 	}
 	out.WriteString(explain.Finding(hermeticTier(ctx)))
 	out.WriteString(explain.Finding(l.vercelTier()))
-	s := &session{launcher: l}
-	s.opts.isolation, s.opts.quiet, s.opts.timeout = "netns", true, 20*time.Second
-	s.opts.argv = []string{"/bin/true"}
+	var o run.Options
+	o.Flags() // the defaults
+	o.Report.Quiet, o.Program.Timeout, o.Argv = true, 20*time.Second, []string{"/bin/true"}
 	if l.Print(out.String()) != cli.ExitOK {
 		return cli.ExitNo
 	}
-	if code := s.run(); code != cli.ExitOK {
+	if code := l.Run(&o); code != cli.ExitOK {
 		return max(cli.ExitNo, l.Print("FAIL  a real run: /bin/true did not run behind the gate (see above)\nlaunch does not work on this machine yet.\n"))
 	}
 	return l.Print("ok    a real run: /bin/true ran behind the gate\nlaunch works on this machine.\n")
@@ -77,7 +79,7 @@ func hermeticTier(ctx context.Context) kernel.Finding {
 // vercelTier looks for credentials, and asks nobody.
 func (l *launcher) vercelTier() kernel.Finding {
 	f := kernel.Finding{Name: "vercel tier", OK: true}
-	client, err := l.vercelClient(new(hosted), slog.New(slog.DiscardHandler))
+	client, err := new(microvm.Options).Client(l.Program, slog.New(slog.DiscardHandler))
 	var lacks *sandbox.CapabilityError
 	switch {
 	case err == nil:

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,10 +11,9 @@ import (
 	"egressd/internal/cli"
 	"egressd/internal/cli/explain"
 	"egressd/internal/cli/policyflags"
-	"egressd/internal/run/summary"
-	"egressd/policy"
-	"egressd/sandbox/vercel"
-	"egressd/sandbox/vercel/network"
+	"egressd/internal/run"
+	"egressd/internal/run/microvm"
+	"egressd/internal/run/script"
 )
 
 type explainOptions struct {
@@ -28,7 +26,7 @@ func (o *explainOptions) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("explain", flag.ContinueOnError)
 	o.gate.Register(fs)
 	fs.StringVar(&o.method, "method", "", "judge a request with this HTTP `METHOD` (GET)")
-	fs.StringVar(&o.tier, "tier", tierProcess, "answer for this `TIER`: process, hermetic or vercel")
+	fs.StringVar(&o.tier, "tier", run.TierProcess, "answer for this `TIER`: process, hermetic or vercel")
 	return fs
 }
 
@@ -43,7 +41,7 @@ func (l *launcher) explain(args []string) int {
 	if fs.NArg() == 0 {
 		return l.Usage(errors.New("explain needs a URL or HOST:PORT"))
 	}
-	if o.tier != tierProcess && o.tier != tierHermetic && o.tier != tierVercel {
+	if o.tier != run.TierProcess && o.tier != script.Tier && o.tier != microvm.Tier {
 		return l.Usage(fmt.Errorf("--tier %q: process, hermetic or vercel", o.tier))
 	}
 	p, err := o.gate.Load(os.ReadFile)
@@ -55,13 +53,13 @@ func (l *launcher) explain(args []string) int {
 		return l.Usage(err)
 	}
 	for _, target := range fs.Args() {
-		if o.tier == tierHermetic && !fetchable(target) {
+		if o.tier == script.Tier && !script.Fetchable(target) {
 			allowed = false
-			text += "not in the hermetic tier: " + summary.Safe(target) + ": curl and wget are its only clients, and speak HTTP and HTTPS\n"
+			text += "not in the hermetic tier: " + cli.Safe(target) + ": curl and wget are its only clients, and speak HTTP and HTTPS\n"
 		}
 	}
-	if o.tier == tierVercel {
-		more, same, err := explainVercel(p, fs.Args())
+	if o.tier == microvm.Tier {
+		more, same, err := microvm.Explain(p, fs.Args())
 		if err != nil {
 			return l.Fail(cli.ExitUsage, err)
 		}
@@ -71,38 +69,6 @@ func (l *launcher) explain(args []string) int {
 		return code
 	}
 	return cli.ExitNo
-}
-
-// fetchable reports whether a script of the hermetic tier has a client for
-// target. Of HOST:PORT nobody knows what is spoken there.
-func fetchable(target string) bool {
-	scheme, _, ok := strings.Cut(strings.ToLower(target), "://")
-	return !ok || scheme == "http" || scheme == "https"
-}
-
-// explainVercel says what a policy becomes at Vercel, and which of the targets
-// it does not let out although the policy allows them.
-func explainVercel(p *policy.Policy, targets []string) (text string, same bool, err error) {
-	n, err := network.Translate(p, func(string) (string, bool) { return "...", true })
-	if err != nil {
-		return "", false, err
-	}
-	words, err := json.Marshal((&vercel.Backend{Network: n}).Policy())
-	if err != nil {
-		return "", false, err
-	}
-	text, same = "in the vercel tier the policy is: "+string(words)+"\n", true
-	for _, note := range n.Notes {
-		text += "  " + note + "\n"
-	}
-	for _, target := range targets {
-		t, err := explain.Parse(target, "")
-		if err == nil && !n.All && t.Host.Name() != "" && t.Port != 443 {
-			text += "not in the vercel tier: " + summary.Safe(target) + ": to a name only TLS gets out, judged by the name in its hello\n"
-			same = false
-		}
-	}
-	return text, same, nil
 }
 
 // check validates a policy file and says what it allows.

@@ -10,8 +10,8 @@ import (
 	"egressd/sandbox/vercel/fake/machine"
 )
 
-// inner runs this program as what it is inside: the hermetic tier's worker, or
-// the agent in a sandbox of the double. ok is false for a launcher.
+// inner runs this program as what it is inside a sandbox: the hermetic tier's
+// worker, or the agent of the double. ok is false for a launcher.
 func inner(args []string) (code int, ok bool) {
 	switch {
 	case machine.Agent(args):
@@ -22,10 +22,10 @@ func inner(args []string) (code int, ok bool) {
 	return 0, false
 }
 
-// hasWorker says that this build holds the hermetic tier's shell and commands.
-const hasWorker = true
+// small says that this build lacks the hermetic tier's worker.
+const small = false
 
-// developing is the command for work against a tier without its service.
+// developing lists the command for work on a tier without its service.
 func (l *launcher) developing() []cli.Command {
 	return []cli.Command{{
 		Name: "dev", Run: l.dev,

@@ -10,6 +10,6 @@ import "egressd/internal/cli"
 
 func inner([]string) (int, bool) { return 0, false }
 
-const hasWorker = false
+const small = true
 
 func (l *launcher) developing() []cli.Command { return nil }

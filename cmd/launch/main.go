@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"egressd/internal/cli"
+	"egressd/internal/run"
 )
 
 func main() {
@@ -18,26 +19,22 @@ func main() {
 		os.Exit(code)
 	}
 	cli.SilenceStandardLog()
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// exitLauncher is the exit code if launch itself failed to run a program, also by
-// misuse. A program that ran gives its own, as with env(1).
-const exitLauncher = 125
-
 // launcher is what every command gets.
-type launcher struct{ *cli.Program }
+type launcher struct{ run.Launcher }
 
-// run runs the command that args name, or the program that they end with, and
+// command runs the command that args name, or the program that they end with, and
 // reports the exit code.
-func run(args []string, stdin, stdout, stderr *os.File) int {
-	l := &launcher{&cli.Program{
+func command(args []string, stdin, stdout, stderr *os.File) int {
+	l := &launcher{run.Launcher{Small: small, Program: &cli.Program{
 		Name: "launch", Stdin: stdin, Stdout: stdout, Stderr: stderr, Environ: os.Environ(),
 		Help: func(*flag.FlagSet) string { return longHelp },
-	}}
+	}}}
 	if len(args) == 0 {
 		l.Say(shortHelp)
-		return exitLauncher
+		return run.ExitLauncher
 	}
 	if c, ok := cli.Find(l.commands(), args[0]); ok {
 		if cli.WantsHelp(args[1:]) {
@@ -45,5 +42,5 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 		}
 		return c.Run(args[1:])
 	}
-	return l.runProgram(args)
+	return l.program(args)
 }

@@ -189,6 +189,38 @@ var rooms = []room{
 		reason: "a policy in Vercel's words, pure, so that a test can show what is never said",
 	},
 	{
+		path: "internal/run",
+		ours: []string{
+			"policy", "dnsfilter", "gate", "gate/handover", "internal/cli", "internal/cli/policyflags", "internal/run/approve", "internal/run/interrupt",
+			"internal/run/microvm", "internal/run/records", "internal/run/runas", "internal/run/script", "internal/run/secrets", "internal/run/tap", "internal/run/trail",
+			"sandbox", "sandbox/advisory", "sandbox/hermetic", "sandbox/process", "sandbox/process/spawn", "sandbox/vercel", "sandbox/vercel/api", "sandbox/vercel/network",
+		},
+		outside: []string{"golang.org/x/term"},
+		std:     []string{"net/http", "os/exec"},
+		reason:  "one run, from what the command line says to the exit code: it joins tiers, gate and records, and knows no command of launch",
+	},
+	{
+		path:   "internal/run/sandboxes",
+		ours:   []string{"internal/cli", "internal/run", "internal/run/microvm", "internal/run/records", "sandbox", "sandbox/vercel", "sandbox/vercel/api"},
+		std:    []string{"net", "net/http", "os/exec", "log"},
+		reason: "what launch sandbox does: it runs programs as a command line would, so it stands above internal/run",
+	},
+	{
+		path: "internal/run/microvm",
+		ours: []string{
+			"policy", "internal/cli", "internal/cli/explain", "internal/run/records",
+			"sandbox", "sandbox/vercel", "sandbox/vercel/api", "sandbox/vercel/api/account", "sandbox/vercel/network",
+		},
+		std:    []string{"net", "net/http", "os/exec"},
+		reason: "joins the Vercel tier, which knows neither flags nor records, with both",
+	},
+	{
+		path:   "internal/run/script",
+		ours:   []string{"hermetic/limits", "internal/cli", "sandbox"},
+		std:    []string{"net", "net/http", "os/exec", "log/slog"},
+		reason: "flags and files in, a command line out",
+	},
+	{
 		path:   "internal/run/records",
 		std:    []string{"net", "net/http", "os/exec", "log/slog"},
 		reason: "records in files: what runs, and how, is each tier's business",

@@ -1,4 +1,4 @@
-package main
+package run
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 	"egressd/sandbox/process"
 )
 
-// remote is the run's session with a daemon, where --egressd asks for one.
-type remote struct {
+// daemon is the run's session with the egressd of --egressd.
+type daemon struct {
 	mu      sync.Mutex
 	session *handover.Remote // nil: there is none
 }
 
-// socketPath reports the PATH of unix:PATH, "" for anything else.
+// socketPath reports the PATH of unix:PATH, or "" for anything else.
 func socketPath(addr string) string {
 	path, ok := strings.CutPrefix(addr, "unix:")
 	if !ok {
@@ -30,8 +30,8 @@ func socketPath(addr string) string {
 // handOver opens the session that serves this run's doors.
 func (s *session) handOver(ctx context.Context, own []netip.AddrPort, b *process.Backend) (process.DoorServer, error) {
 	o := handover.Offer{
-		Version: cli.Version(), Session: s.trail.Session, Isolation: b.Isolation(), ArgvHash: trail.ArgvHash(s.opts.argv),
-		Documents: s.docs, HostPorts: s.opts.gate.HostPorts, Own: own,
+		Version: cli.Version(), Session: s.trail.Session, Isolation: b.Isolation(), ArgvHash: trail.ArgvHash(s.opts.Argv),
+		Documents: s.docs, HostPorts: s.opts.Policy.HostPorts, Own: own,
 		Events: b.Gate.Events, Ask: b.Gate.Ask, Lost: s.lost, Log: b.Gate.Log,
 	}
 	for _, secret := range s.policy.Secrets() {
@@ -39,27 +39,27 @@ func (s *session) handOver(ctx context.Context, own []netip.AddrPort, b *process
 			o.Secrets = append(o.Secrets, handover.Secret{Env: secret.Env, Placeholder: placeholder, Value: value})
 		}
 	}
-	r, err := handover.Dial(ctx, socketPath(s.opts.egressd), o)
+	r, err := handover.Dial(ctx, socketPath(s.opts.Daemon), o)
 	if err != nil {
 		return nil, err
 	}
-	s.remote.mu.Lock()
-	defer s.remote.mu.Unlock()
-	s.remote.session = r
+	s.daemon.mu.Lock()
+	defer s.daemon.mu.Unlock()
+	s.daemon.session = r
 	return r, nil
 }
 
-// lost tells the person that the daemon is gone. The program goes on.
+// lost says that the daemon is gone. The program goes on.
 func (s *session) lost(err error) {
 	s.Say("launch: the egressd that serves this run is gone (%v): nothing leaves the sandbox any more\n", err)
 }
 
-// close ends the session and reports what the run's record lacks.
-func (r *remote) close() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.session == nil {
+// close ends the session. The error says what the run's record lacks.
+func (d *daemon) close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.session == nil {
 		return nil
 	}
-	return r.session.Close()
+	return d.session.Close()
 }

@@ -1,0 +1,135 @@
+// Package microvm is what launch adds to the Vercel tier: flags, credentials, and
+// what its records remember for the next run.
+//
+//	var o microvm.Options
+//	o.Register(fs)
+//	err := o.Validate(name)
+//	client, err := o.Client(program, log)
+package microvm
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"egressd/internal/run/records"
+	"egressd/sandbox/vercel"
+	"egressd/sandbox/vercel/api"
+)
+
+// Tier is the name of the tier.
+const Tier = "vercel"
+
+// Options are the flags of the Vercel tier. The zero Options are none of them.
+type Options struct {
+	vercel.Options
+	Team, Project, TokenFile string // "": from the environment
+
+	source string
+}
+
+// Register defines the flags on fs.
+func (o *Options) Register(fs *flag.FlagSet) {
+	fs.BoolVar(&o.Keep, "keep", false, "vercel tier, with --name: leave the sandbox running")
+	fs.StringVar(&o.Task, "task", "", "vercel tier: go on from the snapshot of this task `ID`, and leave one for the next run")
+	fs.StringVar(&o.Runtime, "runtime", "", "vercel tier: a `NAME` such as node24 or python3.13")
+	fs.StringVar(&o.Image, "image", "", "vercel tier: an image `NAME`, instead of a runtime")
+	fs.Func("vcpus", "vercel tier: this `NUMBER` of processors, 1 or even; 2 GB of memory each", o.setVCPUs)
+	fs.Func("port", "vercel tier: publish this `PORT` to everybody", o.setPort)
+	fs.Func("tag", "vercel tier: mark the sandbox: `NAME=VALUE`", o.setTag)
+	fs.StringVar(&o.Workdir, "vercel-workdir", "", "vercel tier: put the workspace into this absolute `DIR` of the VM")
+	fs.StringVar(&o.source, "source", "", "vercel tier: begin with `SOURCE`: git:URL[#REVISION], tarball:URL or snapshot:ID")
+	fs.BoolVar(&o.All, "send-ignored", false, "vercel tier: send also files that .gitignore names")
+	fs.StringVar(&o.Team, "vercel-team", "", "vercel tier: team `ID` (else VERCEL_TEAM_ID)")
+	fs.StringVar(&o.Project, "vercel-project", "", "vercel tier: project `ID` (else VERCEL_PROJECT_ID)")
+	fs.StringVar(&o.TokenFile, "vercel-token-file", "", "vercel tier: read the token from this `FILE` (else VERCEL_TOKEN or VERCEL_OIDC_TOKEN)")
+}
+
+// FlagNames lists the flags of Register.
+func FlagNames() []string {
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	new(Options).Register(fs)
+	var names []string
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+func (o *Options) setVCPUs(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > 1 && n%2 != 0 {
+		return fmt.Errorf("%q: 1, or an even number", s)
+	}
+	o.VCPUs = n
+	return nil
+}
+
+func (o *Options) setPort(s string) error {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n < 1024 {
+		return fmt.Errorf("%q: a port from 1024 to 65535", s)
+	}
+	o.Ports = append(o.Ports, int(n))
+	return nil
+}
+
+func (o *Options) setTag(s string) error {
+	name, value, ok := strings.Cut(s, "=")
+	if !ok || name == "" {
+		return fmt.Errorf("%q: write NAME=VALUE", s)
+	}
+	if o.Tags == nil {
+		o.Tags = map[string]string{}
+	}
+	o.Tags[name] = value
+	return nil
+}
+
+// Validate checks the flags of a run. name is that of its sandbox, "" for none; it
+// and --source become part of the Options.
+func (o *Options) Validate(name string) error {
+	switch {
+	case o.Runtime != "" && o.Image != "":
+		return errors.New("--runtime and --image are two ways to say the same: give one")
+	case o.Keep && name == "":
+		return errors.New("--keep needs a --name to find the sandbox again")
+	case strings.Contains(name, "."):
+		return fmt.Errorf("--name %q: Vercel accepts letters, digits, - and _", name)
+	case o.Task != "" && records.ValidName(o.Task) != "":
+		return fmt.Errorf("--task %q: %s", o.Task, records.ValidName(o.Task))
+	}
+	var err error
+	o.Source, err = parseSource(o.source)
+	o.Name = name
+	return err
+}
+
+// parseSource reads --source; "" is nil.
+func parseSource(s string) (*api.Source, error) {
+	if s == "" {
+		return nil, nil
+	}
+	kind, rest, _ := strings.Cut(s, ":")
+	switch kind {
+	case "snapshot":
+		if rest != "" {
+			return &api.Source{Type: "snapshot", SnapshotID: rest}, nil
+		}
+	case "git", "tarball":
+		u, err := url.Parse(rest)
+		if err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" {
+			src := &api.Source{Type: kind}
+			if kind == "git" {
+				src.Revision, u.Fragment = u.Fragment, ""
+			}
+			if u.User != nil {
+				return nil, fmt.Errorf("--source %s: everybody can read a password on a command line; publish the source, or send it as the workspace", kind)
+			}
+			src.URL = u.String()
+			return src, nil
+		}
+	}
+	return nil, fmt.Errorf("--source %q: write git:https://HOST/PATH[#REVISION], tarball:https://HOST/PATH or snapshot:ID", s)
+}

@@ -1,0 +1,136 @@
+package run
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"egressd/internal/cli"
+	"egressd/sandbox/hermetic"
+	"egressd/sandbox/vercel"
+)
+
+// Bounds of what is listed on the terminal. The events have all of it.
+const (
+	maxReturned = 10 // of each kind
+	maxKeptOut  = 20
+)
+
+// note prints a line about the run that a person should read now.
+func (s *session) note(text string) {
+	s.clearLine()
+	if !s.opts.Report.Quiet {
+		s.Say("launch: %s\n", text)
+	}
+}
+
+// returned says what a run brought back into the workspace, and what it could not.
+func (s *session) returned(c vercel.Changes) {
+	s.clearLine()
+	var all []string
+	for _, part := range []struct {
+		mark  string
+		names []string
+	}{{"A", c.Added}, {"M", c.Changed}, {"D", c.Deleted}} {
+		for _, name := range part.names {
+			all = append(all, part.mark+" "+printable(name))
+		}
+	}
+	if n := len(all); n > 0 && !s.opts.Report.Quiet {
+		s.Say("launch: %s came back: %s\n", changes(n), list(all, n, maxReturned))
+	}
+	for i, p := range c.Conflicts {
+		if i == maxReturned {
+			s.Say("launch: and %d more conflicts\n", len(c.Conflicts)-i)
+			break
+		}
+		s.Say("launch: conflict: %s: %s; the file here stays\n", printable(p.Path), p.Why)
+	}
+	if c.Aside != "" {
+		s.Say("launch: what came back for them is in %s\n", c.Aside)
+	}
+	for i, p := range c.Refused {
+		if i == maxReturned {
+			s.Say("launch: and %d more refused\n", len(c.Refused)-i)
+			break
+		}
+		s.Say("launch: refused: %s: %s\n", printable(p.Path), p.Why)
+	}
+}
+
+// keptOut says what --overlay kept out of the workspace. all may be a part of total
+// changes.
+func (s *session) keptOut(all []hermetic.Change, total int) {
+	switch {
+	case s.opts.Report.Quiet:
+	case total == 0:
+		s.Say("launch: no changes; the workspace is as it was\n")
+	default:
+		var names []string
+		for _, c := range all {
+			names = append(names, string(c.Kind)+" "+cli.Safe(c.Path))
+		}
+		s.Say("launch: %s kept out of the workspace: %s\n", changes(total), list(names, total, maxKeptOut))
+	}
+}
+
+// changes counts changes.
+func changes(n int) string {
+	if n == 1 {
+		return "1 change"
+	}
+	return strconv.Itoa(n) + " changes"
+}
+
+// list spells the first names of total, at most so many.
+func list(names []string, total, most int) string {
+	names = names[:min(len(names), most)]
+	text := strings.Join(names, ", ")
+	if more := total - len(names); more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
+}
+
+// printable spells a file name so that a terminal may show it.
+func printable(name string) string {
+	if q := strconv.Quote(name); q != `"`+name+`"` {
+		return q
+	}
+	return name
+}
+
+// progressInterval is how often progress is printed.
+const progressInterval = 200 * time.Millisecond
+
+// progress shows on a terminal, in one line, how far a stage is.
+func (s *session) progress() func(stage string, files int, bytes int64, of int) {
+	var last time.Time
+	var stage string
+	return func(now string, files int, bytes int64, of int) {
+		if now == "" {
+			s.clearLine()
+			return
+		}
+		if now == stage && time.Since(last) < progressInterval {
+			return
+		}
+		stage, last = now, time.Now()
+		count := ""
+		if of > 0 {
+			count = fmt.Sprintf("%d of %d files, ", files, of)
+		} else if files > 0 {
+			count = fmt.Sprintf("%d files, ", files)
+		}
+		s.Say("\r\x1b[Klaunch: %s: %s%.1f MB", now, count, float64(bytes)/1e6)
+		s.showing.Store(true)
+	}
+}
+
+// clearLine takes the progress off the terminal.
+func (s *session) clearLine() {
+	if s.showing.Swap(false) {
+		s.Say("\r\x1b[K")
+	}
+}

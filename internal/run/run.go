@@ -1,0 +1,137 @@
+// Package run runs one program behind the gate: from what the command line says to
+// the program's exit code.
+//
+//	l := &run.Launcher{Program: program}
+//	var o run.Options
+//	if err := o.Parse(args); err != nil { ... }
+//	if err := o.Validate(false); err != nil { ... }
+//	code := l.Run(&o)
+//
+// It joins a policy, a tier of package sandbox, a gate for the tier and the
+// records of the run. Packages below it hold one mechanism of a run each.
+package run
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync/atomic"
+
+	"egressd/internal/cli"
+	"egressd/internal/run/interrupt"
+	"egressd/internal/run/script"
+	"egressd/internal/run/secrets"
+	"egressd/internal/run/trail"
+	"egressd/policy"
+	"egressd/sandbox"
+	"egressd/sandbox/process/spawn"
+	"egressd/sandbox/vercel/api"
+)
+
+// ExitLauncher is the exit code if launch itself failed to run a program, also by
+// misuse. A program that ran gives its own, as with env(1).
+const ExitLauncher = 125
+
+// Launcher runs programs, one at a time.
+type Launcher struct {
+	*cli.Program
+
+	// Init is an init that was started ahead. A run that it fits takes it. Nil:
+	// there is none. The caller discards it.
+	Init *spawn.Pending
+	// Small says that this executable lacks the worker of the hermetic tier.
+	Small bool
+}
+
+// Run runs what valid Options say, records it and prints what a person should know.
+// It reports the program's exit code, or ExitLauncher.
+func (l *Launcher) Run(o *Options) int {
+	s := &session{Launcher: l, opts: o}
+	if err := s.prepare(); err != nil {
+		return s.Fail(ExitLauncher, err)
+	}
+	code, err := s.execute()
+	if err != nil {
+		s.Fail(code, err)
+	}
+	var out io.Writer
+	if !o.Report.Quiet && !o.Report.NoSummary {
+		out = s.Stderr
+	}
+	if err := errors.Join(s.daemon.close(), s.trail.Close(out)); err != nil {
+		s.Fail(ExitLauncher, err)
+		if code == cli.ExitOK {
+			code = ExitLauncher // the program did its part, but the record of it is not whole
+		}
+	}
+	return code
+}
+
+// session is one run and what belongs to it.
+type session struct {
+	*Launcher
+	opts    *Options
+	docs    []*policy.Document
+	policy  *policy.Policy
+	secrets secrets.Set
+	trail   *trail.Trail
+	daemon  daemon
+
+	recording *recording  // of a run with a name, else nil
+	client    *api.Client // of a hosted run
+	showing   atomic.Bool // progress stands on the terminal
+}
+
+// prepare loads the policy and opens the record.
+func (s *session) prepare() error {
+	var err error
+	if s.docs, err = s.opts.Policy.Documents(os.ReadFile); err != nil {
+		return err
+	}
+	if s.policy, err = policy.Compile(s.docs...); err != nil {
+		return err
+	}
+	if s.secrets, err = secrets.Find(s.policy, s.Getenv); err != nil {
+		return err
+	}
+	s.trail, err = trail.Open(trail.Config{
+		Events: s.opts.Report.Events, Learn: s.opts.Report.Learn, Inputs: s.opts.Policy.Files, Policy: s.policy, Stdout: s.Stdout,
+	})
+	return err
+}
+
+// execute runs the program and records it.
+func (s *session) execute() (int, error) {
+	ctx, arm, stop := interrupt.Second(context.Background())
+	defer stop()
+	spec, backend, err := s.assemble()
+	if err != nil {
+		return ExitLauncher, err
+	}
+	spec.Forwarding = arm
+	if err := s.trail.Started(backend.Isolation(), spec.Argv); err != nil {
+		return ExitLauncher, err
+	}
+	rec, err := s.record(&spec)
+	if err != nil {
+		return ExitLauncher, err
+	}
+	res := sandbox.Result{ExitCode: ExitLauncher}
+	if err = backend.Supports(spec); err == nil {
+		res, err = backend.Run(ctx, spec)
+		s.clearLine()
+	}
+	if err != nil && res.ExitCode == cli.ExitOK {
+		res.ExitCode = ExitLauncher
+	}
+	err = errors.Join(err, rec.end(res, err))
+	if res.TimedOut {
+		what := "the program and all that it started were ended"
+		if s.opts.Tier == script.Tier {
+			what = "the script was ended"
+		}
+		s.Say("launch: the time limit of %v is over: %s\n", spec.Timeout, what)
+	}
+	return res.ExitCode, errors.Join(err, s.trail.Ended(res.ExitCode, res.Ended.Sub(res.Started), err))
+}

@@ -1,0 +1,198 @@
+package sandboxes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"egressd/internal/run"
+	"egressd/internal/run/microvm"
+	"egressd/internal/run/records"
+	"egressd/sandbox"
+	"egressd/sandbox/vercel"
+)
+
+// hosted finds a sandbox at the service. what is what a sandbox of another tier
+// lacks, for the *sandbox.CapabilityError.
+func (s *Set) hosted(name, what string) (*vercel.Kept, error) {
+	b, err := s.sandbox(name)
+	if err != nil {
+		return nil, err
+	}
+	if b.Tier != microvm.Tier {
+		return nil, &sandbox.CapabilityError{
+			Isolation: b.Tier, What: "a sandbox of this tier has no " + what + ": it is the workspace itself, and what runs in it",
+			Fix: "make the sandbox with --tier vercel",
+		}
+	}
+	return s.remote(b)
+}
+
+// remote is a hosted sandbox by its record.
+func (s *Set) remote(b records.Sandbox) (*vercel.Kept, error) {
+	o, err := flagsOf(b)
+	if err != nil {
+		return nil, err
+	}
+	client, err := o.MicroVM.Client(s.Program, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return &vercel.Kept{Client: client, Name: b.Name, Workdir: b.Remote.Workdir}, nil
+}
+
+// flagsOf reads the flags that a sandbox was made with, and more of them.
+func flagsOf(b records.Sandbox, more ...string) (*run.Options, error) {
+	var o run.Options
+	if err := o.Parse(append(b.Flags[:len(b.Flags):len(b.Flags)], more...)); err != nil {
+		return nil, fmt.Errorf("the flags of sandbox %s: %w", b.Name, err)
+	}
+	if b.Remote.Project != "" {
+		o.MicroVM.Project, o.MicroVM.Team = b.Remote.Project, b.Remote.Team
+	}
+	return &o, nil
+}
+
+// hostedTime bounds one command about a hosted sandbox that moves no files.
+const hostedTime = 5 * time.Minute
+
+// bounded is a context for such a command.
+func bounded() (context.Context, context.CancelFunc) {
+	ctx, stop := interrupted()
+	ctx, cancel := context.WithTimeout(ctx, hostedTime)
+	return ctx, func() { cancel(); stop() }
+}
+
+// Copy copies files between NAME:PATH and a path of this machine.
+func (s *Set) Copy(from, to string) error {
+	name, remote, pull := strings.Cut(from, ":")
+	pull = pull && records.ValidName(name) == ""
+	other, there, push := strings.Cut(to, ":")
+	push = push && records.ValidName(other) == ""
+	if pull == push {
+		return errors.New("one of the two is NAME:PATH, the other a path of this machine (write ./ before one with a colon)")
+	}
+	if push {
+		name = other
+	}
+	k, err := s.hosted(name, "files of its own")
+	if err != nil {
+		return err
+	}
+	ctx, stop := interrupted()
+	defer stop()
+	if pull {
+		return k.Pull(ctx, remote, to)
+	}
+	return k.Push(ctx, from, there)
+}
+
+// Snapshot keeps the disk of a hosted sandbox, prints the snapshot's ID and stops
+// the sandbox.
+func (s *Set) Snapshot(name string) error {
+	k, err := s.hosted(name, "snapshots")
+	if err != nil {
+		return err
+	}
+	ctx, stop := bounded()
+	defer stop()
+	id, err := k.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	s.Print(id + "\n")
+	return s.stopped(name)
+}
+
+// Snapshots prints the snapshots of a hosted sandbox, the newest first.
+func (s *Set) Snapshots(name string) error {
+	k, err := s.hosted(name, "snapshots")
+	if err != nil {
+		return err
+	}
+	ctx, stop := bounded()
+	defer stop()
+	all, err := k.Snapshots(ctx)
+	for _, one := range all {
+		s.Print(fmt.Sprintf("%s  %s  %d MB\n", one.ID, one.CreatedAt.Time().Local().Format(timeFormat), int64(one.SizeBytes)/1e6))
+	}
+	return err
+}
+
+// Restore stops a hosted sandbox. Its next session begins with a snapshot.
+func (s *Set) Restore(name, snapshot string) error {
+	k, err := s.hosted(name, "snapshots")
+	if err != nil {
+		return err
+	}
+	ctx, stop := bounded()
+	defer stop()
+	if err := k.Restore(ctx, snapshot); err != nil {
+		return err
+	}
+	return s.stopped(name)
+}
+
+// Port prints the address at which a published port is reached.
+func (s *Set) Port(name, port string) error {
+	k, err := s.hosted(name, "published ports; see launch --publish")
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return fmt.Errorf("%q is not a port", port)
+	}
+	ctx, stop := bounded()
+	defer stop()
+	at, err := k.PortURL(ctx, int(n))
+	if err == nil {
+		s.Print(at + "\n")
+	}
+	return err
+}
+
+func (s *Set) stopHosted(b records.Sandbox) error {
+	k, err := s.remote(b)
+	if err != nil {
+		return err
+	}
+	ctx, stop := bounded()
+	defer stop()
+	if err := s.dismiss(ctx, b.Name); err != nil {
+		return err
+	}
+	if err := k.Stop(ctx); err != nil {
+		return err
+	}
+	return s.stopped(b.Name)
+}
+
+// stopped notes that a hosted sandbox was stopped, and with it what ran there.
+func (s *Set) stopped(name string) error {
+	return errors.Join(s.store.MarkAllLost(name, records.SandboxStopped),
+		s.store.Update(name, func(b *records.Sandbox) { b.Status = records.Stopped }))
+}
+
+func (s *Set) deleteHosted(b records.Sandbox) error {
+	all, err := s.store.Processes(b.Name)
+	for _, p := range all {
+		if !p.Over() {
+			return fmt.Errorf("process %s is running: stop the sandbox first, or use -f", p.ID)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	k, err := s.remote(b)
+	if err != nil {
+		return err
+	}
+	ctx, stop := bounded()
+	defer stop()
+	return k.Delete(ctx)
+}

@@ -1,0 +1,130 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"egressd/internal/run/microvm"
+	"egressd/internal/run/records"
+	"egressd/internal/run/script"
+	"egressd/sandbox"
+)
+
+// Validate checks what the flag package cannot: which flags go together. small is
+// Launcher.Small. The error names the flag, and may be a *sandbox.CapabilityError.
+func (o *Options) Validate(small bool) error {
+	if name := o.Keeping.Name; name != "" {
+		if why := records.ValidName(name); why != "" {
+			return fmt.Errorf("--name %q: %s", name, why)
+		}
+	}
+	if o.Tier != microvm.Tier {
+		for _, name := range microvm.FlagNames() {
+			if slices.Contains(o.given, name) {
+				return fmt.Errorf("--%s is for --tier vercel", name)
+			}
+		}
+	}
+	switch o.Tier {
+	case TierProcess:
+		return o.validateProcess()
+	case script.Tier:
+		return o.validateScript(small)
+	case microvm.Tier:
+		return o.validateMicroVM()
+	}
+	return fmt.Errorf("--tier %q: process, hermetic or vercel", o.Tier)
+}
+
+func (o *Options) validateProcess() error {
+	p := o.Program
+	if err := o.noScript(); err != nil {
+		return err
+	}
+	switch {
+	case o.Isolation != isolationNetns && o.Isolation != isolationEnv:
+		return fmt.Errorf("--isolation %q: netns or env", o.Isolation)
+	case o.Isolation == isolationEnv && len(p.Publish)+len(p.HostPorts) > 0:
+		return errors.New("--publish and --host-port are for --isolation netns: with env the program is on the host's loopback already")
+	case o.Daemon != "" && o.Isolation == isolationEnv:
+		return errors.New("--egressd is for --isolation netns: with env there are no doors to hand over")
+	case o.Daemon != "" && len(o.Policy.Upstreams) > 0:
+		return errors.New("--dns-upstream has no effect with --egressd, which resolves names itself: leave it out")
+	case o.Daemon != "" && socketPath(o.Daemon) == "":
+		return fmt.Errorf("--egressd %q: write unix:PATH, the daemon's control socket", o.Daemon)
+	case len(o.Argv) == 0:
+		return errNoProgram
+	case o.Argv[0] == "":
+		return errors.New("the program's name is empty")
+	}
+	return nil
+}
+
+func (o *Options) validateScript(small bool) error {
+	if small {
+		return &sandbox.CapabilityError{
+			Isolation: script.Tier, What: "this launch was built small, as for the container image: it holds no shell and no commands",
+			Fix: "take a launch that was built without the tag small, or leave --tier hermetic out",
+		}
+	}
+	return o.useless()
+}
+
+func (o *Options) validateMicroVM() error {
+	if err := errors.Join(o.useless(), o.noScript()); err != nil {
+		return err
+	}
+	if err := o.MicroVM.Validate(o.Keeping.Name); err != nil {
+		return err
+	}
+	if len(o.Argv) == 0 {
+		return errNoProgram
+	}
+	return nil
+}
+
+// noScript refuses the flags of the hermetic tier.
+func (o *Options) noScript() error {
+	if name := o.Script.Given(); name != "" {
+		return fmt.Errorf("%s is for --tier hermetic", name)
+	}
+	return nil
+}
+
+// useless reports the first flag that was given and has no meaning in the tier.
+func (o *Options) useless() error {
+	for _, f := range uselessFlags(o.Tier) {
+		if slices.Contains(o.given, f.name) {
+			return fmt.Errorf("--%s has no use with --tier %s: %s", f.name, o.Tier, f.why)
+		}
+	}
+	return nil
+}
+
+type uselessFlag struct{ name, why string }
+
+func uselessFlags(tier string) []uselessFlag {
+	switch tier {
+	case script.Tier:
+		return []uselessFlag{
+			{"isolation", "the hermetic tier is an isolation of its own"},
+			{"publish", "a script of the hermetic tier has no server to reach"},
+			{"host-port", "a script of the hermetic tier has no network but what --allow lets curl fetch; --host gives a name an address"},
+			{"nested", "the hermetic tier runs no programs, and so none that makes sandboxes"},
+			{"egressd", "the hermetic tier has no doors to hand over: it serves its one client itself"},
+		}
+	case microvm.Tier:
+		return []uselessFlag{
+			{"isolation", "the microVM is an isolation of its own"},
+			{"publish", "use --port"},
+			{"host-port", "the VM cannot reach this machine"},
+			{"nested", "the VM is its own"},
+			{"egressd", "Vercel enforces the policy"},
+			{"user", "the VM has users of its own"},
+			{"approve", "Vercel does not ask"},
+			{"learn", "Vercel does not report what it denied"},
+		}
+	}
+	return nil
+}
