@@ -52,7 +52,7 @@ func (s spawn) start() (*child, error) {
 		unix.Close(pair[0])
 		return nil, os.NewSyscallError("memfd_create", err)
 	}
-	c := &child{ctl: &control.Conn{FD: pair[0]}, crash: os.NewFile(uintptr(fd), "crash"), ended: make(chan struct{})}
+	c := &child{ctl: control.LauncherConn(pair[0]), crash: os.NewFile(uintptr(fd), "crash"), ended: make(chan struct{})}
 	started := make(chan error, 1)
 	go c.parent(s, pair[1], started)
 	if err := <-started; err != nil {

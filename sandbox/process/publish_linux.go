@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"egressd/internal/linux/ipc"
 	"egressd/sandbox/process/control"
 )
 
@@ -165,7 +166,7 @@ func (t *dialTable) take(id uint64) chan dialResult {
 }
 
 func (t *dialTable) deliver(o *control.DialOutcome, fds []*os.File) {
-	defer control.CloseAll(fds)
+	defer ipc.CloseAll(fds)
 	c := t.take(o.ID)
 	if c == nil {
 		return

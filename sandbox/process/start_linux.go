@@ -23,7 +23,7 @@ type child struct {
 	ctl *control.Conn
 }
 
-func newChild(c *spawn.Child) *child { return &child{c, &control.Conn{FD: c.Control}} }
+func newChild(c *spawn.Child) *child { return &child{c, control.NewConn(c.Control)} }
 
 // start reports an init that waits for its configuration: the one that was
 // started ahead when it fits this run, else a new one.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/internal/linux/foreground"
+	"egressd/internal/linux/ipc"
 	"egressd/internal/linux/kernelversion"
 	"egressd/internal/linux/stdfiles"
 	"egressd/sandbox"
@@ -115,7 +116,7 @@ func (s *supervisor) supervise(ctx context.Context, stdio [3]*os.File) error {
 		closeDoors()
 		s.child.ctl.Shutdown()
 		for im := range s.messages {
-			control.CloseAll(im.fds) // drained, so that the reader can end
+			ipc.CloseAll(im.fds) // drained, so that the reader can end
 		}
 		stopSignals() // takes a while, as does the end of the namespaces
 		s.child.Wait()
@@ -196,7 +197,7 @@ func (s *supervisor) loop(ctx context.Context, signals <-chan os.Signal, open fu
 			case m.Dialled != nil:
 				s.dials.deliver(m.Dialled, im.fds)
 			default:
-				control.CloseAll(im.fds)
+				ipc.CloseAll(im.fds)
 			}
 		case sig := <-signals:
 			if !s.running {
@@ -242,7 +243,7 @@ func (s *supervisor) gone() error {
 // broken pipe that it left.
 func (s *supervisor) diedEarly(err error) error {
 	for im := range s.messages {
-		control.CloseAll(im.fds)
+		ipc.CloseAll(im.fds)
 		if im.m.Failed != nil {
 			return setUpError(im.m.Failed)
 		}
@@ -307,7 +308,7 @@ func (s *supervisor) read() {
 
 // open serves the doors until ctx ends, and lets the program start.
 func (s *supervisor) open(ctx context.Context, wg *sync.WaitGroup, d *control.DoorsReady, fds []*os.File) error {
-	defer control.CloseAll(fds)
+	defer ipc.CloseAll(fds)
 	log := s.b.log()
 	for _, n := range d.Notes {
 		log.Warn("capture", slog.String("note", n))

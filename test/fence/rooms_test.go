@@ -138,7 +138,7 @@ var rooms = []room{
 	},
 	{
 		path:   "sandbox/hermetic/control",
-		ours:   []string{"hermetic/limits"},
+		ours:   []string{"hermetic/limits", "internal/linux/ipc"},
 		std:    []string{"net/http", "os/exec"},
 		reason: "what launcher and worker say to each other",
 	},
@@ -231,8 +231,13 @@ var rooms = []room{
 		reason: "bytes on their way",
 	},
 	{
+		path:   "internal/linux/ipc",
+		std:    []string{"net", "net/http", "encoding/json", "encoding/gob", "reflect", "context", "log/slog"},
+		reason: "pid 1 of every run starts with it: messages and descriptors, no poller, no reflection",
+	},
+	{
 		path:   "sandbox/process/inside",
-		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/linux/seccomp", "internal/linux/foreground", "internal/linux/kernelversion", "internal/linux/landlock", "internal/linux/lookpath", "internal/linux/mountinfo"},
+		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/linux/seccomp", "internal/linux/foreground", "internal/linux/ipc", "internal/linux/kernelversion", "internal/linux/landlock", "internal/linux/lookpath", "internal/linux/mountinfo"},
 		std:    []string{"net", "net/http", "encoding/json", "regexp", "text/template", "log/slog", "os/exec", "os/signal"},
 		reason: "pid 1 of every run: it starts fast, and it holds nothing that the harness could want",
 	},
@@ -249,8 +254,9 @@ var rooms = []room{
 	},
 	{
 		path:   "sandbox/process/control",
+		ours:   []string{"internal/linux/ipc"},
 		std:    []string{"net", "net/http", "encoding/json", "encoding/gob", "log/slog"},
-		reason: "the talk with pid 1, which starts with what this imports",
+		reason: "what a supervisor and pid 1 say to each other; pid 1 starts with what this imports",
 	},
 	{
 		path:   "sandbox/process/...",

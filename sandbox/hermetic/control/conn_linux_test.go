@@ -17,7 +17,7 @@ func pair(t *testing.T) (launcher, worker *Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	launcher, worker = &Conn{FD: fds[0]}, &Conn{FD: fds[1], Worker: true}
+	launcher, worker = LauncherConn(fds[0]), WorkerConn(fds[1])
 	t.Cleanup(func() { launcher.Close(); worker.Close() })
 	return launcher, worker
 }

@@ -1,6 +1,12 @@
-// Package control is the talk between the launcher of a hermetic run and its
-// worker: the messages, how they look on the wire, and the socket that carries
-// them.
+// Package control holds the messages between the launcher of a hermetic run and
+// its worker:
+//
+//	conn := control.LauncherConn(fd)
+//	err := conn.Send(control.Message{Start: &control.Start{Script: "echo hello"}})
+//	m, _, err := conn.Receive()
+//
+// The launcher sends Walls, then Start; after that orders and reports cross
+// freely until the worker sends Ended. Package ipc carries them.
 package control
 
 import (
@@ -12,7 +18,7 @@ import (
 // Name is argv[0] of the worker, by which a process knows that it is one.
 const Name = "launch-hermetic"
 
-// Message is one step of the talk. Exactly one field is set.
+// Message is one step of the exchange. Exactly one field is set.
 type Message struct {
 	// From the launcher.
 	Walls   *Walls       // first: what to confine itself to

@@ -36,7 +36,7 @@ type worker struct {
 // more besides the tier's own. It returns when the script has ended, or when the
 // launcher is gone.
 func Run(more command.Table) int {
-	w := &worker{ctl: &control.Conn{FD: control.FD, Worker: true}, more: more}
+	w := &worker{ctl: control.WorkerConn(control.FD), more: more}
 	return w.run()
 }
 

@@ -36,7 +36,8 @@ const MaxProcesses = 4096
 // refused.
 const MaxMasks = 4096
 
-// Capture is netns.Capture, whose package pid 1 would rather start without.
+// Capture is capture.Config in this package's own words: a supervisor fills it
+// without importing what pid 1 does.
 type Capture struct {
 	Mode            string
 	Ports, Reserved []uint16

@@ -1,13 +1,18 @@
-// Package control is the talk between the supervisor of a run and its init:
-// the messages, how they look on the wire, and the socket that carries them.
+// Package control holds the messages between the supervisor of a run and its
+// init:
 //
-// The init is pid 1 of every run and is waited for, so this package keeps to
-// what starts fast: no reflection, no poller.
+//	conn := control.NewConn(fd)
+//	err := conn.Send(control.Message{Signal: &control.SignalOrder{Sig: syscall.SIGINT}})
+//	m, files, err := conn.Receive()
+//
+// The supervisor sends Config, then Go once the init has answered Doors; after
+// that orders and reports cross freely until the init sends Exited. Package ipc
+// carries them.
 package control
 
 import "syscall"
 
-// Message is one step of the talk. Exactly one field is set.
+// Message is one step of the exchange. Exactly one field is set.
 type Message struct {
 	// From the supervisor.
 	Config *Config      // first: what to set up
@@ -53,7 +58,7 @@ type DialOutcome struct {
 // transparent listeners, and the localhost listeners (two for each port that
 // was asked for at most).
 type DoorsReady struct {
-	Mode        string // netns.Mode
+	Mode        string // capture.Mode
 	ProxyPort   uint16
 	Transparent int
 	Refusals    bool

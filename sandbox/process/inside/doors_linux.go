@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"egressd/internal/linux/ipc"
 	"egressd/netns/capture"
 	"egressd/sandbox/process/control"
 )
@@ -35,7 +36,7 @@ func (b *builder) sendDoors() error {
 		if err != nil {
 			return err
 		}
-		defer control.CloseAll(ls)
+		defer ipc.CloseAll(ls)
 		for range ls {
 			r.Localhost = append(r.Localhost, port)
 		}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/internal/linux/foreground"
+	"egressd/internal/linux/ipc"
 	"egressd/internal/linux/lookpath"
 	"egressd/sandbox/process/control"
 )
@@ -81,7 +82,7 @@ func exited(st syscall.WaitStatus) *control.ExitReport {
 func (in *initProcess) listen(h *harness) {
 	for {
 		m, fds, err := in.ctl.Receive()
-		control.CloseAll(fds)
+		ipc.CloseAll(fds)
 		if err != nil {
 			syscall.Kill(-1, syscall.SIGKILL) //nolint:errcheck // nobody left is fine
 			return

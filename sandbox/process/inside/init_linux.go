@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"egressd/internal/linux/ipc"
 	"egressd/sandbox/process/control"
 	"egressd/sandbox/process/spawn"
 )
@@ -49,7 +50,7 @@ func run(args []string) int {
 	if err := unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return initCrashed
 	}
-	in := &initProcess{ctl: &control.Conn{FD: controlFD}}
+	in := &initProcess{ctl: control.NewConn(controlFD)}
 	var err error
 	if again {
 		err = in.takeOver()
@@ -101,7 +102,7 @@ func (in *initProcess) setUp() error {
 		}
 	}
 	m, fds, err := in.ctl.Receive()
-	control.CloseAll(fds)
+	ipc.CloseAll(fds)
 	if err != nil || m.Config == nil {
 		return &stepError{"configuration", errors.Join(err, io.ErrUnexpectedEOF)}
 	}
@@ -110,7 +111,7 @@ func (in *initProcess) setUp() error {
 		return err
 	}
 	m, fds, err = in.ctl.Receive()
-	control.CloseAll(fds)
+	ipc.CloseAll(fds)
 	if err != nil || m.Go == nil {
 		return &stepError{"go-ahead", errors.Join(err, io.ErrUnexpectedEOF)}
 	}
@@ -159,12 +160,16 @@ func (in *initProcess) openTerminal() {
 // (empty) capabilities. It returns only when that failed.
 func (in *initProcess) again() error {
 	state := control.HandOver{Config: in.cfg, Env: in.env}
+	data, err := state.Encode()
+	if err != nil {
+		return err
+	}
 	fd, err := unix.MemfdCreate("state", 0)
 	if err != nil {
 		return fmt.Errorf("memfd: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "state")
-	if _, err := f.WriteAt(state.Encode(), 0); err != nil {
+	if _, err := f.WriteAt(data, 0); err != nil {
 		return err
 	}
 	if _, err := unix.FcntlInt(controlFD, unix.F_SETFD, 0); err != nil {
