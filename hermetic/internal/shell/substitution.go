@@ -134,7 +134,7 @@ func procSubst(sh *state.Shell, p *syntax.ProcSubst) string {
 	}
 	sh.SetFD(n, mine)
 	sh.FDs.Substituted = append(sh.FDs.Substituted, n)
-	sh.Jobs.Last = sub.Proc.PID
-	start(sh, sub, func() { stmts(sub, p.Stmts) }, nil)
+	j := sh.Jobs.AddSubstitution(sub.Proc)
+	start(sh, sub, func() { stmts(sub, p.Stmts) }, j.SetStatus)
 	return "/dev/fd/" + strconv.Itoa(n)
 }

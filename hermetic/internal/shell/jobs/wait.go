@@ -62,12 +62,18 @@ func waitOptions(sh *state.Shell, args []string) (next bool, place string, ids [
 	return next, place, args, 0
 }
 
-// waitAll waits for all jobs of this shell, and forgets them.
+// waitAll waits for all jobs of this shell, and forgets them. As in bash it also
+// waits for the last process substitution, if that is $!.
 func waitAll(sh *state.Shell) int {
 	for _, j := range slices.Clone(sh.Jobs.List) {
 		if j.Foreign {
 			continue
 		}
+		if status, interrupted := waitFor(sh, j); interrupted {
+			return status
+		}
+	}
+	if j := sh.Jobs.Substitution(); j != nil {
 		if status, interrupted := waitFor(sh, j); interrupted {
 			return status
 		}

@@ -36,6 +36,8 @@ type Jobs struct {
 	List []*Job
 	Last int // $!: the process number of the last background command; 0: none
 	next int // the number of the job that was started last
+
+	substitution *Job // the last process substitution
 }
 
 // maxKept bounds how many jobs are remembered for wait.
@@ -48,6 +50,22 @@ func (l *Jobs) Add(p *Proc, text string) *Job {
 	l.List = append(l.List, j)
 	l.Last = j.PID
 	return j
+}
+
+// AddSubstitution makes p, a process substitution, $!. It is not in the list: it
+// has no number, and jobs does not show it.
+func (l *Jobs) AddSubstitution(p *Proc) *Job {
+	l.substitution = &Job{PID: p.PID, Proc: p, Status: &atomic.Int32{}}
+	l.Last = p.PID
+	return l.substitution
+}
+
+// Substitution is the last process substitution, if it is $!; nil if not.
+func (l *Jobs) Substitution() *Job {
+	if s := l.substitution; s != nil && s.PID == l.Last {
+		return s
+	}
+	return nil
 }
 
 // Restart makes numbers begin with 1 again if no job runs.

@@ -8,14 +8,16 @@ import (
 	"egressd/hermetic/command"
 )
 
-// Prefix is what bash begins a message with: name and line.
-func (sh *Shell) Prefix() string {
-	name := sh.Program.Arg0
+// ScriptName is the name of the running text in messages: its file, or $0.
+func (sh *Shell) ScriptName() string {
 	if n := len(sh.Frames); n > 0 && sh.Frames[n-1].Source != "" {
-		name = sh.Frames[n-1].Source
+		return sh.Frames[n-1].Source
 	}
-	return fmt.Sprintf("%s: line %d: ", name, sh.Line)
+	return sh.Program.Arg0
 }
+
+// Prefix is what bash begins a message with: name and line.
+func (sh *Shell) Prefix() string { return fmt.Sprintf("%s: line %d: ", sh.ScriptName(), sh.Line) }
 
 // Errorf writes a message as bash does: "NAME: line N: text".
 func (sh *Shell) Errorf(format string, args ...any) {
