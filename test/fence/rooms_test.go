@@ -221,6 +221,18 @@ var rooms = []room{
 		reason: "flags and files in, a command line out",
 	},
 	{
+		path:   "internal/run/doctor",
+		ours:   []string{"internal/cli", "internal/run", "internal/run/kernel", "internal/run/microvm", "netns/capture", "sandbox", "sandbox/hermetic"},
+		std:    []string{"net", "net/http", "os/exec"},
+		reason: "it tries every tier and a real run, so it stands above them; package kernel knows the kernel alone",
+	},
+	{
+		path:   "internal/run/double",
+		ours:   []string{"sandbox/vercel/fake"},
+		std:    []string{"os/exec", "log"},
+		reason: "the double of the hosted API and a listener; the tag small leaves it out",
+	},
+	{
 		path:   "internal/run/records",
 		std:    []string{"net", "net/http", "os/exec", "log/slog"},
 		reason: "records in files: what runs, and how, is each tier's business",

@@ -1,28 +1,55 @@
-// Package kernel finds out what this machine can do for launch, and what to
-// change where it can't. It tries the real thing where it can rather than
-// reading settings: settings then explain what failed.
+// Package kernel finds out what the kernel of this machine can do for launch, and
+// what to change.
+//
+//	for _, f := range kernel.Probe(ctx, kernel.Options{Binary: self}) {
+//		fmt.Print(f)
+//	}
+//
+// It tries the real thing rather than reading settings, wherever that is possible;
+// settings then explain what failed.
 package kernel
 
-// Finding is one thing the machine can or can't do.
+import (
+	"fmt"
+	"strings"
+)
+
+// Finding is one thing that the machine can or cannot do.
 type Finding struct {
 	Name   string // short: "user namespaces"
 	OK     bool
 	Needed bool   // false: launch works without it, with less
-	Detail string // what was found and, when not OK, what that means
-	Fix    string // exact commands, one a line; "" when there is nothing to do
+	Detail string // what was found and, if not OK, what that means
+	Fix    string // exact commands, one a line; "" if there is nothing to do
 }
 
-// Options says how to probe.
+// String spells a finding for a terminal, with its fix.
+func (f Finding) String() string {
+	word := "ok"
+	switch {
+	case !f.OK && f.Needed:
+		word = "FAIL"
+	case !f.OK:
+		word = "note"
+	}
+	text := fmt.Sprintf("%-5s %s: %s\n", word, f.Name, f.Detail)
+	if f.Fix != "" && !f.OK {
+		text += "      fix:\n        " + strings.ReplaceAll(strings.TrimSpace(f.Fix), "\n", "\n        ") + "\n"
+	}
+	return text
+}
+
+// Options is how to probe.
 type Options struct {
 	// Binary is the path of the launch binary, for an AppArmor profile.
 	Binary string
-	// Inside is the command line (program first) of a process that calls the
-	// function Inside and exits. It is run in new namespaces, as launch would.
-	// Nil: what can only be seen from inside is left out.
+	// Inside is the command line of a process that calls the function Inside and
+	// exits. It is run in new namespaces, as launch would. Nil: what can be seen
+	// from inside only is left out.
 	Inside []string
 }
 
-// Prepared is what preparing a namespace for capture achieved there.
+// Prepared is what preparing a namespace for capture achieved.
 type Prepared struct {
 	NFT      bool     `json:"nft"`      // nftables redirects; false: only ports that a policy names are captured
 	Refusals bool     `json:"refusals"` // refused packets are recorded
@@ -34,6 +61,6 @@ type Prepared struct {
 // inside is what a process in new namespaces reports, as JSON.
 type inside struct {
 	Prepared
-	Error string `json:"error"` // why the namespace could not be prepared; "" when it was
-	Proc  string `json:"proc"`  // why /proc can't be mounted; "" when it can
+	Error string `json:"error"` // why the namespace could not be prepared; "" if it was
+	Proc  string `json:"proc"`  // why /proc cannot be mounted; "" if it can
 }

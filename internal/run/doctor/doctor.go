@@ -1,0 +1,114 @@
+// Package doctor finds out what this machine can do for launch.
+//
+//	code := doctor.Examine(launcher) // prints what it found
+//
+// Package kernel does the same for the kernel alone; doctor adds the tiers, and a
+// real run.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"egressd/internal/cli"
+	"egressd/internal/run"
+	"egressd/internal/run/kernel"
+	"egressd/internal/run/microvm"
+	"egressd/netns/capture"
+	"egressd/sandbox"
+	"egressd/sandbox/hermetic"
+)
+
+// Bounds of an examination.
+const (
+	probeTime = 30 * time.Second
+	runTime   = 20 * time.Second
+)
+
+// InsideFlag is the argument of launch doctor in the process that looks from
+// inside: it calls Inside.
+const InsideFlag = "--inside"
+
+// Inside prints what can be seen only from inside new namespaces, for Examine.
+func Inside(w io.Writer) error { return kernel.Inside(w, prepare) }
+
+// Examine prints what this machine can do and what to change. It reports success
+// only if a program really ran in the process tier.
+func Examine(l *run.Launcher) int {
+	self, err := os.Executable()
+	if err != nil {
+		return l.Fail(cli.ExitNo, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
+	defer cancel()
+	findings := kernel.Probe(ctx, kernel.Options{Binary: self, Inside: []string{self, "doctor", InsideFlag}})
+	var out strings.Builder
+	for _, f := range append(findings, hermeticTier(ctx), vercelTier(l.Program)) {
+		out.WriteString(f.String())
+	}
+	if l.Print(out.String()) != cli.ExitOK {
+		return cli.ExitNo
+	}
+	var o run.Options
+	o.Flags() // the defaults
+	o.Report.Quiet, o.Program.Timeout, o.Argv = true, runTime, []string{"/bin/true"}
+	if l.Run(&o) != cli.ExitOK {
+		return max(cli.ExitNo, l.Print("FAIL  a real run: /bin/true did not run behind the gate (see above)\nlaunch does not work on this machine yet.\n"))
+	}
+	return l.Print("ok    a real run: /bin/true ran behind the gate\nlaunch works on this machine.\n")
+}
+
+// hermeticTier runs a script in the hermetic tier, in a directory of its own.
+func hermeticTier(ctx context.Context) kernel.Finding {
+	f := kernel.Finding{Name: "hermetic tier", OK: true, Detail: "a script ran in a worker that Landlock and seccomp confine"}
+	dir, err := os.MkdirTemp("", "launch-doctor-")
+	var res sandbox.Result
+	if err == nil {
+		defer os.RemoveAll(dir)
+		res, err = new(hermetic.Backend).Run(ctx, sandbox.Spec{Script: "true", Dir: dir})
+	}
+	var lacks *sandbox.CapabilityError
+	switch {
+	case errors.As(err, &lacks):
+		f.OK, f.Detail, f.Fix = false, "--tier hermetic does not work: "+lacks.What, lacks.Fix
+	case err != nil:
+		f.OK, f.Detail = false, "--tier hermetic does not work: "+err.Error()
+	case res.ExitCode != 0:
+		f.OK, f.Detail = false, "--tier hermetic does not work: a script ended with "+strconv.Itoa(res.ExitCode)
+	}
+	return f
+}
+
+// vercelTier reports whether there are credentials. It does not use them.
+func vercelTier(p *cli.Program) kernel.Finding {
+	f := kernel.Finding{Name: "vercel tier", OK: true}
+	client, err := new(microvm.Options).Client(p, slog.New(slog.DiscardHandler))
+	var lacks *sandbox.CapabilityError
+	switch {
+	case err == nil:
+		f.Detail = "there are credentials, for project " + client.ProjectID
+	case errors.As(err, &lacks):
+		f.Detail = "--tier vercel has no credentials here: " + lacks.What
+	default:
+		f.Detail = "--tier vercel has no credentials here: " + err.Error()
+	}
+	return f
+}
+
+// prepare prepares a namespace for capture as a run does, in this process's own new
+// namespaces.
+func prepare() (kernel.Prepared, error) {
+	doors, err := capture.Setup(capture.Config{})
+	if err != nil {
+		return kernel.Prepared{}, err
+	}
+	return kernel.Prepared{
+		NFT: doors.Mode == capture.ModeNFT, Refusals: doors.Refusals != nil, IPv6: doors.IPv6, Dummy: doors.Dummy, Notes: doors.Notes,
+	}, doors.Close()
+}
