@@ -144,7 +144,7 @@ printf -- '--- a/.git/config\n+++ b/.git/config\n@@ -1 +1 @@\n-[core]\n+evil\n' 
 printf -- '--- /dev/null\n+++ b/.git/hooks/evil\n@@ -0,0 +1 @@\n+evil\n' | patch -p1
 printf 'diff --git a/p b/.git/p\nrename from p\nrename to .git/p\n' | patch -p1
 sed -i s/core/evil/ .git/config c; sed -i.bak --follow-symlinks s/core/evil/ c; sed -n 'w .git/config' p
-tee -a .git/config .git/hooks/x <p; split -b 1 p .git/x; csplit -f .git/x p 1
+tee -a .git/config .git/hooks/x <p; split -b 1 p .git/x
 sort -o .git/config p; uniq p .git/config; shuf -o .git/config p; dd if=p of=.git/config
 truncate -s 0 .git/config; touch -d @1 .git/config; touch .git/new; chmod -R 777 .git
 rm -rf .git sub; rmdir .git/hooks; find . -name config -delete; find .git -delete

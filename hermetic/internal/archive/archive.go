@@ -12,13 +12,10 @@ import (
 // Commands are the commands of this room.
 func Commands() command.Table {
 	return command.Table{
-		"tar":     run(tarCommand, 2),
-		"gzip":    run(gzipCommand, 1),
-		"gunzip":  run(gzipCommand, 1),
-		"zcat":    run(gzipCommand, 1),
-		"bzip2":   run(bzipCommand, 1),
-		"bunzip2": run(bzipCommand, 1),
-		"bzcat":   run(bzipCommand, 1),
+		"tar":    run(tarCommand, 2),
+		"gzip":   run(gzipCommand, 1),
+		"gunzip": run(gzipCommand, 1),
+		"zcat":   run(gzipCommand, 1),
 	}
 }
 

@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bufio"
-	"compress/bzip2"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -17,7 +16,7 @@ import (
 	"egressd/hermetic/vfs"
 )
 
-// packer is one call of gzip or bzip2.
+// packer is one call of gzip.
 type packer struct {
 	*gnu.Work
 	program                                 string
@@ -37,13 +36,6 @@ func gzipCommand(w *gnu.Work) {
 		,rsyncable ,synchronous S:,suffix: t,test v,verbose 1,fast 2 3 4 5 6 7 8 9,best L,license h`)
 }
 
-func bzipCommand(w *gnu.Work) {
-	p := &packer{Work: w, program: "bzip2", suffix: ".bz2"}
-	p.unpack = w.Args[0] != "bzip2"
-	p.stdout = w.Args[0] == "bzcat"
-	p.run("c,stdout d,decompress z,compress k,keep f,force t,test q,quiet v,verbose s,small 1,fast 2 3 4 5 6 7 8 9,best")
-}
-
 func (p *packer) run(spec string) {
 	sets, operands, ok := p.Options("[OPTION]... [FILE]...", spec)
 	if !ok {
@@ -51,10 +43,6 @@ func (p *packer) run(spec string) {
 	}
 	for _, o := range sets {
 		p.set(o)
-	}
-	if p.program == "bzip2" && !p.unpack && !p.test {
-		p.Die(1, "compression is not supported here; use gzip")
-		return
 	}
 	if len(operands) == 0 {
 		operands = []string{"-"}
@@ -240,17 +228,12 @@ func (p *packer) opened(r io.Reader) (io.Reader, error) {
 	if len(head) == 0 && err == io.EOF {
 		return nil, io.ErrUnexpectedEOF
 	}
-	magic := "\x1f\x8b"
-	if p.program == "bzip2" {
-		magic = "BZh"
-	}
+	const magic = "\x1f\x8b"
 	switch {
 	case !strings.HasPrefix(string(head), magic) && p.force && p.stdout:
 		return b, nil
 	case !strings.HasPrefix(string(head), magic):
 		return nil, errFormat
-	case p.program == "bzip2":
-		return bzip2.NewReader(b), nil
 	}
 	return gzip.NewReader(b)
 }
@@ -264,7 +247,7 @@ func (p *packer) target(name string) string {
 		}
 		return name + p.suffix
 	}
-	for _, s := range [][2]string{{p.suffix, ""}, {".tgz", ".tar"}, {".taz", ".tar"}, {".tbz2", ".tar"}, {"-gz", ""}, {".z", ""}, {"-z", ""}, {"_z", ""}, {".Z", ""}} {
+	for _, s := range [][2]string{{p.suffix, ""}, {".tgz", ".tar"}, {".taz", ".tar"}, {"-gz", ""}, {".z", ""}, {"-z", ""}, {"_z", ""}, {".Z", ""}} {
 		if base, ok := strings.CutSuffix(name, s[0]); ok && path.Base(base) != "." && base != "" && !strings.HasSuffix(base, "/") {
 			return base + s[1]
 		}

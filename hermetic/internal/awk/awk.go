@@ -15,7 +15,7 @@ import (
 
 // Commands are the commands of this package.
 func Commands() command.Table {
-	return command.Table{"awk": run, "gawk": run, "mawk": run, "nawk": run, "original-awk": run}
+	return command.Table{"awk": run, "gawk": run}
 }
 
 // The statuses of awk when it fails: in the script, and while it runs.

@@ -1,7 +1,6 @@
 package dump
 
 import (
-	"encoding/base32"
 	"encoding/base64"
 	"errors"
 	"io"
@@ -11,27 +10,17 @@ import (
 	"egressd/hermetic/internal/gnu"
 )
 
-// coding is base64 or base32.
-type coding struct {
-	encode  func(dst, src []byte)
-	decode  func(dst, src []byte) (int, error)
-	in, out int // bytes and characters of one group
-	member  func(byte) bool
+// One group of base64: bytes, and the characters that stand for them.
+const (
+	groupBytes = 3
+	groupChars = 4
+)
+
+func inAlphabet(c byte) bool {
+	return c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '='
 }
 
 func base64Tool(w *gnu.Work) {
-	member := func(c byte) bool {
-		return c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '='
-	}
-	base(w, coding{base64.StdEncoding.Encode, base64.StdEncoding.Decode, 3, 4, member})
-}
-
-func base32Tool(w *gnu.Work) {
-	member := func(c byte) bool { return c >= 'A' && c <= 'Z' || c >= '2' && c <= '7' || c == '=' }
-	base(w, coding{base32.StdEncoding.Encode, base32.StdEncoding.Decode, 5, 8, member})
-}
-
-func base(w *gnu.Work, c coding) {
 	sets, operands, ok := w.Options("[OPTION]... [FILE]", "d,decode D i,ignore-garbage w:,wrap:")
 	if !ok {
 		return
@@ -66,9 +55,9 @@ func base(w *gnu.Work, c coding) {
 	}
 	defer r.Close()
 	if decode {
-		err = c.decodeAll(w, r, garbage)
+		err = decodeAll(w, r, garbage)
 	} else {
-		err = c.encodeAll(w, r, wrap)
+		err = encodeAll(w, r, wrap)
 	}
 	if err != nil && w.Ctx.Err() == nil {
 		if _, werr := w.Out.Write(nil); werr == nil {
@@ -77,14 +66,14 @@ func base(w *gnu.Work, c coding) {
 	}
 }
 
-func (c coding) encodeAll(w *gnu.Work, r io.Reader, wrap int64) error {
-	buf := make([]byte, c.in*4096)
-	out := make([]byte, c.out*4096)
+func encodeAll(w *gnu.Work, r io.Reader, wrap int64) error {
+	buf := make([]byte, groupBytes*4096)
+	out := make([]byte, groupChars*4096)
 	column := int64(0)
 	for {
 		n, err := io.ReadFull(r, buf)
-		text := out[:(n+c.in-1)/c.in*c.out]
-		c.encode(text, buf[:n])
+		text := out[:(n+groupBytes-1)/groupBytes*groupChars]
+		base64.StdEncoding.Encode(text, buf[:n])
 		for len(text) > 0 && wrap > 0 {
 			k := min(int64(len(text)), wrap-column)
 			w.Out.Write(text[:k])
@@ -110,23 +99,23 @@ func (c coding) encodeAll(w *gnu.Work, r io.Reader, wrap int64) error {
 }
 
 // decodeAll decodes group by group; what comes before a mistake is written.
-func (c coding) decodeAll(w *gnu.Work, r io.Reader, garbage bool) error {
-	group := make([]byte, 0, c.out)
+func decodeAll(w *gnu.Work, r io.Reader, garbage bool) error {
+	group := make([]byte, 0, groupChars)
 	var plain [8]byte
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := r.Read(buf)
 		for _, b := range buf[:n] {
-			if b == '\n' || garbage && !c.member(b) {
+			if b == '\n' || garbage && !inAlphabet(b) {
 				continue
 			}
 			group = append(group, b)
-			if len(group) < c.out {
+			if len(group) < groupChars {
 				continue
 			}
-			k, derr := c.decode(plain[:], group)
+			k, derr := base64.StdEncoding.Decode(plain[:], group)
 			if derr != nil {
-				c.partly(w, group)
+				partly(w, group)
 				return nil
 			}
 			if _, werr := w.Out.Write(plain[:k]); werr != nil {
@@ -136,7 +125,7 @@ func (c coding) decodeAll(w *gnu.Work, r io.Reader, garbage bool) error {
 		}
 		if errors.Is(err, io.EOF) {
 			if len(group) > 0 {
-				c.partly(w, group)
+				partly(w, group)
 			}
 			return nil
 		}
@@ -147,14 +136,14 @@ func (c coding) decodeAll(w *gnu.Work, r io.Reader, garbage bool) error {
 }
 
 // partly writes what the good beginning of a broken group says.
-func (c coding) partly(w *gnu.Work, group []byte) {
+func partly(w *gnu.Work, group []byte) {
 	for n := len(group); n > 0; n-- {
 		padded := append([]byte{}, group[:n]...)
-		for len(padded) < c.out {
+		for len(padded) < groupChars {
 			padded = append(padded, '=')
 		}
 		var plain [8]byte
-		if k, err := c.decode(plain[:], padded); err == nil {
+		if k, err := base64.StdEncoding.Decode(plain[:], padded); err == nil {
 			w.Out.Write(plain[:k])
 			break
 		}

@@ -1,5 +1,5 @@
 // Package dump has the tools that show bytes as text and back: od, xxd,
-// hexdump, strings, base64 and base32.
+// hexdump, strings and base64.
 package dump
 
 import (
@@ -13,7 +13,7 @@ import (
 func Commands() command.Table {
 	t := command.Table{}
 	for name, run := range map[string]func(*gnu.Work){
-		"base32": base32Tool, "base64": base64Tool, "hd": hexdump, "hexdump": hexdump, "od": od, "strings": stringsOf, "xxd": xxd,
+		"base64": base64Tool, "hexdump": hexdump, "od": od, "strings": stringsOf, "xxd": xxd,
 	} {
 		t[name] = func(ctx context.Context, c *command.Call) int {
 			w := gnu.Begin(ctx, c)

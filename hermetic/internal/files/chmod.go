@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"egressd/hermetic/internal/gnu"
-	"egressd/hermetic/internal/inode"
 	"egressd/hermetic/internal/modes"
 )
 
@@ -162,99 +161,6 @@ func (m *moder) set(name string, fi fs.FileInfo) {
 	if m.minus {
 		if naive := m.change.Apply(old, fi.IsDir(), 0); want&^naive != 0 {
 			m.Fault("%s: new permissions are %s, not %s", gnu.QuoteName(name), letters(want), letters(naive))
-		}
-	}
-}
-
-// owner is one call of chown or chgrp: to this user everything belongs.
-func chown(w *gnu.Work) { chownAs(w, false) }
-func chgrp(w *gnu.Work) { chownAs(w, true) }
-
-func chownAs(w *gnu.Work, group bool) {
-	sets, names, ok := w.Options("[OPTION]... OWNER FILE...",
-		"c,changes f,silent ,quiet v,verbose ,dereference h,no-dereference ,from: ,no-preserve-root ,preserve-root ,reference: R,recursive H L P")
-	if !ok {
-		return
-	}
-	if !has(sets, "reference") {
-		if len(names) == 0 {
-			w.TryHelp("missing operand")
-			return
-		}
-		if len(names) == 1 {
-			w.TryHelp("missing operand after %s", gnu.Quote(names[0]))
-			return
-		}
-	} else if len(names) == 0 {
-		w.TryHelp("missing operand")
-		return
-	}
-	o := &owning{Work: w, group: group, recursive: has(sets, "recursive"), quiet: has(sets, "silent", "quiet"), verbose: has(sets, "verbose")}
-	if !has(sets, "reference") {
-		if !o.read(names[0]) {
-			return
-		}
-		names = names[1:]
-	}
-	for _, n := range names {
-		o.one(n, 0)
-	}
-}
-
-type owning struct {
-	*gnu.Work
-	group, recursive, quiet, verbose bool
-	foreign                          bool
-	spec                             string
-}
-
-func (o *owning) read(spec string) bool {
-	o.spec = spec
-	user, grp, _ := strings.Cut(strings.ReplaceAll(spec, ".", ":"), ":")
-	if o.group {
-		user, grp = "", spec
-	}
-	for _, id := range []struct{ name, kind string }{{user, "user"}, {grp, "group"}} {
-		switch {
-		case id.name == "" || id.name == inode.User || id.name == fmt.Sprint(inode.ID):
-		case id.name == "root" || strings.Trim(id.name, "0123456789") == "":
-			o.foreign = true
-		default:
-			o.Die(1, "invalid %s: %s", id.kind, gnu.Quote(spec))
-			return false
-		}
-	}
-	return true
-}
-
-func (o *owning) one(name string, depth int) {
-	if o.Ctx.Err() != nil {
-		return
-	}
-	fi, err := lstat(o.Work, name)
-	if err != nil {
-		o.Status = 1
-		if !o.quiet {
-			o.Complain("cannot access %s: %s", q(name), reason(err))
-		}
-		return
-	}
-	kind := "ownership"
-	if o.group {
-		kind = "group"
-	}
-	if o.foreign {
-		o.Status = 1
-		if !o.quiet {
-			o.Complain("changing %s of %s: Operation not permitted", kind, q(name))
-		}
-	} else if o.verbose {
-		fmt.Fprintf(o.Out, "%s of %s retained as %s\n", kind, q(name), inode.User)
-	}
-	if o.recursive && fi.IsDir() && depth < maxDepth {
-		list, _ := o.FS.ReadDir(o.Path(name))
-		for _, e := range list {
-			o.one(join(name, e.Name()), depth+1)
 		}
 	}
 }

@@ -17,12 +17,12 @@ import (
 // Commands are the commands of this room.
 func Commands() command.Table {
 	return command.Table{
-		"basename": tool(basename), "chgrp": tool(chgrp), "chmod": tool(chmod), "chown": tool(chown), "cp": tool(cp), "dd": tool(dd),
-		"df": tool(df), "dir": tool(ls), "dirname": tool(dirname), "du": tool(du), "file": tool(file), "install": tool(install),
-		"link": tool(link), "ln": tool(ln), "ls": tool(ls), "mkdir": tool(mkdir), "mkfifo": tool(mkfifo), "mknod": tool(mknod),
-		"mktemp": tool(mktemp), "mv": tool(mv), "pathchk": tool(pathchk), "readlink": tool(readlink), "realpath": tool(realpath),
-		"rm": tool(rm), "rmdir": tool(rmdir), "shred": tool(shred), "stat": tool(stat), "sync": tool(syncAll), "touch": tool(touch),
-		"tree": tool(tree), "truncate": tool(truncate), "unlink": tool(unlink), "vdir": tool(ls),
+		"basename": tool(basename), "chmod": tool(chmod), "cp": tool(cp), "dd": tool(dd),
+		"dirname": tool(dirname), "du": tool(du), "file": tool(file), "install": tool(install),
+		"ln": tool(ln), "ls": tool(ls), "mkdir": tool(mkdir),
+		"mktemp": tool(mktemp), "mv": tool(mv), "readlink": tool(readlink), "realpath": tool(realpath),
+		"rm": tool(rm), "rmdir": tool(rmdir), "stat": tool(stat), "touch": tool(touch),
+		"tree": tool(tree), "truncate": tool(truncate), "unlink": tool(unlink),
 	}
 }
 

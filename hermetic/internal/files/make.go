@@ -165,24 +165,6 @@ func removeDir(w *gnu.Work, name string) error {
 	return w.FS.Remove(w.Path(name))
 }
 
-// link is link(1).
-func link(w *gnu.Work) {
-	_, names, ok := w.Options("FILE1 FILE2", "")
-	switch {
-	case !ok || w.Extra(names, 2):
-		return
-	case len(names) == 0:
-		w.TryHelp("missing operand")
-		return
-	case len(names) == 1:
-		w.TryHelp("missing operand after %s", gnu.Quote(names[0]))
-		return
-	}
-	if err := w.FS.Link(w.Path(names[0]), w.Path(names[1])); err != nil {
-		w.Fault("cannot create link %s to %s: %s", q(names[1]), q(names[0]), reason(err))
-	}
-}
-
 // unlink is unlink(1).
 func unlink(w *gnu.Work) {
 	_, names, ok := w.Options("FILE", "")
@@ -202,51 +184,5 @@ func unlink(w *gnu.Work) {
 	}
 	if err != nil {
 		w.Fault("cannot unlink %s: %s", q(names[0]), reason(err))
-	}
-}
-
-// mkfifo and mknod find that special files cannot be made.
-func mkfifo(w *gnu.Work) {
-	sets, names, ok := w.Options("[OPTION]... NAME...", "m,mode: Z,context::")
-	if !ok {
-		return
-	}
-	if len(names) == 0 {
-		w.TryHelp("missing operand")
-		return
-	}
-	if _, _, ok := modeOption(w, sets, 0o666, false); !ok {
-		return
-	}
-	for _, n := range names {
-		err := error(syscall.EPERM)
-		if _, e := lstat(w, n); e == nil {
-			err = syscall.EEXIST
-		}
-		w.Fault("cannot create fifo %s: %s", q(n), reason(err))
-	}
-}
-
-func mknod(w *gnu.Work) {
-	sets, names, ok := w.Options("[OPTION]... NAME TYPE [MAJOR MINOR]", "m,mode: Z,context::")
-	if !ok {
-		return
-	}
-	most := 4
-	if len(names) > 1 && names[1] == "p" {
-		most = 2
-	}
-	switch {
-	case len(names) == 0:
-		w.TryHelp("missing operand")
-		return
-	case len(names) == 1:
-		w.TryHelp("missing operand after %s", gnu.Quote(names[0]))
-		return
-	case w.Extra(names, most):
-		return
-	}
-	if _, _, ok := modeOption(w, sets, 0o666, false); ok {
-		w.Fault("%s: Operation not permitted", gnu.QuoteName(names[0]))
 	}
 }

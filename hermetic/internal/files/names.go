@@ -2,7 +2,6 @@ package files
 
 import (
 	"strings"
-	"syscall"
 
 	"egressd/hermetic/internal/gnu"
 )
@@ -81,72 +80,4 @@ func dirOf(n string) string {
 		return "/"
 	}
 	return t
-}
-
-// Bounds of names that POSIX promises everywhere.
-const (
-	portableName = 14
-	portablePath = 256
-	mostName     = 255
-	mostPath     = 4096
-)
-
-func pathchk(w *gnu.Work) {
-	sets, names, ok := w.Options("[OPTION]... NAME...", "p P ,portability")
-	if !ok {
-		return
-	}
-	if len(names) == 0 {
-		w.TryHelp("missing operand")
-		return
-	}
-	portable, extra := has(sets, "p", "portability"), has(sets, "P", "portability")
-	for _, n := range names {
-		checkPath(w, n, portable, extra)
-	}
-}
-
-func checkPath(w *gnu.Work, name string, portable, extra bool) {
-	const chars = "/ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
-	if extra {
-		for part := range strings.SplitSeq(name, "/") {
-			if strings.HasPrefix(part, "-") {
-				w.Fault("leading '-' in a component of file name %s", q(name))
-				return
-			}
-		}
-	}
-	if name == "" {
-		if portable || extra {
-			w.Fault("empty file name")
-		} else {
-			w.Fault("%s: No such file or directory", q(name))
-		}
-		return
-	}
-	mostN, mostP := mostName, mostPath
-	if portable {
-		mostN, mostP = portableName, portablePath
-		for _, r := range name {
-			if !strings.ContainsRune(chars, r) {
-				w.Fault("nonportable character %s in file name %s", gnu.Quote(string(r)), q(name))
-				return
-			}
-		}
-	} else if _, err := lstat(w, name); err == nil {
-		return
-	} else if !is(err, syscall.ENOENT) {
-		w.Fault("%s: %s", gnu.QuoteName(name), reason(err))
-		return
-	}
-	if len(name) >= mostP {
-		w.Fault("limit %d exceeded by length %d of file name %s", mostP-1, len(name), q(name))
-		return
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if len(part) > mostN {
-			w.Fault("limit %d exceeded by length %d of file name component %s", mostN, len(part), gnu.Quote(part))
-			return
-		}
-	}
 }

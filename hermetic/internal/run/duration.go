@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -128,4 +129,26 @@ func within(ctx context.Context, c *command.Call, d time.Duration, args []string
 	defer cancel()
 	status = child(limited, c, args)
 	return status, limited.Err() != nil && ctx.Err() == nil
+}
+
+// signals are the names of 1 to 31.
+var signals = strings.Fields("HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH POLL PWR SYS")
+
+func signalNumber(s string) (int, bool) {
+	if n, err := strconv.Atoi(s); err == nil {
+		return n, n >= 0 && n <= 64
+	}
+	name := strings.TrimPrefix(strings.ToUpper(s), "SIG")
+	if name == "EXIT" {
+		return 0, true
+	}
+	at := slices.Index(signals, name)
+	return at + 1, at >= 0
+}
+
+func signalName(n int) string {
+	if n >= 1 && n <= len(signals) {
+		return signals[n-1]
+	}
+	return strconv.Itoa(n)
 }

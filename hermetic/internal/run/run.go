@@ -20,12 +20,12 @@ const (
 func Commands() command.Table {
 	return command.Table{
 		"[": tool(testBracket), "test": tool(test), "true": quiet(0), "false": quiet(1),
-		"arch": tool(arch), "cal": tool(cal), "ncal": tool(cal), "clear": tool(clearScreen), "date": tool(date), "env": env, "expr": tool(expr),
-		"getconf": tool(getconf), "getopt": tool(getopt), "groups": tool(groups), "hostname": tool(hostname), "id": tool(id), "ionice": front(ionice),
-		"kill": tool(kill), "logname": tool(logname), "nice": front(nice), "nohup": front(nohup), "nproc": tool(nproc),
-		"printenv": tool(printenv), "ps": tool(ps), "setsid": front(setsid), "sleep": sleep, "stdbuf": front(stdbuf), "time": timeCommand,
-		"timeout": timeout, "tput": tool(tput), "tty": tool(tty), "uname": tool(uname), "users": tool(nobody), "which": tool(which),
-		"who": tool(nobody), "whoami": tool(whoami), "xargs": xargs,
+		"clear": tool(clearScreen), "date": tool(date), "env": env, "expr": tool(expr),
+		"getopt": tool(getopt), "hostname": tool(hostname), "id": tool(id),
+		"nproc":    tool(nproc),
+		"printenv": tool(printenv), "sleep": sleep, "time": timeCommand,
+		"timeout": timeout, "uname": tool(uname), "which": tool(which),
+		"whoami": tool(whoami), "xargs": xargs,
 	}
 }
 

@@ -10,39 +10,10 @@ import (
 	"egressd/hermetic/internal/gnu"
 )
 
-// nobody is what who and users say: nobody is logged in.
-func nobody(w *gnu.Work) {
-	w.Options("[OPTION]... [FILE]", "a,all b,boot d,dead H,heading l,login q,count r,runlevel s,short t,time T,mesg w u,users m p,process ,message ,writable ,lookup")
-}
-
 func whoami(w *gnu.Work) {
 	_, operands, ok := w.Options("", "")
 	if ok && !w.Extra(operands, 0) {
 		fmt.Fprintln(w.Out, user)
-	}
-}
-
-func logname(w *gnu.Work) {
-	_, operands, ok := w.Options("", "")
-	if ok && !w.Extra(operands, 0) {
-		fmt.Fprintln(w.Out, user)
-	}
-}
-
-func groups(w *gnu.Work) {
-	_, names, ok := w.Options("[USERNAME]...", "")
-	if !ok {
-		return
-	}
-	if len(names) == 0 {
-		fmt.Fprintln(w.Out, user)
-	}
-	for _, n := range names {
-		if n != user && n != userID {
-			w.Fault("%s: no such user", gnu.Quote(n))
-			continue
-		}
-		fmt.Fprintf(w.Out, "%s : %s\n", n, user)
 	}
 }
 
@@ -128,13 +99,6 @@ func uname(w *gnu.Work) {
 	fmt.Fprintln(w.Out, strings.Join(out, " "))
 }
 
-func arch(w *gnu.Work) {
-	_, operands, ok := w.Options("[OPTION]...", "")
-	if ok && !w.Extra(operands, 0) {
-		fmt.Fprintln(w.Out, "x86_64")
-	}
-}
-
 func hostname(w *gnu.Work) {
 	sets, operands, ok := w.Options("[OPTION]... [NAME]", "a,alias A,all-fqdns b,boot d,domain f,fqdn ,long F,file: i,ip-address I,all-ip-addresses s,short y,yp ,nis")
 	if !ok {
@@ -176,21 +140,6 @@ func nproc(w *gnu.Work) {
 	fmt.Fprintln(w.Out, 1)
 }
 
-func tty(w *gnu.Work) {
-	w.Usage = 2
-	sets, operands, ok := w.Options("[OPTION]...", "s,silent ,quiet")
-	if !ok || w.Extra(operands, 0) {
-		return
-	}
-	name := "/dev/tty"
-	if !isTerminal(w.Stdin) {
-		w.Status, name = 1, "not a tty"
-	}
-	if len(sets) == 0 {
-		fmt.Fprintln(w.Out, name)
-	}
-}
-
 // clearScreen writes what clears a terminal of type ansi, as clear does when
 // TERM says what it is.
 func clearScreen(w *gnu.Work) {
@@ -206,107 +155,6 @@ func clearScreen(w *gnu.Work) {
 		return
 	}
 	fmt.Fprint(w.Out, "\x1b[H\x1b[2J\x1b[3J")
-}
-
-// tput knows a terminal of 80 by 24 that can do what all of them can.
-func tput(w *gnu.Work) {
-	w.Usage = 2
-	sets, names, ok := w.Options("[OPTION]... CAPABILITY", "+T: S V x")
-	if !ok {
-		return
-	}
-	if len(names) == 0 {
-		w.TryHelp("missing capability")
-		return
-	}
-	term := w.Getenv("TERM")
-	for _, s := range sets {
-		if s.Name == "T" {
-			term = s.Value
-		}
-	}
-	switch names[0] {
-	case "cols":
-		fmt.Fprintln(w.Out, 80)
-		return
-	case "lines":
-		fmt.Fprintln(w.Out, 24)
-		return
-	}
-	if term == "" {
-		w.Die(2, "No value for $TERM and no -T specified")
-		return
-	}
-	if term == "dumb" {
-		w.Status = 1
-		return
-	}
-	caps := map[string]string{
-		"clear": "\x1b[H\x1b[2J", "bold": "\x1b[1m", "sgr0": "\x1b(B\x1b[m", "smul": "\x1b[4m", "rmul": "\x1b[24m", "rev": "\x1b[7m",
-		"dim": "\x1b[2m", "el": "\x1b[K", "ed": "\x1b[J", "civis": "\x1b[?25l", "cnorm": "\x1b[?12l\x1b[?25h", "bel": "\a",
-		"home": "\x1b[H", "sc": "\x1b7", "rc": "\x1b8", "op": "\x1b[39;49m", "smso": "\x1b[7m", "rmso": "\x1b[27m",
-	}
-	n := -1
-	if len(names) > 1 {
-		n, _ = strconv.Atoi(names[1])
-	}
-	switch text, known := caps[names[0]]; {
-	case known:
-		fmt.Fprint(w.Out, text)
-	case names[0] == "colors":
-		fmt.Fprintln(w.Out, 8)
-	case (names[0] == "setaf" || names[0] == "setab") && n >= 0 && n < 8:
-		fmt.Fprintf(w.Out, "\x1b[%d%dm", 3+b2i(names[0] == "setab"), n)
-	case names[0] == "cup" && len(names) > 2:
-		col, _ := strconv.Atoi(names[2])
-		fmt.Fprintf(w.Out, "\x1b[%d;%dH", n+1, col+1)
-	default:
-		w.Die(4, "unknown terminfo capability '%s'", names[0])
-	}
-}
-
-// ps shows the one process that a session looks like from inside.
-func ps(w *gnu.Work) {
-	if len(w.Args) == 2 && (w.Args[1] == "--help" || w.Args[1] == "--version") {
-		w.Options("[OPTION]...", "")
-		return
-	}
-	flags := strings.Join(w.Args[1:], " ")
-	switch {
-	case strings.Contains(flags, "f") && strings.Contains(flags, "-"):
-		fmt.Fprintln(w.Out, "UID          PID    PPID  C STIME TTY          TIME CMD")
-		fmt.Fprintln(w.Out, "user           1       0  0 00:00 ?        00:00:00 bash")
-	case strings.Contains(flags, "u"):
-		fmt.Fprintln(w.Out, "USER         PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND")
-		fmt.Fprintln(w.Out, "user           1  0.0  0.0      0     0 ?        Ss   00:00   0:00 bash")
-	default:
-		fmt.Fprintln(w.Out, "    PID TTY          TIME CMD")
-		fmt.Fprintln(w.Out, "      1 ?        00:00:00 bash")
-	}
-}
-
-func getconf(w *gnu.Work) {
-	if len(w.Args) == 2 && (w.Args[1] == "--help" || w.Args[1] == "--version") {
-		w.Options("VARIABLE", "")
-		return
-	}
-	values := map[string]string{
-		"ARG_MAX": "2097152", "PAGESIZE": "4096", "PAGE_SIZE": "4096", "_NPROCESSORS_ONLN": "1", "_NPROCESSORS_CONF": "1", "LONG_BIT": "64",
-		"OPEN_MAX": "1024", "NAME_MAX": "255", "PATH_MAX": "4096", "INT_MAX": "2147483647", "CHAR_BIT": "8", "LINE_MAX": "2048", "PATH": "/bin:/usr/bin",
-		"CLK_TCK": "100", "HOST_NAME_MAX": "64", "LOGIN_NAME_MAX": "256", "INT_MIN": "-2147483648", "UINT_MAX": "4294967295", "SSIZE_MAX": "32767", "PIPE_BUF": "4096",
-	}
-	if len(w.Args) < 2 || len(w.Args) > 3 {
-		w.Die(2, "usage: getconf VARIABLE")
-		return
-	}
-	v, ok := values[w.Args[1]]
-	if !ok {
-		_ = w.Out.Flush()
-		fmt.Fprintf(w.Stderr, "getconf: Unrecognized variable `%s'\n", w.Args[1])
-		w.Status = 2
-		return
-	}
-	fmt.Fprintln(w.Out, v)
 }
 
 func which(w *gnu.Work) {

@@ -1,5 +1,5 @@
-// Package sums has the tools that compute digests: md5sum, the sha family,
-// b2sum, cksum and sum.
+// Package sums has the tools that compute digests: md5sum, the sha family and
+// cksum.
 package sums
 
 import (
@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"strconv"
 	"strings"
 
 	"egressd/hermetic/command"
@@ -35,7 +34,6 @@ func algorithms() map[string]algorithm {
 		"sha256sum": {"SHA256", sha256.New},
 		"sha384sum": {"SHA384", sha512.New384},
 		"sha512sum": {"SHA512", sha512.New},
-		"b2sum":     {"BLAKE2b", func() hash.Hash { return newBlake2b(64) }},
 	}
 }
 
@@ -53,23 +51,17 @@ func Commands() command.Table {
 		add(name, func(w *gnu.Work) { digests(w, a) })
 	}
 	add("cksum", cksum)
-	add("sum", sum)
 	return t
 }
 
 type want struct {
 	algorithm
-	length                                            int // of b2sum, in bits; 0: all
 	binary, tagged, zero                              bool
 	check, quiet, status, strict, warn, ignoreMissing bool
 }
 
 func digests(w *gnu.Work, a algorithm) {
-	spec := "b,binary c,check t,text w,warn z,zero ,tag ,quiet ,status ,strict ,ignore-missing"
-	if a.tag == "BLAKE2b" {
-		spec += " l:,length:"
-	}
-	sets, operands, ok := w.Options("[OPTION]... [FILE]...", spec)
+	sets, operands, ok := w.Options("[OPTION]... [FILE]...", "b,binary c,check t,text w,warn z,zero ,tag ,quiet ,status ,strict ,ignore-missing")
 	if !ok {
 		return
 	}
@@ -97,23 +89,10 @@ func digests(w *gnu.Work, a algorithm) {
 			d.strict = true
 		case "ignore-missing":
 			d.ignoreMissing = true
-		case "length":
-			n, err := strconv.ParseUint(o.Value, 10, 31)
-			if err != nil || n > 512 || n%8 != 0 {
-				w.Complain("invalid length: %s", gnu.Quote(o.Value))
-				w.Die(1, "length is not a multiple of 8")
-				return
-			}
-			d.length = int(n)
 		}
 	}
 	if !d.sensible(w, text) {
 		return
-	}
-	if d.length > 0 && d.length < 512 {
-		n := d.length / 8
-		d.new = func() hash.Hash { return newBlake2b(n) }
-		d.tag += "-" + strconv.Itoa(d.length)
 	}
 	if len(operands) == 0 {
 		operands = []string{"-"}

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"bytes"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -9,76 +8,6 @@ import (
 	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 )
-
-// dosUnix is dos2unix (dos is true) and unix2dos, in place or as a filter.
-func dosUnix(dos bool) func(*gnu.Work) {
-	return func(w *gnu.Work) {
-		sets, operands, ok := w.Options("[options] [file ...] [-n infile outfile ...]", "q,quiet k,keepdate f,force s,safe o,oldfile n,newfile l,newline")
-		if !ok {
-			return
-		}
-		quiet, fresh := false, false
-		for _, o := range sets {
-			quiet = quiet || o.Name == "quiet"
-			fresh = fresh || o.Name == "newfile"
-		}
-		if len(operands) == 0 {
-			b, err := w.All(w.Stdin)
-			if err != nil {
-				w.Fault("%s", command.Reason(err))
-			}
-			w.Out.Write(convertLines(b, dos))
-			return
-		}
-		for i := 0; i < len(operands); i++ {
-			in, out := operands[i], operands[i]
-			if fresh && i+1 < len(operands) {
-				i++
-				out = operands[i]
-			}
-			convertFile(w, in, out, dos, quiet)
-		}
-	}
-}
-
-func convertLines(b []byte, dos bool) []byte {
-	plain := bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
-	if dos {
-		return plain
-	}
-	return bytes.ReplaceAll(plain, []byte("\n"), []byte("\r\n"))
-}
-
-func convertFile(w *gnu.Work, in, out string, dos, quiet bool) {
-	r, err := w.OpenFile(in)
-	var b []byte
-	if err == nil {
-		b, err = w.All(r)
-		_ = r.Close()
-	}
-	if err != nil {
-		w.Status = 2
-		w.Complain("%s: %s", in, command.Reason(err))
-		return
-	}
-	if bytes.IndexByte(b, 0) >= 0 {
-		w.Complain("Skipping binary file %s", in)
-		return
-	}
-	f, err := w.Create(out, false)
-	if err == nil {
-		_, err = f.Write(convertLines(b, dos))
-		_ = f.Close()
-	}
-	if err != nil {
-		w.Status = 2
-		w.Complain("%s: %s", out, command.Reason(err))
-		return
-	}
-	if !quiet {
-		w.Complain("converting file %s to %s format...", in, map[bool]string{true: "Unix", false: "DOS"}[dos])
-	}
-}
 
 // iconv knows UTF-8, ISO-8859-1 and ASCII.
 func iconv(w *gnu.Work) {

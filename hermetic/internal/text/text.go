@@ -19,11 +19,11 @@ func Commands() command.Table {
 		maps.Copy(t, more)
 	}
 	for name, run := range map[string]func(*gnu.Work){
-		"cat": cat, "column": column, "comm": comm, "dos2unix": dosUnix(true), "echo": echo, "expand": expand, "factor": factor, "fmt": fmtText, "fold": fold, "iconv": iconv,
-		"join": join, "printf": printf, "shuf": shuf, "split": split, "tsort": tsort, "unexpand": unexpand, "unix2dos": dosUnix(false), "yes": yes,
-		"csplit": csplit, "cut": cut,
+		"cat": cat, "column": column, "comm": comm, "echo": echo, "expand": expand, "fold": fold, "iconv": iconv,
+		"join": join, "printf": printf, "shuf": shuf, "split": split, "unexpand": unexpand, "yes": yes,
+		"cut":  cut,
 		"head": head,
-		"look": look, "nl": nl, "numfmt": numfmt,
+		"nl":   nl, "numfmt": numfmt,
 		"paste": paste,
 		"rev":   rev,
 		"seq":   seq,
