@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"egressd/hermetic/command"
+	"egressd/hermetic/internal/date"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/inode"
 	"egressd/hermetic/internal/modes"
-	"egressd/hermetic/internal/when"
 )
 
 func (s *search) print() node {
@@ -75,7 +75,7 @@ func (p *parser) listLong(w io.Writer) node {
 			size = fmt.Sprintf("%3d, %3d", inode.Major(v.node.Rdev), inode.Minor(v.node.Rdev))
 		}
 		fmt.Fprintf(w, "%9d %6d %s %3d %-8s %-8s %s %s %s\n", v.node.Ino, (v.node.Blocks+1)/2, modes.String(v.fi.Mode()), v.node.Links,
-			inode.Name(v.node.UID), inode.Name(v.node.GID), size, when.Format(format, v.node.Mtime.In(p.zone)), name)
+			inode.Name(v.node.UID), inode.Name(v.node.GID), size, date.Format(format, v.node.Mtime.In(p.zone)), name)
 		return true
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"egressd/hermetic/command"
+	"egressd/hermetic/internal/date"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/inode"
 	"egressd/hermetic/internal/modes"
-	"egressd/hermetic/internal/when"
 )
 
 // fileTest are tests that take another kind of argument.
@@ -165,7 +165,7 @@ func (p *parser) newer(xy, text string) (node, error) {
 	}
 	var than time.Time
 	if xy[1] == 't' {
-		t, err := when.Parse(text, p.now.In(p.zone))
+		t, err := date.Parse(text, p.now.In(p.zone))
 		if err != nil {
 			return nil, complain("I cannot figure out how to interpret %s as a date or time", gnu.Quote(text))
 		}

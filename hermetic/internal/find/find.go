@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"egressd/hermetic/command"
+	"egressd/hermetic/internal/date"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/regex"
-	"egressd/hermetic/internal/when"
 )
 
 // Commands are the commands of this room.
@@ -41,7 +41,7 @@ type search struct {
 
 func run(ctx context.Context, c *command.Call) int {
 	s := &search{
-		Work: gnu.Begin(ctx, c), follow: 'P', max: -1, syntax: regex.Emacs, now: c.Now(), zone: when.Zone(c.Getenv("TZ")),
+		Work: gnu.Begin(ctx, c), follow: 'P', max: -1, syntax: regex.Emacs, now: c.Now(), zone: date.Zone(c.Getenv("TZ")),
 		files: map[string]io.WriteCloser{},
 	}
 	s.find(c.Args[1:])

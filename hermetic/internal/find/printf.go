@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"egressd/hermetic/command"
+	"egressd/hermetic/internal/date"
 	"egressd/hermetic/internal/inode"
 	"egressd/hermetic/internal/modes"
-	"egressd/hermetic/internal/when"
 )
 
 // segment is a piece of a -printf format.
@@ -259,7 +259,7 @@ func fraction(t time.Time) string { return fmt.Sprintf(".%09d0", t.Nanosecond())
 
 func (p *parser) ctime(t time.Time) string {
 	t = t.In(p.zone)
-	return when.Format("%a %b %e %H:%M:%S", t) + fraction(t) + when.Format(" %Y", t)
+	return date.Format("%a %b %e %H:%M:%S", t) + fraction(t) + date.Format(" %Y", t)
 }
 
 func (p *parser) timeField(t time.Time, which byte) string {
@@ -268,9 +268,9 @@ func (p *parser) timeField(t time.Time, which byte) string {
 	case '@':
 		return strconv.FormatInt(t.Unix(), 10) + fraction(t)
 	case '+':
-		return when.Format("%Y-%m-%d+%H:%M:%S", t) + fraction(t)
+		return date.Format("%Y-%m-%d+%H:%M:%S", t) + fraction(t)
 	case 'S', 'T', 'X':
-		return when.Format("%"+string(which), t) + fraction(t)
+		return date.Format("%"+string(which), t) + fraction(t)
 	}
-	return when.Format("%"+string(which), t)
+	return date.Format("%"+string(which), t)
 }

@@ -29,6 +29,21 @@ func Begin(ctx context.Context, c *command.Call) *Work {
 	return &Work{Call: c, Ctx: ctx, Out: bufio.NewWriterSize(c.Stdout, 32<<10), Usage: 1}
 }
 
+// Tool makes a command of f, which writes to a buffered output. Mistakes in the
+// options end with 1.
+func Tool(f func(*Work)) command.Func { return ToolWith(1, f) }
+
+// ToolWith is Tool for a command that reports mistakes in the options by the
+// status usage.
+func ToolWith(usage int, f func(*Work)) command.Func {
+	return func(ctx context.Context, c *command.Call) int {
+		w := Begin(ctx, c)
+		w.Usage = usage
+		f(w)
+		return w.End()
+	}
+}
+
 // Complain flushes the output, so that it comes first as error(3) has it, and
 // writes a message. It leaves Status.
 func (w *Work) Complain(format string, args ...any) {

@@ -70,3 +70,22 @@ func multiplier(suffix, suffixes string) (*big.Int, bool) {
 	}
 	return new(big.Int).Exp(big.NewInt(base), big.NewInt(int64(power+1)), nil), true
 }
+
+// One is 1 if b, and 0 otherwise.
+func One(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Flag is flag if on, and 0 otherwise.
+func Flag(on bool, flag int) int {
+	if on {
+		return flag
+	}
+	return 0
+}
+
+// IsDigit reports whether c is one of 0 to 9.
+func IsDigit(c byte) bool { return digit(c) }

@@ -98,3 +98,12 @@ func Width(r rune) int {
 	}
 	return 1
 }
+
+// Columns is how many columns s takes on a terminal.
+func Columns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += max(Width(r), 0)
+	}
+	return n
+}

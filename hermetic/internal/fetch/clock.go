@@ -1,0 +1,17 @@
+package fetch
+
+import (
+	"context"
+	"time"
+)
+
+func Pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
