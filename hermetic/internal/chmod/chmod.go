@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/modes"
 )
@@ -90,7 +91,7 @@ func (m *moder) read(mode, reference string) bool {
 	if reference != "" {
 		fi, err := gnu.Stat(m.Work, reference)
 		if err != nil {
-			m.Die(1, "failed to get attributes of %s: %s", gnu.QuoteShell(reference), gnu.Reason(err))
+			m.Die(1, "failed to get attributes of %s: %s", gnu.QuoteShell(reference), command.Reason(err))
 			return false
 		}
 		mode = fmt.Sprintf("%05o", uint32(modes.Of(fi.Mode())))
@@ -122,7 +123,7 @@ func (m *moder) one(name string, depth int) {
 	if err != nil {
 		m.Status = 1
 		if !m.quiet {
-			m.Complain("cannot access %s: %s", gnu.QuoteShell(name), gnu.Reason(err))
+			m.Complain("cannot access %s: %s", gnu.QuoteShell(name), command.Reason(err))
 		}
 		if m.verbose {
 			fmt.Fprintf(m.Out, "%s could not be accessed\n", gnu.QuoteShell(name))
@@ -133,7 +134,7 @@ func (m *moder) one(name string, depth int) {
 	if m.recursive && fi.IsDir() && depth < gnu.MaxDepth {
 		list, err := m.FS.ReadDir(m.Path(name))
 		if err != nil && !m.quiet {
-			m.Fault("cannot read directory %s: %s", gnu.QuoteShell(name), gnu.Reason(err))
+			m.Fault("cannot read directory %s: %s", gnu.QuoteShell(name), command.Reason(err))
 		}
 		for _, e := range list {
 			m.one(gnu.Join(name, e.Name()), depth+1)
@@ -147,7 +148,7 @@ func (m *moder) set(name string, fi fs.FileInfo) {
 	if err := m.FS.Chmod(m.Path(name), want.FileMode()); err != nil {
 		m.Status = 1
 		if !m.quiet {
-			m.Complain("changing permissions of %s: %s", gnu.QuoteShell(name), gnu.Reason(err))
+			m.Complain("changing permissions of %s: %s", gnu.QuoteShell(name), command.Reason(err))
 		}
 		return
 	}

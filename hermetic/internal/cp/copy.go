@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/inode"
 	"egressd/hermetic/internal/modes"
@@ -106,9 +107,9 @@ func (k *copier) operands(names []string, each func(src, dst string)) {
 
 func orNotDir(err error) string {
 	if err != nil {
-		return gnu.Reason(err)
+		return command.Reason(err)
 	}
-	return gnu.Reason(syscall.ENOTDIR)
+	return command.Reason(syscall.ENOTDIR)
 }
 
 // withParents makes the directories of src below dir first.
@@ -124,11 +125,11 @@ func (k *copier) withParents(dir, src string, each func(src, dst string)) {
 		}
 		fi, err := gnu.Stat(k.Work, prefix+part)
 		if err != nil {
-			k.Fault("failed to get attributes of %s: %s", gnu.QuoteShell(prefix+part), gnu.Reason(err))
+			k.Fault("failed to get attributes of %s: %s", gnu.QuoteShell(prefix+part), command.Reason(err))
 			return
 		}
 		if err := k.FS.Mkdir(k.Path(dst), fi.Mode().Perm()&^k.Umask); err != nil {
-			k.Fault("cannot make directory %s: %s", gnu.QuoteShell(dst), gnu.Reason(err))
+			k.Fault("cannot make directory %s: %s", gnu.QuoteShell(dst), command.Reason(err))
 			return
 		}
 		if k.verbose {
@@ -152,7 +153,7 @@ func (k *copier) one(src, dst string, depth int) bool {
 	}
 	switch {
 	case err != nil:
-		k.Fault("cannot stat %s: %s", gnu.QuoteShell(src), gnu.Reason(err))
+		k.Fault("cannot stat %s: %s", gnu.QuoteShell(src), command.Reason(err))
 		return false
 	case from.IsDir() && !k.recursive && !k.move:
 		if k.Args[0] == "install" {
@@ -162,7 +163,7 @@ func (k *copier) one(src, dst string, depth int) bool {
 		}
 		return false
 	case depth > gnu.MaxDepth:
-		k.Fault("cannot stat %s: %s", gnu.QuoteShell(src), gnu.Reason(syscall.ENAMETOOLONG))
+		k.Fault("cannot stat %s: %s", gnu.QuoteShell(src), command.Reason(syscall.ENAMETOOLONG))
 		return false
 	case depth == 0:
 		k.device, k.topSrc, k.topDst = inode.Of(from).Dev, src, dst
@@ -173,8 +174,8 @@ func (k *copier) one(src, dst string, depth int) bool {
 		k.given[inode.KeyOf(from)] = dst
 	}
 	to, err := gnu.Lstat(k.Work, dst)
-	if err != nil && !gnu.Is(err, syscall.ENOENT) {
-		k.Fault("cannot stat %s: %s", gnu.QuoteShell(dst), gnu.Reason(err))
+	if err != nil && !errors.Is(err, syscall.ENOENT) {
+		k.Fault("cannot stat %s: %s", gnu.QuoteShell(dst), command.Reason(err))
 		return false
 	}
 	backup := ""
@@ -255,7 +256,7 @@ func (k *copier) dir(src, dst string, from, to fs.FileInfo, depth int) bool {
 	if to == nil {
 		perm := from.Mode().Perm()
 		if err := k.FS.Mkdir(k.Path(dst), perm&^k.Umask|0o700); err != nil {
-			k.Fault("cannot create directory %s: %s", gnu.QuoteShell(dst), gnu.Reason(err))
+			k.Fault("cannot create directory %s: %s", gnu.QuoteShell(dst), command.Reason(err))
 			return false
 		}
 		if k.verbose {
@@ -275,7 +276,7 @@ func (k *copier) dir(src, dst string, from, to fs.FileInfo, depth int) bool {
 	}
 	list, err := k.FS.ReadDir(k.Path(src))
 	if err != nil {
-		k.Fault("cannot access %s: %s", gnu.QuoteShell(src), gnu.Reason(err))
+		k.Fault("cannot access %s: %s", gnu.QuoteShell(src), command.Reason(err))
 		ok = false
 	}
 	for _, e := range list {
@@ -301,7 +302,7 @@ func (k *copier) dir(src, dst string, from, to fs.FileInfo, depth int) bool {
 func (k *copier) attributes(dst string, from fs.FileInfo, created bool) {
 	if k.keepTimes {
 		if err := k.FS.Chtimes(k.Path(dst), inode.Of(from).Atime, from.ModTime(), true); err != nil {
-			k.Fault("preserving times for %s: %s", gnu.QuoteShell(dst), gnu.Reason(err))
+			k.Fault("preserving times for %s: %s", gnu.QuoteShell(dst), command.Reason(err))
 		}
 	}
 	bits := modes.Of(from.Mode())
@@ -316,7 +317,7 @@ func (k *copier) attributes(dst string, from fs.FileInfo, created bool) {
 		return
 	}
 	if err := k.FS.Chmod(k.Path(dst), bits.FileMode()); err != nil {
-		k.Fault("preserving permissions for %s: %s", gnu.QuoteShell(dst), gnu.Reason(err))
+		k.Fault("preserving permissions for %s: %s", gnu.QuoteShell(dst), command.Reason(err))
 	}
 }
 

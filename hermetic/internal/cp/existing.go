@@ -1,12 +1,14 @@
 package cp
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
 	"strings"
 	"syscall"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/inode"
 	"egressd/hermetic/internal/modes"
@@ -52,7 +54,7 @@ func (k *copier) existing(src, dst string, from, to fs.FileInfo) (backup string,
 	}
 	if k.removeDest && !to.IsDir() {
 		if err := k.FS.Remove(k.Path(dst)); err != nil {
-			k.Fault("cannot remove %s: %s", gnu.QuoteShell(dst), gnu.Reason(err))
+			k.Fault("cannot remove %s: %s", gnu.QuoteShell(dst), command.Reason(err))
 			return "", false, false
 		}
 		if k.verbose {
@@ -120,7 +122,7 @@ func (k *copier) overwrite(dst string, to fs.FileInfo) bool {
 func (k *copier) saveAs(dst string) (string, bool) {
 	name := backupName(k, dst)
 	if err := k.FS.Rename(k.Path(dst), k.Path(name)); err != nil {
-		k.Fault("cannot backup %s: %s", gnu.QuoteShell(dst), gnu.Reason(err))
+		k.Fault("cannot backup %s: %s", gnu.QuoteShell(dst), command.Reason(err))
 		return "", false
 	}
 	return name, true
@@ -155,16 +157,16 @@ func (k *copier) rename(src, dst string, from, to fs.FileInfo, backup string) bo
 		}
 		k.record(dst)
 		return true
-	case gnu.Is(err, syscall.EINVAL):
+	case errors.Is(err, syscall.EINVAL):
 		k.Fault("cannot move %s to a subdirectory of itself, %s", gnu.QuoteShell(src), gnu.QuoteShell(dst))
 		return false
-	case !gnu.Is(err, syscall.EXDEV):
-		k.Fault("cannot move %s to %s: %s", gnu.QuoteShell(src), gnu.QuoteShell(dst), gnu.Reason(err))
+	case !errors.Is(err, syscall.EXDEV):
+		k.Fault("cannot move %s to %s: %s", gnu.QuoteShell(src), gnu.QuoteShell(dst), command.Reason(err))
 		return false
 	}
 	if to != nil {
 		if err := k.FS.Remove(k.Path(dst)); err != nil {
-			k.Fault("inter-device move failed: %s to %s; unable to remove target: %s", gnu.QuoteShell(src), gnu.QuoteShell(dst), gnu.Reason(err))
+			k.Fault("inter-device move failed: %s to %s; unable to remove target: %s", gnu.QuoteShell(src), gnu.QuoteShell(dst), command.Reason(err))
 			return false
 		}
 	}

@@ -1,11 +1,13 @@
 package cp
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"strings"
 	"syscall"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 )
 
@@ -13,7 +15,7 @@ import (
 func (k *copier) file(src, dst string, from, to fs.FileInfo) bool {
 	in, err := k.FS.Open(k.Path(src))
 	if err != nil {
-		k.Fault("cannot open %s for reading: %s", gnu.QuoteShell(src), gnu.Reason(err))
+		k.Fault("cannot open %s for reading: %s", gnu.QuoteShell(src), command.Reason(err))
 		return false
 	}
 	defer in.Close()
@@ -30,7 +32,7 @@ func (k *copier) file(src, dst string, from, to fs.FileInfo) bool {
 	}
 	if faulty != nil {
 		if k.Ctx.Err() == nil {
-			k.Fault("error writing %s: %s", gnu.QuoteShell(dst), gnu.Reason(faulty))
+			k.Fault("error writing %s: %s", gnu.QuoteShell(dst), command.Reason(faulty))
 		}
 		return false
 	}
@@ -67,16 +69,16 @@ func (k *copier) create(dst string, from, to fs.FileInfo) (out io.WriteCloser, c
 		if err == nil {
 			return f, false, true
 		}
-		if to.Mode()&fs.ModeSymlink != 0 && gnu.Is(err, syscall.ENOENT) {
+		if to.Mode()&fs.ModeSymlink != 0 && errors.Is(err, syscall.ENOENT) {
 			k.Fault("not writing through dangling symlink %s", gnu.QuoteShell(dst))
 			return nil, false, false
 		}
 		if !k.force {
-			k.Fault("cannot create regular file %s: %s", gnu.QuoteShell(dst), gnu.Reason(err))
+			k.Fault("cannot create regular file %s: %s", gnu.QuoteShell(dst), command.Reason(err))
 			return nil, false, false
 		}
 		if err := k.FS.Remove(k.Path(dst)); err != nil {
-			k.Fault("cannot remove %s: %s", gnu.QuoteShell(dst), gnu.Reason(err))
+			k.Fault("cannot remove %s: %s", gnu.QuoteShell(dst), command.Reason(err))
 			return nil, false, false
 		}
 		if k.verbose {
@@ -85,10 +87,10 @@ func (k *copier) create(dst string, from, to fs.FileInfo) (out io.WriteCloser, c
 	}
 	f, err := k.FS.OpenFile(k.Path(dst), syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL, perm)
 	if err != nil {
-		if gnu.Is(err, syscall.EISDIR) && strings.HasSuffix(dst, "/") {
+		if errors.Is(err, syscall.EISDIR) && strings.HasSuffix(dst, "/") {
 			err = syscall.ENOTDIR
 		}
-		k.Fault("cannot create regular file %s: %s", gnu.QuoteShell(dst), gnu.Reason(err))
+		k.Fault("cannot create regular file %s: %s", gnu.QuoteShell(dst), command.Reason(err))
 		return nil, false, false
 	}
 	return f, true, true

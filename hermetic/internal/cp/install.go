@@ -1,8 +1,10 @@
 package cp
 
 import (
+	"errors"
 	"syscall"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/mkdir"
 	"egressd/hermetic/internal/modes"
@@ -56,8 +58,8 @@ func install(w *gnu.Work) {
 	}
 	k.operands(names, func(src, dst string) {
 		if fi, err := gnu.Lstat(w, dst); err == nil && !fi.IsDir() && k.backup == "" && !k.sameName(src, dst) {
-			if err := w.FS.Remove(w.Path(dst)); err != nil && !gnu.Is(err, syscall.ENOENT) {
-				w.Fault("cannot remove %s: %s", gnu.QuoteShell(dst), gnu.Reason(err))
+			if err := w.FS.Remove(w.Path(dst)); err != nil && !errors.Is(err, syscall.ENOENT) {
+				w.Fault("cannot remove %s: %s", gnu.QuoteShell(dst), command.Reason(err))
 				return
 			}
 			if k.verbose {
@@ -78,7 +80,7 @@ func installDirs(d *mkdir.DirMaker, names []string, bits modes.Bits) {
 			continue
 		}
 		if err := d.FS.Chmod(d.Path(n), bits.FileMode()); err != nil {
-			d.Fault("cannot change permissions of %s: %s", gnu.QuoteShell(n), gnu.Reason(err))
+			d.Fault("cannot change permissions of %s: %s", gnu.QuoteShell(n), command.Reason(err))
 		}
 	}
 }

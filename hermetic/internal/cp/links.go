@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/inode"
 )
@@ -11,12 +12,12 @@ import (
 func (k *copier) hardlink(src, dst string, to fs.FileInfo) bool {
 	if to != nil && (k.force || k.keepLinks) {
 		if err := k.away(dst, to); err != nil {
-			k.Fault("cannot remove %s: %s", gnu.QuoteShell(dst), gnu.Reason(err))
+			k.Fault("cannot remove %s: %s", gnu.QuoteShell(dst), command.Reason(err))
 			return false
 		}
 	}
 	if err := k.FS.Link(k.Path(src), k.Path(dst)); err != nil {
-		k.Fault("cannot create hard link %s to %s: %s", gnu.QuoteShell(dst), gnu.QuoteShell(src), gnu.Reason(err))
+		k.Fault("cannot create hard link %s to %s: %s", gnu.QuoteShell(dst), gnu.QuoteShell(src), command.Reason(err))
 		return false
 	}
 	return true
@@ -31,7 +32,7 @@ func (k *copier) softlink(src, dst string, to fs.FileInfo) bool {
 		return false
 	}
 	if err := k.FS.Symlink(src, k.Path(dst)); err != nil {
-		k.Fault("cannot create symbolic link %s to %s: %s", gnu.QuoteShell(dst), gnu.QuoteShell(src), gnu.Reason(err))
+		k.Fault("cannot create symbolic link %s to %s: %s", gnu.QuoteShell(dst), gnu.QuoteShell(src), command.Reason(err))
 		return false
 	}
 	return true
@@ -43,14 +44,14 @@ func trimDot(s string) string { return strings.TrimPrefix(s, "./") }
 func (k *copier) link(src, dst string, to fs.FileInfo) bool {
 	target, err := k.FS.Readlink(k.Path(src))
 	if err != nil {
-		k.Fault("cannot read symbolic link %s: %s", gnu.QuoteShell(src), gnu.Reason(err))
+		k.Fault("cannot read symbolic link %s: %s", gnu.QuoteShell(src), command.Reason(err))
 		return false
 	}
 	if err = k.away(dst, to); err == nil {
 		err = k.FS.Symlink(target, k.Path(dst))
 	}
 	if err != nil {
-		k.Fault("cannot create symbolic link %s: %s", gnu.QuoteShell(dst), gnu.Reason(err))
+		k.Fault("cannot create symbolic link %s: %s", gnu.QuoteShell(dst), command.Reason(err))
 		return false
 	}
 	if k.keepTimes {

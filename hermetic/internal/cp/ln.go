@@ -1,6 +1,7 @@
 package cp
 
 import (
+	"errors"
 	"io/fs"
 	"syscall"
 
@@ -118,7 +119,7 @@ func (l *linker) make(target, name string) {
 			fi, err = gnu.Stat(l.Work, target)
 		}
 		if err != nil {
-			l.Fault("failed to access %s: %s", gnu.QuoteShell(target), gnu.Reason(err))
+			l.Fault("failed to access %s: %s", gnu.QuoteShell(target), command.Reason(err))
 			return
 		}
 		if fi.IsDir() {
@@ -139,13 +140,13 @@ func (l *linker) make(target, name string) {
 	}
 	if err := l.link(said, name); err != nil {
 		if l.symbolic && said == "" {
-			l.Fault("failed to create symbolic link %s -> %s: %s", gnu.QuoteShell(shown), gnu.QuoteShell(said), gnu.Reason(err))
+			l.Fault("failed to create symbolic link %s -> %s: %s", gnu.QuoteShell(shown), gnu.QuoteShell(said), command.Reason(err))
 		} else if l.symbolic {
-			l.Fault("failed to create symbolic link %s: %s", gnu.QuoteShell(shown), gnu.Reason(err))
-		} else if gnu.Is(err, syscall.EEXIST) {
-			l.Fault("failed to create hard link %s: %s", gnu.QuoteShell(shown), gnu.Reason(err))
+			l.Fault("failed to create symbolic link %s: %s", gnu.QuoteShell(shown), command.Reason(err))
+		} else if errors.Is(err, syscall.EEXIST) {
+			l.Fault("failed to create hard link %s: %s", gnu.QuoteShell(shown), command.Reason(err))
 		} else {
-			l.Fault("failed to create hard link %s => %s: %s", gnu.QuoteShell(shown), gnu.QuoteShell(target), gnu.Reason(err))
+			l.Fault("failed to create hard link %s => %s: %s", gnu.QuoteShell(shown), gnu.QuoteShell(target), command.Reason(err))
 		}
 		return
 	}
@@ -198,7 +199,7 @@ func (l *linker) clear(target, name string, to fs.FileInfo) (backup string, ok b
 		return l.saveAs(name)
 	}
 	if err := l.FS.Remove(l.Path(name)); err != nil {
-		l.Fault("cannot remove %s: %s", gnu.QuoteShell(name), gnu.Reason(err))
+		l.Fault("cannot remove %s: %s", gnu.QuoteShell(name), command.Reason(err))
 		return "", false
 	}
 	return "", true

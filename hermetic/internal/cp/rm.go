@@ -2,10 +2,12 @@ package cp
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io/fs"
 	"syscall"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/inode"
 	"egressd/hermetic/internal/modes"
@@ -115,7 +117,7 @@ func (r *remover) remove(name string, depth int) bool {
 	}
 	fi, err := gnu.Lstat(r.Work, name)
 	if err != nil {
-		if r.force && (gnu.Is(err, syscall.ENOENT) || gnu.Is(err, syscall.ENOTDIR)) {
+		if r.force && (errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ENOTDIR)) {
 			return true
 		}
 		return r.cannot(name, err)
@@ -136,7 +138,7 @@ func (r *remover) remove(name string, depth int) bool {
 }
 
 func (r *remover) cannot(name string, err error) bool {
-	r.Fault("cannot remove %s: %s", gnu.QuoteShell(name), gnu.Reason(err))
+	r.Fault("cannot remove %s: %s", gnu.QuoteShell(name), command.Reason(err))
 	return false
 }
 

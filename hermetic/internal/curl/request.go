@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -190,7 +191,7 @@ func appendBody(all []fetch.Field, p *fetch.Payload, c custom) []fetch.Field {
 		if p.Size < 0 {
 			all = append(all, fetch.Field{Name: "Transfer-Encoding", Value: "chunked"})
 		} else {
-			all = append(all, fetch.Field{Name: "Content-Length", Value: fetch.Itoa(p.Size)})
+			all = append(all, fetch.Field{Name: "Content-Length", Value: strconv.FormatInt(p.Size, 10)})
 		}
 	}
 	if p.Kind != "" && !c.has["content-type"] && p.Kind != "application/json" {
@@ -233,7 +234,7 @@ func (x *transfer) rangeField(q *request) string {
 	case x.s.ranges != "":
 		return "bytes=" + x.s.ranges
 	case x.s.resumed && x.dest.offset > 0 && q.body == nil:
-		return "bytes=" + fetch.Itoa(x.dest.offset) + "-"
+		return "bytes=" + strconv.FormatInt(x.dest.offset, 10) + "-"
 	}
 	return ""
 }

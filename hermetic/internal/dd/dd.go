@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 )
 
@@ -103,11 +104,11 @@ func (d *dumper) number(s string) (int64, bool) {
 		parts = []string{"x"}
 	}
 	for _, part := range parts {
-		if strings.HasSuffix(part, "B") && len(part) > 1 && gnu.IsDigit(part[len(part)-2]) {
+		if strings.HasSuffix(part, "B") && len(part) > 1 && isDigit(part[len(part)-2]) {
 			part = part[:len(part)-1]
 		}
 		v, err := gnu.Size(part, "bcEGkKMPTwYZ0")
-		if err != nil || v != 0 && n > (1<<62)/v || !gnu.IsDigit((part + "x")[0]) {
+		if err != nil || v != 0 && n > (1<<62)/v || !isDigit((part + "x")[0]) {
 			d.Die(1, "invalid number: %s", gnu.Quote(s))
 			return 0, false
 		}
@@ -176,9 +177,9 @@ func (d *dumper) run() {
 		}
 		var re *readError
 		if errors.As(err, &re) {
-			d.Fault("error reading %s: %s", choose(d.inSet, gnu.QuoteShell(d.in), "'standard input'"), gnu.Reason(re.err))
+			d.Fault("error reading %s: %s", choose(d.inSet, gnu.QuoteShell(d.in), "'standard input'"), command.Reason(re.err))
 		} else {
-			d.Fault("error writing %s: %s", name, gnu.Reason(err))
+			d.Fault("error writing %s: %s", name, command.Reason(err))
 		}
 	}
 	d.report(d.Now().Sub(begin))
@@ -195,7 +196,7 @@ func (d *dumper) openIn() (io.ReadCloser, bool) {
 	}
 	r, err := d.OpenFile(d.in)
 	if err != nil {
-		d.Die(1, "failed to open %s: %s", gnu.QuoteShell(d.in), gnu.Reason(err))
+		d.Die(1, "failed to open %s: %s", gnu.QuoteShell(d.in), command.Reason(err))
 		return nil, false
 	}
 	return r, true
@@ -219,7 +220,7 @@ func (d *dumper) openOut() (io.WriteCloser, bool) {
 	}
 	f, err := d.FS.OpenFile(d.Path(d.out), flag, 0o666&^d.Umask)
 	if err != nil {
-		d.Die(1, "failed to open %s: %s", gnu.QuoteShell(d.out), gnu.Reason(err))
+		d.Die(1, "failed to open %s: %s", gnu.QuoteShell(d.out), command.Reason(err))
 		return nil, false
 	}
 	fi, err := f.Stat()
@@ -233,7 +234,7 @@ func (d *dumper) openOut() (io.WriteCloser, bool) {
 	}
 	if err != nil {
 		_ = f.Close()
-		d.Die(1, "failed to truncate to %d bytes in output file %s: %s", offset, gnu.QuoteShell(d.out), gnu.Reason(err))
+		d.Die(1, "failed to truncate to %d bytes in output file %s: %s", offset, gnu.QuoteShell(d.out), command.Reason(err))
 		return nil, false
 	}
 	return f, true
@@ -384,3 +385,5 @@ func choose(b bool, yes, no string) string {
 	}
 	return no
 }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

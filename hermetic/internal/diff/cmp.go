@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"syscall"
 
 	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/inode"
 )
-
-func IsErrno(err error, want syscall.Errno) bool { return errors.Is(err, want) }
 
 // comparer is one call of cmp.
 type comparer struct {

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"path"
 	"strings"
@@ -112,7 +113,7 @@ func under(dir, name string) string { return strings.TrimRight(dir, "/") + "/" +
 
 // absent lets -N take what is not there for an empty file.
 func (d *differ) absent(f *file, first bool) bool {
-	return IsErrno(f.err, syscall.ENOENT) && (d.newFile || d.newFirst && first)
+	return errors.Is(f.err, syscall.ENOENT) && (d.newFile || d.newFirst && first)
 }
 
 // files compares what is at both names; inside: within directories.
@@ -166,6 +167,7 @@ func (d *differ) links(x, y file) int {
 	return 0
 }
 
+// FirstOf is a, or b if a is nil.
 func FirstOf(a, b error) error {
 	if a != nil {
 		return a
@@ -189,14 +191,14 @@ func kind(f file) string {
 
 // contents compares two files.
 func (d *differ) contents(x, y file, inside bool) int {
-	var docs [2]*doc
+	var docs [2]*Doc
 	for i, f := range []file{x, y} {
 		b, err := d.read(f)
 		if err != nil {
 			d.Complain("%s: %s", f.name, Reason(err))
 			return 2
 		}
-		docs[i] = &doc{name: f.name, bytes: b}
+		docs[i] = &Doc{name: f.name, bytes: b}
 	}
 	a, b := docs[0], docs[1]
 	if !d.text && (binary(a.bytes) || binary(b.bytes)) {

@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// doc is one side of a comparison.
-type doc struct {
+// Doc is one side of a comparison.
+type Doc struct {
 	name  string
 	bytes []byte
 	Lines [][]byte // with their newlines, which only the last may lack
 	class []int    // the same number for lines that count as equal
 }
 
-func NewDoc(name string, b []byte) *doc {
-	d := &doc{name: name, bytes: b}
+// NewDoc splits b into lines.
+func NewDoc(name string, b []byte) *Doc {
+	d := &Doc{name: name, bytes: b}
 	for len(b) > 0 {
 		n := bytes.IndexByte(b, '\n') + 1
 		if n == 0 {
@@ -117,10 +118,10 @@ func expand(text []byte) []byte {
 }
 
 // classify numbers the lines of both sides.
-func classify(a, b *doc, l Likeness) {
+func classify(a, b *Doc, l Likeness) {
 	classes := make(map[string]int, len(a.Lines))
 	var buf []byte
-	for _, d := range []*doc{a, b} {
+	for _, d := range []*Doc{a, b} {
 		d.class = make([]int, len(d.Lines))
 		for i, line := range d.Lines {
 			buf = l.Key(line, buf)

@@ -7,12 +7,13 @@ import (
 	"strings"
 )
 
+// Writef prints to w, which remembers errors.
 func Writef(w *bufio.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
 // printer writes the changes between two files.
 type printer struct {
 	*differ
-	a, b    *doc
+	a, b    *Doc
 	x, y    file
 	begun   bool
 	section string // the color of all lines of a context hunk's half
@@ -39,7 +40,7 @@ func (p *printer) print(all []change) int {
 
 // ignored drops the changes that -B and -I leave out, and reports whether there
 // is nothing to tell.
-func (d *differ) ignored(a, b *doc, all []change) bool {
+func (d *differ) ignored(a, b *Doc, all []change) bool {
 	if !d.blank && d.ignore == nil {
 		return len(all) == 0
 	}
@@ -170,7 +171,7 @@ func lineRange(from, n int) string {
 // ed writes a script for ed(1), from the end on.
 func (p *printer) ed(all []change) int {
 	status := 1
-	for _, d := range []*doc{p.a, p.b} {
+	for _, d := range []*Doc{p.a, p.b} {
 		if n := len(d.Lines); n > 0 && !Complete(d.Lines[n-1]) {
 			p.Complain("%s: No newline at end of file\n", d.name)
 			status = 2

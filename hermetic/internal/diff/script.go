@@ -23,8 +23,8 @@ func (m marks) set(i int, v bool) { m[i+1] = v }
 
 // script compares a and b, whose lines are classified. near is how many lines
 // of a common beginning and end take part.
-func script(w *gnu.Work, a, b *doc, near int, minimal bool) ([]change, error) {
-	sides := [2]*doc{a, b}
+func script(w *gnu.Work, a, b *Doc, near int, minimal bool) ([]change, error) {
+	sides := [2]*Doc{a, b}
 	changed := [2]marks{make(marks, len(a.Lines)+2), make(marks, len(b.Lines)+2)}
 	start, end := ends(a, b, near)
 	var counts [2]map[int]int
@@ -58,7 +58,7 @@ func script(w *gnu.Work, a, b *doc, near int, minimal bool) ([]change, error) {
 }
 
 // ends counts the lines at the beginning and the end that are the same.
-func ends(a, b *doc, near int) (start, end int) {
+func ends(a, b *Doc, near int) (start, end int) {
 	n := min(len(a.Lines), len(b.Lines))
 	for start < n && bytes.Equal(a.Lines[start], b.Lines[start]) {
 		start++

@@ -171,7 +171,7 @@ func (u *usage) count(name string, depth int) int64 {
 		fi, err = gnu.Stat(u.Work, name)
 	}
 	if err != nil {
-		u.Fault("cannot access %s: %s", gnu.QuoteShell(name), gnu.Reason(err))
+		u.Fault("cannot access %s: %s", gnu.QuoteShell(name), command.Reason(err))
 		return 0
 	}
 	n := inode.Of(fi)
@@ -195,7 +195,7 @@ func (u *usage) count(name string, depth int) int64 {
 	if fi.IsDir() {
 		list, err := u.FS.ReadDir(u.Path(name))
 		if err != nil {
-			u.Fault("cannot read directory %s: %s", gnu.QuoteShell(name), gnu.Reason(err))
+			u.Fault("cannot read directory %s: %s", gnu.QuoteShell(name), command.Reason(err))
 		}
 		for _, e := range list {
 			if depth > gnu.MaxDepth {

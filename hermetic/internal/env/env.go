@@ -128,6 +128,7 @@ func (e *envCall) options(sets []command.Set) bool {
 	return true
 }
 
+// WithVar is env with one variable set; env itself stays.
 func WithVar(env []string, name, value string) []string {
 	for i, kv := range env {
 		if strings.HasPrefix(kv, name+"=") {

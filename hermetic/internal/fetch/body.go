@@ -14,6 +14,7 @@ type Payload struct {
 	Open func() (io.ReadCloser, error)
 }
 
+// BytesPayload is a body of b; kind is its Content-Type.
 func BytesPayload(b []byte, kind string) *Payload {
 	return &Payload{Size: int64(len(b)), Kind: kind, Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(b)), nil

@@ -5,6 +5,7 @@ import (
 	"time"
 )
 
+// Pause waits for d; false: ctx has ended first.
 func Pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

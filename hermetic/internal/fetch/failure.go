@@ -46,6 +46,7 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Text }
 
+// Fail is a failure with an exit status of curl's.
 func Fail(code int, format string, args ...any) *Failure {
 	return &Failure{Code: code, Text: fmt.Sprintf(format, args...)}
 }
@@ -56,6 +57,7 @@ type Clocks struct {
 	Start time.Time
 }
 
+// Elapsed is the time since the transfer began.
 func (c Clocks) Elapsed() time.Duration { return c.Now().Sub(c.Start) }
 
 var (

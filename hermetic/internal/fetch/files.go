@@ -18,6 +18,7 @@ func Create(c *command.Call, full string, how int) (vfs.File, error) {
 	return c.FS.OpenFile(full, syscall.O_WRONLY|syscall.O_CREAT|how, 0o666&^c.Umask)
 }
 
+// WriteFile makes or empties a file and fills it.
 func WriteFile(c *command.Call, full string, fill func(io.Writer) error) error {
 	f, err := Create(c, full, syscall.O_TRUNC)
 	if err != nil {

@@ -65,6 +65,7 @@ func isScheme(s string) bool {
 	return true
 }
 
+// IsAlpha reports whether b is an ASCII letter.
 func IsAlpha(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
 func (t *Target) authority(a string) *Failure {
@@ -177,6 +178,7 @@ func EscapeHigh(s string) string {
 	return b.String()
 }
 
+// Unescape is s with its %XX read; s itself if one of them is wrong.
 func Unescape(s string) string {
 	if u, err := url.PathUnescape(s); err == nil {
 		return u

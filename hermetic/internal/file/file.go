@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/date"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/modes"
@@ -118,7 +119,7 @@ func (f *filer) describe(name string) string {
 		fi = to
 	}
 	if err != nil {
-		return fmt.Sprintf("cannot open `%s' (%s)", name, gnu.Reason(err))
+		return fmt.Sprintf("cannot open `%s' (%s)", name, command.Reason(err))
 	}
 	if !fi.Mode().IsRegular() {
 		return f.word(special(fi))
@@ -132,7 +133,7 @@ func (f *filer) describe(name string) string {
 		err = e
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return "ERROR: cannot read `" + name + "' (" + gnu.Reason(err) + ")"
+		return "ERROR: cannot read `" + name + "' (" + command.Reason(err) + ")"
 	}
 	return f.word(classify(head))
 }

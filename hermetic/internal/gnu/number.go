@@ -86,6 +86,3 @@ func Flag(on bool, flag int) int {
 	}
 	return 0
 }
-
-// IsDigit reports whether c is one of 0 to 9.
-func IsDigit(c byte) bool { return digit(c) }

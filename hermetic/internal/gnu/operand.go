@@ -1,7 +1,6 @@
 package gnu
 
 import (
-	"errors"
 	"io/fs"
 	"path"
 	"strings"
@@ -48,12 +47,6 @@ func IsDir(w *Work, name string) bool {
 	fi, err := Stat(w, name)
 	return err == nil && fi.IsDir()
 }
-
-// Is reports whether err is errno.
-func Is(err error, errno syscall.Errno) bool { return errors.Is(err, errno) }
-
-// Reason is the system's word for err.
-func Reason(err error) string { return command.Reason(err) }
 
 // Has says whether an option was given.
 func Has(sets []command.Set, names ...string) bool {
@@ -103,6 +96,7 @@ func OneOf(w *Work, option, value string, groups ...string) (string, bool) {
 // MaxDepth bounds how deep directories are walked.
 const MaxDepth = 2000
 
+// TrimSlashes is s without slashes at its end; "/" stays.
 func TrimSlashes(s string) string {
 	if t := strings.TrimRight(s, "/"); t != "" {
 		return t

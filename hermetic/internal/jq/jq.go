@@ -163,6 +163,7 @@ func (p *Program) compileError(err error) bool {
 	return false
 }
 
+// Host is what the program can ask of the session.
 func (p *Program) Host() lang.Host {
 	env := lang.NewObject(len(p.Env))
 	for _, kv := range p.Env {

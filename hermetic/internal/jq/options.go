@@ -91,6 +91,7 @@ func (o *JqOptions) programFile(w *gnu.Work) bool {
 	return ok
 }
 
+// File reads a file that holds the program; false: it has complained.
 func (o *JqOptions) File(w *gnu.Work, name string) (string, bool) {
 	r, err := w.OpenFile(name)
 	var b []byte

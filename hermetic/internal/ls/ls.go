@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/inode"
 )
@@ -80,7 +81,7 @@ func (l *listing) operand(name string) (*entry, bool) {
 		}
 	}
 	if err != nil {
-		l.Complain("cannot access %s: %s", gnu.QuoteShell(name), gnu.Reason(err))
+		l.Complain("cannot access %s: %s", gnu.QuoteShell(name), command.Reason(err))
 		l.Status = 2
 		return nil, false
 	}
@@ -107,7 +108,7 @@ func (l *listing) directory(d *entry, header, first bool, depth int) {
 	}
 	list, err := l.FS.ReadDir(l.Path(d.path))
 	if err != nil {
-		l.Complain("cannot open directory %s: %s", gnu.QuoteShell(d.path), gnu.Reason(err))
+		l.Complain("cannot open directory %s: %s", gnu.QuoteShell(d.path), command.Reason(err))
 		l.Status = max(l.Status, 1+gnu.One(depth == 0))
 		return
 	}
@@ -168,7 +169,7 @@ func (l *listing) entry(list []*entry, dir, name string) []*entry {
 		if dir == "." {
 			shown = name
 		}
-		l.Complain("cannot access %s: %s", gnu.QuoteShell(shown), gnu.Reason(err))
+		l.Complain("cannot access %s: %s", gnu.QuoteShell(shown), command.Reason(err))
 		l.Status = max(l.Status, 1)
 		return append(list, e)
 	}

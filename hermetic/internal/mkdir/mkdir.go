@@ -1,6 +1,7 @@
 package mkdir
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -50,7 +51,7 @@ func mkdir(w *gnu.Work) {
 		}
 		if made && given {
 			if err := w.FS.Chmod(w.Path(n), bits.FileMode()); err != nil {
-				w.Fault("cannot set permissions of %s: %s", gnu.Quote(n), gnu.Reason(err))
+				w.Fault("cannot set permissions of %s: %s", gnu.Quote(n), command.Reason(err))
 			}
 		}
 	}
@@ -74,10 +75,10 @@ func (d *DirMaker) make(name string, perm fs.FileMode) bool {
 			}
 			return true
 		}
-		d.Fault("cannot create directory %s: %s", gnu.Quote(name), gnu.Reason(e))
+		d.Fault("cannot create directory %s: %s", gnu.Quote(name), command.Reason(e))
 		return false
 	}
-	d.Fault("cannot create directory %s: %s", gnu.Quote(name), gnu.Reason(err))
+	d.Fault("cannot create directory %s: %s", gnu.Quote(name), command.Reason(err))
 	return false
 }
 
@@ -108,7 +109,7 @@ func (d *DirMaker) Parents(name string) (made bool) {
 				if strings.Trim(name[end:], "/") == "" {
 					word = syscall.EEXIST
 				}
-				d.Fault("cannot create directory %s: %s", gnu.Quote(part), gnu.Reason(word))
+				d.Fault("cannot create directory %s: %s", gnu.Quote(part), command.Reason(word))
 				return false
 			}
 			perm := fs.FileMode(0o777)
@@ -137,8 +138,8 @@ func rmdir(w *gnu.Work) {
 				fmt.Fprintf(w.Out, "%s: removing directory, %s\n", w.Args[0], gnu.QuoteShell(n))
 			}
 			if err := removeDir(w, n); err != nil {
-				if !gnu.Is(err, syscall.ENOTEMPTY) || !gnu.Has(sets, "ignore-fail-on-non-empty") {
-					w.Fault("%s %s: %s", word, gnu.QuoteShell(n), gnu.Reason(err))
+				if !errors.Is(err, syscall.ENOTEMPTY) || !gnu.Has(sets, "ignore-fail-on-non-empty") {
+					w.Fault("%s %s: %s", word, gnu.QuoteShell(n), command.Reason(err))
 				}
 				break
 			}
@@ -183,6 +184,6 @@ func unlink(w *gnu.Work) {
 		err = w.FS.Remove(w.Path(names[0]))
 	}
 	if err != nil {
-		w.Fault("cannot unlink %s: %s", gnu.QuoteShell(names[0]), gnu.Reason(err))
+		w.Fault("cannot unlink %s: %s", gnu.QuoteShell(names[0]), command.Reason(err))
 	}
 }

@@ -1,11 +1,13 @@
 package mkdir
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"syscall"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 )
 
@@ -107,7 +109,7 @@ func (m *tempMaker) make(stem string, n int) {
 		case m.dry:
 			if _, err = gnu.Lstat(m.Work, name); err == nil {
 				err = syscall.EEXIST
-			} else if gnu.Is(err, syscall.ENOENT) {
+			} else if errors.Is(err, syscall.ENOENT) {
 				err = nil
 			}
 		case m.directory:
@@ -122,7 +124,7 @@ func (m *tempMaker) make(stem string, n int) {
 			fmt.Fprintln(m.Out, name)
 			return
 		}
-		if !gnu.Is(err, syscall.EEXIST) {
+		if !errors.Is(err, syscall.EEXIST) {
 			break
 		}
 	}
@@ -134,5 +136,5 @@ func (m *tempMaker) make(stem string, n int) {
 	if m.directory {
 		kind = "directory"
 	}
-	m.Complain("failed to create %s via template %s: %s", kind, gnu.Quote(stem+strings.Repeat("X", n)+m.suffix), gnu.Reason(err))
+	m.Complain("failed to create %s via template %s: %s", kind, gnu.Quote(stem+strings.Repeat("X", n)+m.suffix), command.Reason(err))
 }

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"errors"
 	"io/fs"
 	"path"
 	"strings"
@@ -253,7 +254,7 @@ func (j *job) write(was []byte) error {
 func (j *job) put(name string, data []byte, mode fs.FileMode) error {
 	for i, c := range name {
 		if c == '/' && i > 0 {
-			if err := j.FS.Mkdir(j.Path(name[:i]), 0o777&^j.Umask); err != nil && !diff.IsErrno(err, syscall.EEXIST) {
+			if err := j.FS.Mkdir(j.Path(name[:i]), 0o777&^j.Umask); err != nil && !errors.Is(err, syscall.EEXIST) {
 				return err
 			}
 		}
@@ -272,7 +273,7 @@ func (j *job) put(name string, data []byte, mode fs.FileMode) error {
 
 // remove takes a file away, and the directories that are empty then.
 func (j *job) remove(name string) error {
-	if err := j.FS.Remove(j.Path(name)); err != nil && !diff.IsErrno(err, syscall.ENOENT) {
+	if err := j.FS.Remove(j.Path(name)); err != nil && !errors.Is(err, syscall.ENOENT) {
 		return err
 	}
 	for d := path.Dir(name); d != "." && d != "/"; d = path.Dir(d) {

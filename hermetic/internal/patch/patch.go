@@ -286,7 +286,7 @@ func plural(s string, n int) string {
 // read is the file to patch; nothing when it is not there.
 func (p *patcher) read(name string) (data []byte, mode fs.FileMode, err error) {
 	i, err := p.FS.Stat(p.Path(name))
-	if diff.IsErrno(err, syscall.ENOENT) {
+	if errors.Is(err, syscall.ENOENT) {
 		return nil, 0o666 &^ p.Umask, nil
 	}
 	if err != nil {

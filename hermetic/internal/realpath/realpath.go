@@ -1,10 +1,12 @@
 package realpath
 
 import (
+	"errors"
 	"io/fs"
 	"strings"
 	"syscall"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 )
 
@@ -38,7 +40,7 @@ func Canonical(w *gnu.Work, name string, m missing) (string, error) {
 		next := at + "/" + part
 		fi, err := w.FS.Lstat(next)
 		if err != nil {
-			if m == MissingAny || m == missingLast && gnu.Is(err, syscall.ENOENT) && len(rest) == 0 {
+			if m == MissingAny || m == missingLast && errors.Is(err, syscall.ENOENT) && len(rest) == 0 {
 				at = next
 				continue
 			}
@@ -134,7 +136,7 @@ func readlink(w *gnu.Work) {
 		if err != nil {
 			w.Status = 1
 			if verbose {
-				w.Complain("%s: %s", gnu.QuoteName(n), gnu.Reason(err))
+				w.Complain("%s: %s", gnu.QuoteName(n), command.Reason(err))
 			}
 			continue
 		}
@@ -225,7 +227,7 @@ func (r *pathCall) each(names []string) {
 			err = syscall.ENOTDIR
 		}
 		if err != nil {
-			r.Die(1, "%s: %s", gnu.QuoteName(*d.name), gnu.Reason(err))
+			r.Die(1, "%s: %s", gnu.QuoteName(*d.name), command.Reason(err))
 			return
 		}
 		*d.name = p
@@ -240,7 +242,7 @@ func (r *pathCall) each(names []string) {
 		if err != nil {
 			r.Status = 1
 			if !r.quiet {
-				r.Complain("%s: %s", gnu.QuoteName(n), gnu.Reason(err))
+				r.Complain("%s: %s", gnu.QuoteName(n), command.Reason(err))
 			}
 			continue
 		}

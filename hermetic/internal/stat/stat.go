@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/date"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/inode"
@@ -71,7 +72,7 @@ func (s *stater) one(name string, follow bool) {
 		fi, err = gnu.Stat(s.Work, name)
 	}
 	if err != nil {
-		s.Fault("cannot statx %s: %s", gnu.QuoteShell(name), gnu.Reason(err))
+		s.Fault("cannot statx %s: %s", gnu.QuoteShell(name), command.Reason(err))
 		return
 	}
 	format := s.format
@@ -158,13 +159,13 @@ func readSpec(s string) (p spec, n int) {
 	p.flags = s[:n]
 	number := func() int {
 		v := 0
-		for n < len(s) && gnu.IsDigit(s[n]) {
+		for n < len(s) && isDigit(s[n]) {
 			v = min(v*10+int(s[n]-'0'), statMaxWidth)
 			n++
 		}
 		return v
 	}
-	if n < len(s) && gnu.IsDigit(s[n]) {
+	if n < len(s) && isDigit(s[n]) {
 		p.width = number()
 	}
 	if n < len(s) && s[n] == '.' {
@@ -343,3 +344,5 @@ func seconds(t time.Time, p spec) string {
 	}
 	return s
 }
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -1,6 +1,7 @@
 package touch
 
 import (
+	"errors"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -96,7 +97,7 @@ func (t *toucher) times() bool {
 			fi, err = gnu.Lstat(t.Work, t.reference)
 		}
 		if err != nil {
-			t.Die(1, "failed to get attributes of %s: %s", gnu.QuoteShell(t.reference), gnu.Reason(err))
+			t.Die(1, "failed to get attributes of %s: %s", gnu.QuoteShell(t.reference), command.Reason(err))
 			return false
 		}
 		t.atime, t.mtime = inode.Of(fi).Atime.In(zone), fi.ModTime().In(zone)
@@ -158,20 +159,20 @@ func (t *toucher) one(name string) {
 		_, err = gnu.Stat(t.Work, name)
 	}
 	if err != nil {
-		if t.noCreate && gnu.Is(err, syscall.ENOENT) {
+		if t.noCreate && errors.Is(err, syscall.ENOENT) {
 			return
 		}
 		if t.noDeref {
-			t.Fault("setting times of %s: %s", gnu.QuoteShell(name), gnu.Reason(err))
+			t.Fault("setting times of %s: %s", gnu.QuoteShell(name), command.Reason(err))
 			return
 		}
-		if name != "" && gnu.Is(err, syscall.ENOENT) {
-			if err = t.create(name); gnu.Is(err, syscall.EISDIR) {
+		if name != "" && errors.Is(err, syscall.ENOENT) {
+			if err = t.create(name); errors.Is(err, syscall.EISDIR) {
 				err = nil
 			}
 		}
 		if err != nil {
-			t.Fault("cannot touch %s: %s", gnu.QuoteShell(name), gnu.Reason(err))
+			t.Fault("cannot touch %s: %s", gnu.QuoteShell(name), command.Reason(err))
 			return
 		}
 	}
@@ -183,7 +184,7 @@ func (t *toucher) one(name string) {
 		mt = t.mtime
 	}
 	if err := t.FS.Chtimes(t.Path(name), at, mt, !t.noDeref); err != nil {
-		t.Fault("setting times of %s: %s", gnu.QuoteShell(name), gnu.Reason(err))
+		t.Fault("setting times of %s: %s", gnu.QuoteShell(name), command.Reason(err))
 	}
 }
 

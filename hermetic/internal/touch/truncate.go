@@ -1,10 +1,12 @@
 package touch
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"syscall"
 
+	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 )
 
@@ -34,7 +36,7 @@ func truncate(w *gnu.Work) {
 		case "reference":
 			fi, err := gnu.Stat(w, s.Value)
 			if err != nil {
-				w.Die(1, "cannot stat %s: %s", gnu.QuoteShell(s.Value), gnu.Reason(err))
+				w.Die(1, "cannot stat %s: %s", gnu.QuoteShell(s.Value), command.Reason(err))
 				return
 			}
 			t.reference, t.hasReference = fi.Size(), true
@@ -101,15 +103,15 @@ func (t *truncater) one(name string) {
 	flag := syscall.O_WRONLY | gnu.Flag(!t.noCreate, syscall.O_CREAT)
 	f, err := t.FS.OpenFile(t.Path(name), flag|syscall.O_NONBLOCK, 0o666&^t.Umask)
 	if err != nil {
-		if !t.noCreate || !gnu.Is(err, syscall.ENOENT) {
-			t.Fault("cannot open %s for writing: %s", gnu.QuoteShell(name), gnu.Reason(err))
+		if !t.noCreate || !errors.Is(err, syscall.ENOENT) {
+			t.Fault("cannot open %s for writing: %s", gnu.QuoteShell(name), command.Reason(err))
 		}
 		return
 	}
 	defer f.Close()
 	fi, err := f.Stat()
 	if err != nil {
-		t.Fault("cannot fstat %s: %s", gnu.QuoteShell(name), gnu.Reason(err))
+		t.Fault("cannot fstat %s: %s", gnu.QuoteShell(name), command.Reason(err))
 		return
 	}
 	size, ok := t.want(fi.Size())
@@ -118,7 +120,7 @@ func (t *truncater) one(name string) {
 		return
 	}
 	if err := f.Truncate(size); err != nil {
-		t.Fault("failed to truncate %s at %d bytes: %s", gnu.QuoteShell(name), size, gnu.Reason(err))
+		t.Fault("failed to truncate %s at %d bytes: %s", gnu.QuoteShell(name), size, command.Reason(err))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -159,7 +160,7 @@ func (x *download) ask(parent context.Context) (*fetch.Answer, context.CancelFun
 		ctx, cancel = context.WithTimeoutCause(parent, x.s.timeout, fetch.ErrTotal)
 	}
 	x.resume()
-	x.chat("Connecting to %s... ", x.to.Host+":"+fetch.Itoa(int64(x.to.Port)))
+	x.chat("Connecting to %s... ", x.to.Host+":"+strconv.FormatInt(int64(x.to.Port), 10))
 	c := &fetch.Call{
 		To: x.to, Method: x.method, Fields: x.fields(), Body: x.body, Trust: x.trust, Dial: x.c.Proxy,
 		Note: func(byte, string) {}, Clock: fetch.Clocks{Now: x.c.Now, Start: x.c.Now()},
@@ -205,7 +206,7 @@ func (x *download) fields() []fetch.Field {
 		all = append(all, fetch.Field{Name: name, Value: value})
 	}
 	if x.had > 0 {
-		set("Range", "bytes="+fetch.Itoa(x.had)+"-")
+		set("Range", "bytes="+strconv.FormatInt(x.had, 10)+"-")
 	}
 	if !x.since.IsZero() {
 		set("If-Modified-Since", x.since.UTC().Format(http.TimeFormat))
@@ -230,7 +231,7 @@ func (x *download) fields() []fetch.Field {
 	}
 	if x.body != nil {
 		set("Content-Type", x.body.Kind)
-		set("Content-Length", fetch.Itoa(x.body.Size))
+		set("Content-Length", strconv.FormatInt(x.body.Size, 10))
 	} else if x.method == http.MethodPost {
 		set("Content-Length", "0")
 	}
@@ -284,7 +285,7 @@ func (x *download) failed(f *fetch.Failure) (status int, again bool) {
 // answered handles an answer; next is where it redirects to.
 func (x *download) answered(ctx context.Context, a *fetch.Answer, redirects int) (status int, again bool, next *fetch.Target) {
 	code := a.Resp.StatusCode
-	text := strings.TrimSpace(strings.TrimPrefix(a.Resp.Status, fetch.Itoa(int64(code))))
+	text := strings.TrimSpace(strings.TrimPrefix(a.Resp.Status, strconv.FormatInt(int64(code), 10)))
 	if x.s.showHead {
 		x.chat("\n")
 		for line := range strings.SplitSeq(strings.TrimRight(strings.ReplaceAll(string(a.Last), "\r", ""), "\n"), "\n") {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -102,7 +103,7 @@ func (x *download) tellLength(a *fetch.Answer) {
 	kind, _, _ := strings.Cut(a.Resp.Header.Get("Content-Type"), ";")
 	shown := "unspecified"
 	if length >= 0 {
-		shown = fetch.Itoa(length)
+		shown = strconv.FormatInt(length, 10)
 		if length >= 1024 {
 			shown += " (" + human(length) + ")"
 		}
@@ -114,9 +115,9 @@ func (x *download) tellLength(a *fetch.Answer) {
 }
 
 func (x *download) tellSaved(shown, speed string, got, length int64) {
-	size := fetch.Itoa(got)
+	size := strconv.FormatInt(got, 10)
 	if length >= 0 {
-		size = fetch.Itoa(x.had+got) + "/" + fetch.Itoa(x.had+length)
+		size = strconv.FormatInt(x.had+got, 10) + "/" + strconv.FormatInt(x.had+length, 10)
 	}
 	if x.s.brief {
 		if shown == "STDOUT" {

@@ -1,3 +1,11 @@
+// Package lang is the language of jq, for jq and yq:
+//
+//	m := &lang.Machine{Ctx: ctx, Budget: budget, Source: program, Host: host}
+//	err := m.Load()
+//	err = m.Eval(query, m.Prelude, lang.Item{V: input}, emit)
+//
+// The language is parsed by gojq (v0.12.20) and run here, because gojq's objects
+// forget the order of their keys, which jq keeps in what it prints.
 package lang
 
 import (
@@ -111,6 +119,7 @@ type breaking struct{ label *int }
 
 func (breaking) Error() string { return "break" }
 
+// Failf is an error that a program can catch.
 func Failf(format string, args ...any) error { return &Failure{fmt.Sprintf(format, args...)} }
 
 // MaxDepth bounds calls within calls; 64 MiB of stack hold more.

@@ -209,6 +209,7 @@ func concatenated(list []any) (string, bool) {
 	return b.String(), slices.ContainsFunc(list, func(v any) bool { return v != nil })
 }
 
+// Tostring is a string as it is, and anything else as JSON.
 func Tostring(v any) string {
 	if s, ok := v.(string); ok {
 		return s

@@ -10,6 +10,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
+// Filter is a function of the language that is written in Go.
 type Filter = func(m *Machine, s *Scope, args []*gojq.Query, in Item, out Emit) error
 
 // filters are the functions that take filters or mind where values lie.

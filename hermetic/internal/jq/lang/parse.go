@@ -21,10 +21,12 @@ type Reader struct {
 	depth     int
 }
 
+// NewReader reads the JSON texts of r, each of at most most bytes.
 func NewReader(r io.Reader, most int64) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 32<<10), line: 1, most: most}
 }
 
+// SyntaxError is JSON that is wrong, with its place.
 type SyntaxError struct{ msg string }
 
 func (e *SyntaxError) Error() string { return e.msg }
@@ -98,6 +100,7 @@ func (d *Reader) Next() (any, error) {
 	return v, err
 }
 
+// Value reads the value that begins with c.
 func (d *Reader) Value(c byte) (any, error) {
 	switch {
 	case c == '"':

@@ -36,6 +36,7 @@ func Tojson(v any) string {
 
 const Deepest = 10000
 
+// Value appends v to B.
 func (p *Printer) Value(v any, depth int) {
 	color := ""
 	if p.Colors {

@@ -33,6 +33,7 @@ type core struct {
 	m    map[string]any
 }
 
+// NewObject is an empty object with room for n keys.
 func NewObject(n int) *Object { return &Object{core: &core{m: make(map[string]any, n)}} }
 
 // state is o's core, made anew when a newer state has taken it.
@@ -63,6 +64,7 @@ func (o *Object) state() *core {
 
 func (o *Object) Len() int { return len(o.state().m) }
 
+// Get is the value of a key; false: there is none.
 func (o *Object) Get(k string) (any, bool) {
 	v, ok := o.state().m[k]
 	return v, ok
@@ -130,6 +132,7 @@ func appended(a []any, more ...any) []any {
 	return out
 }
 
+// Number is the number that v is; false: it is none.
 func Number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
@@ -140,6 +143,7 @@ func Number(v any) (float64, bool) {
 	return 0, false
 }
 
+// Truthy reports whether v is neither null nor false.
 func Truthy(v any) bool {
 	b, ok := v.(bool)
 	return v != nil && (!ok || b)
@@ -161,6 +165,7 @@ func typeName(v any) string {
 	return "number"
 }
 
+// Rank is the place of the type of v in the order of types.
 func Rank(v any) int {
 	switch v := v.(type) {
 	case nil:
@@ -237,6 +242,7 @@ func compareObjects(a, b *Object) int {
 	return 0
 }
 
+// Equal reports whether a == b.
 func Equal(a, b any) bool {
 	x, ok := Number(a)
 	if y, both := Number(b); ok && both && (math.IsNaN(x) || math.IsNaN(y)) {
