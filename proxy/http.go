@@ -210,5 +210,5 @@ func (h *httpConn) handOver(w http.ResponseWriter, facts http1.Request) {
 		return
 	}
 	defer h.done()
-	serveConnect(h.ctx, h.c, &replayConn{Conn: c, r: rw.Reader}, facts.Head)
+	serveConnect(h.ctx, h.c, http1.Hijacked(c, rw.Reader), facts.Head)
 }

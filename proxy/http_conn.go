@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bufio"
 	"errors"
 	"net"
 )
@@ -30,23 +29,3 @@ func (l *oneConn) Close() error { return nil }
 
 // Addr implements net.Listener.
 func (l *oneConn) Addr() net.Addr { return l.h.gate.LocalAddr() }
-
-// replayConn is a hijacked connection whose first bytes net/http has read ahead.
-type replayConn struct {
-	net.Conn
-	r *bufio.Reader
-}
-
-// Read reads what was read ahead first.
-func (c *replayConn) Read(p []byte) (int, error) {
-	if c.r != nil {
-		if n := c.r.Buffered(); n > 0 {
-			return c.r.Read(p[:min(len(p), n)])
-		}
-		c.r = nil
-	}
-	return c.Conn.Read(p)
-}
-
-// CloseWrite half-closes the connection.
-func (c *replayConn) CloseWrite() error { return halfClose(c.Conn) }

@@ -2,10 +2,8 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,19 +30,17 @@ type exchange struct {
 	rec event.OnRecord // not a byte of the request leaves before it allows that
 	up  *upstreams
 
-	ctx    context.Context // of the exchange; ended by cancel
-	cancel context.CancelCauseFunc
-	mu     sync.Mutex // guards what follows, which the transport's hooks touch
-	final  bool       // the final response has begun: no more 1xx
-	last   bool       // the connection ends with this response
+	content  allowance
+	end      context.CancelCauseFunc // ends the exchange from outside
+	ended    atomic.Pointer[endedBy]
+	last     bool // the connection ends with this response
+	upgraded bool // the connection speaks another protocol from here on
+}
 
-	failed error // of the round trip; nil when there was a response
-	broken error // the response broke off half way
-	ended  atomic.Pointer[endedBy]
-
-	limit   int64        // of moved
-	moved   atomic.Int64 // content, both ways
-	carried meter        // what went over the connection to the origin
+// allowance is how much content may go both ways.
+type allowance struct {
+	limit int64
+	moved atomic.Int64
 }
 
 // endedBy is why the gate ended an exchange: a new policy, a limit in time.
@@ -150,45 +146,6 @@ func (x *exchange) recordDenial(d policy.Decision, detail string) {
 	x.rec.Deny(ev)
 }
 
-// recordAllowed writes the allowed event, once, before the first byte of the
-// request goes to addr. An error means that the request must not go.
-func (x *exchange) recordAllowed(addr string) error {
-	if x.rec.Allowed() {
-		return nil
-	}
-	ev := x.h.s.decisionEvent(x.sc, x.req, x.dec, addr)
-	x.describe(&ev)
-	if !x.rec.Allow(ev) {
-		return errNotRecorded
-	}
-	return nil
-}
-
 func (x *exchange) describe(ev *event.Event) {
 	ev.Method, ev.Path = clip(x.facts.Method), clip(x.facts.Path)
-}
-
-// recordEnd writes the end of an allowed request.
-func (x *exchange) recordEnd() {
-	if !x.rec.Allowed() {
-		return
-	}
-	ev := event.Event{
-		Type: event.NetworkClosed, Flow: x.sc.flow, Door: x.sc.door,
-		Host: x.req.Host.String(), Port: x.req.Port,
-		DurationMS: time.Since(x.start).Milliseconds(),
-	}
-	ev.BytesOut, ev.BytesIn = x.carried.read()
-	ended := x.ended.Load()
-	switch why := x.h.c.endedFor(); {
-	case ended != nil:
-		ev.Error = ended.why
-	case why != "":
-		ev.Error = why
-	default:
-		if err := errors.Join(x.failed, x.broken); err != nil {
-			ev.Error = err.Error()
-		}
-	}
-	x.rec.End(x.h.s.stamp(ev))
 }

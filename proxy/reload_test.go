@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"egressd/event/eventtest"
 	"egressd/policy"
+	"egressd/proxy/internal/forward"
 )
 
 // endsSoon fails unless c ends within the second that a reload has.
@@ -207,9 +209,6 @@ func TestRetiredPoolKeepsNothing(t *testing.T) {
 	})
 	g := newGate(t, "web.example")
 	up := g.upstreamsFor(g.Policy.Load())
-	up.transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, origin)
-	}
 	g.setPolicy("web.example:80")
 	g.Rejudge()
 	if g.upstreamsFor(g.Policy.Load()) == up {
@@ -219,12 +218,12 @@ func TestRetiredPoolKeepsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := up.transport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
+	got := up.forwarder.Forward(t.Context(), forward.Exchange{
+		Request: req, Writer: httptest.NewRecorder(), Host: "web.example:80", HostField: "web.example", Path: "/", Gate: dialOnly(origin),
+	})
+	if got.Failed != nil || got.Broken != nil || got.Received == 0 {
+		t.Fatalf("%+v", got)
 	}
-	_, _ = io.Copy(io.Discard, resp.Body)
-	resp.Body.Close()
 	up.done()
 	select {
 	case <-ended:
@@ -232,6 +231,18 @@ func TestRetiredPoolKeepsNothing(t *testing.T) {
 		t.Error("a connection of the old policy is kept")
 	}
 }
+
+// dialOnly is a forward.Gate that lets everything pass to one origin.
+type dialOnly string
+
+func (o dialOnly) Dial(ctx context.Context) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", string(o))
+}
+func (dialOnly) Pass(string) error      { return nil }
+func (dialOnly) Outgoing(*http.Request) {}
+func (dialOnly) Count(int) error        { return nil }
+func (dialOnly) Upgraded()              {}
+func (dialOnly) Survive(func())         {}
 
 // TestThousandReloads looks for what each reload leaves behind.
 func TestThousandReloads(t *testing.T) {

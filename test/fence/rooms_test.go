@@ -42,16 +42,22 @@ var rooms = []room{
 		reason: "for tests; no row lets shipping code import it",
 	},
 	{
-		path:    "proxy",
-		ours:    []string{"policy", "event", "proxy/ca", "proxy/internal/http1", "proxy/internal/wire", "proxy/internal/relay", "proxy/internal/admission", "proxy/internal/pool", "internal/accept"},
-		outside: []string{"github.com/elazarl/goproxy", "golang.org/x/net", "golang.org/x/crypto/cryptobyte", "golang.org/x/sync"},
-		std:     []string{"os/exec"},
-		reason:  "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
+		path:   "proxy",
+		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/wire", "internal/accept"},
+		std:    []string{"os/exec"},
+		reason: "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
 	},
 	{
 		path:   "proxy/ca",
 		std:    []string{"net/http", "os/exec"},
 		reason: "key material, no network",
+	},
+	{
+		path:    "proxy/internal/forward",
+		ours:    []string{"proxy/internal/http1", "proxy/internal/pool"},
+		outside: []string{"github.com/elazarl/goproxy"},
+		std:     []string{"os/exec", "log/slog"},
+		reason:  "carries requests that were let pass: it knows no policy, no event and no Server, so that another forwarder can take its place",
 	},
 	{
 		path:   "proxy/internal/http1",

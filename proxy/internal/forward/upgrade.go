@@ -1,8 +1,7 @@
-package proxy
+package forward
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,7 +18,6 @@ func (x *exchange) upgrade(out *http.Request) {
 	resp, err := x.roundTrip(out)
 	if err != nil {
 		x.failed = err
-		x.answerFailure(err)
 		return
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
@@ -30,8 +28,7 @@ func (x *exchange) upgrade(out *http.Request) {
 	origin, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok || !offered(protocol, got) {
 		_ = resp.Body.Close()
-		x.failed = errBadUpgrade
-		x.answerFailure(errBadUpgrade)
+		x.failed = ErrBadUpgrade
 		return
 	}
 	fromOrigin(resp.Header)
@@ -45,24 +42,20 @@ func (x *exchange) upgrade(out *http.Request) {
 func (x *exchange) answer(resp *http.Response) {
 	x.prepare(resp)
 	defer resp.Body.Close()
-	rw := &responseWriter{ResponseWriter: x.w, x: x}
+	rw := x.response()
 	for name, values := range resp.Header {
 		rw.Header()[name] = values
 	}
 	rw.WriteHeader(resp.StatusCode)
 	_, _ = rw.ReadFrom(resp.Body) // a failure is in x.broken, or the client's own
-	if x.broken != nil {
-		panic(http.ErrAbortHandler)
-	}
 }
 
 // switchProtocols sends the 101 in one write and relays until both sides are
 // done.
 func (x *exchange) switchProtocols(header http.Header, origin io.ReadWriteCloser) {
-	defer x.h.done()
 	defer origin.Close()
-	x.h.gate.Upgrade()
-	conn, rw, err := http.NewResponseController(x.w).Hijack()
+	x.Gate.Upgraded()
+	conn, rw, err := http.NewResponseController(x.Writer).Hijack()
 	if err != nil { // unreachable: HTTP/1 connections can be hijacked once
 		x.broken = err
 		return
@@ -76,7 +69,7 @@ func (x *exchange) switchProtocols(header http.Header, origin io.ReadWriteCloser
 		x.broken = fmt.Errorf("switch protocols: %w", err)
 		return
 	}
-	client := &replayConn{Conn: conn, r: rw.Reader}
+	client := http1.Hijacked(conn, rw.Reader)
 	stop := context.AfterFunc(x.ctx, func() {
 		_ = origin.Close()
 		_ = conn.Close()
@@ -112,9 +105,9 @@ func (x *exchange) relayUpgraded(client, origin io.ReadWriteCloser) {
 }
 
 func (x *exchange) copyUp(client, origin io.ReadWriteCloser, done chan<- error) {
-	err := errors.New(bugDetail)
+	err := ErrPanicked
 	defer func() { done <- err }()
-	defer x.h.c.survive(func() { _ = origin.Close() })
+	defer x.Gate.Survive(func() { _ = origin.Close() })
 	_, err = copyOne(origin, client, x)
 	_ = closeWriteOf(origin)
 	if err != nil {

@@ -4,27 +4,9 @@ import (
 	"bufio"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"testing"
 )
-
-func TestOthers(t *testing.T) {
-	for _, tt := range []struct{ list, want string }{
-		{``, ``},
-		{`egressd; error=http_request_denied; details="x, y"`, ``},
-		{`cdn.example; hit, egressd; error=x`, `cdn.example; hit`},
-		{`EGRESSD;error=x,cdn.example;hit`, `cdn.example;hit`},
-		{`"egressd"; error=x`, ``},
-		{`cdn; details="a, egressd; error=b"`, `cdn; details="a, egressd; error=b"`},
-		{`cdn; details="a\", egressd", egressd`, `cdn; details="a\", egressd"`},
-		{`egressd-like; x, other`, `other`},
-		{`,, egressd ,`, ``},
-		{`x"y, egressd; error=z`, `x"y, egressd; error=z`},
-	} {
-		equal(t, tt.list, others(tt.list), tt.want)
-	}
-}
 
 // An origin that answers as the gate does is not taken for it: whatever kind of
 // answer it is, and with or without others who speak.
@@ -64,10 +46,4 @@ func TestHTTPOriginPosesAsTheGate(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Looking for the field costs a response without it nothing.
-func TestDisownAllocates(t *testing.T) {
-	h := http.Header{"Content-Type": {"text/plain"}, "Date": {"x"}}
-	equal(t, "allocations", testing.AllocsPerRun(100, func() { disown(h) }), 0)
 }

@@ -1,4 +1,4 @@
-package proxy
+package forward
 
 import (
 	"net"
@@ -6,36 +6,37 @@ import (
 	"sync/atomic"
 )
 
-// upstreamConn counts what goes over a connection to an origin: heads, framing
+// originConn counts what goes over a connection to an origin: heads, framing
 // and, where there is TLS, its records. One exchange uses it at a time.
-type upstreamConn struct {
+type originConn struct {
 	net.Conn
 	sent, arrived atomic.Int64
-	total         *[2]atomic.Uint64
+
+	totalSent, totalArrived *atomic.Uint64
 }
 
-func (c *upstreamConn) Read(p []byte) (int, error) {
+func (c *originConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.arrived.Add(int64(n))
-	c.total[in].Add(uint64(n))
+	c.totalArrived.Add(uint64(n))
 	return n, err
 }
 
-func (c *upstreamConn) Write(p []byte) (int, error) {
+func (c *originConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.sent.Add(int64(n))
-	c.total[out].Add(uint64(n))
+	c.totalSent.Add(uint64(n))
 	return n, err
 }
 
 // CloseWrite half-closes the connection.
-func (c *upstreamConn) CloseWrite() error { return halfClose(c.Conn) }
+func (c *originConn) CloseWrite() error { return closeWriteOf(c.Conn) }
 
 // meter is what one exchange has sent over the connections it used: more than
 // one where the transport found a kept one closed and tried again.
 type meter struct {
 	mu             sync.Mutex
-	conn           *upstreamConn
+	conn           *originConn
 	sent0, arrive0 int64 // of conn when the exchange got it
 	sent, arrived  int64 // over earlier connections
 }
@@ -48,7 +49,7 @@ func (m *meter) on(c net.Conn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sent, m.arrived = m.sum()
-	m.conn, _ = c.(*upstreamConn)
+	m.conn, _ = c.(*originConn)
 	if m.conn != nil {
 		m.sent0, m.arrive0 = m.conn.sent.Load(), m.conn.arrived.Load()
 	}

@@ -1,4 +1,4 @@
-package proxy
+package forward
 
 import (
 	"errors"
@@ -15,16 +15,6 @@ const (
 	headPatience    = 20 * time.Millisecond // for a body of known length to follow its head
 )
 
-var errTooManyBytes = errors.New("the flow carried more bytes than the policy's limit")
-
-// count adds n bytes. An error means that the flow has carried enough.
-func (x *exchange) count(n int) error {
-	if x.moved.Add(int64(n)) > x.limit {
-		return errTooManyBytes
-	}
-	return nil
-}
-
 // countedBody counts a request body as the origin gets it.
 type countedBody struct {
 	io.ReadCloser
@@ -33,12 +23,12 @@ type countedBody struct {
 
 // Read reads from the client.
 func (b *countedBody) Read(p []byte) (n int, err error) {
-	defer b.x.h.c.survive(nil) // this runs in a goroutine of the transport
+	defer b.x.Gate.Survive(nil) // this runs in a goroutine of the transport
 	n, err = b.ReadCloser.Read(p)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errShortUpload
+		err = ErrShortUpload
 	}
-	if cerr := b.x.count(n); cerr != nil {
+	if cerr := b.x.Gate.Count(n); cerr != nil {
 		return 0, cerr
 	}
 	return n, err
@@ -55,7 +45,7 @@ type watchedBody struct {
 // Read reads from the origin.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if cerr := b.x.count(n); cerr != nil {
+	if cerr := b.x.Gate.Count(n); cerr != nil {
 		n, err = 0, cerr
 	}
 	switch {
@@ -104,7 +94,7 @@ func (w *responseWriter) WriteHeader(code int) {
 		w.unsent = n
 	}
 	w.ResponseWriter.WriteHeader(code)
-	if w.unsent < 0 && code != http.StatusNoContent && code != http.StatusNotModified && w.x.r.Method != http.MethodHead {
+	if w.unsent < 0 && code != http.StatusNoContent && code != http.StatusNotModified && w.x.Request.Method != http.MethodHead {
 		w.Flush() // a stream: its first byte may be long in coming
 	}
 }
@@ -155,8 +145,8 @@ func (w *responseWriter) firstRead(src io.Reader, p []byte) (int, error) {
 // ReadFrom copies the body. It flushes whenever the origin pauses, so that a
 // stream of any type arrives as it is sent.
 func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
-	held := w.x.h.s.bodies.Get(copyBufferBytes)
-	defer w.x.h.s.bodies.Put(held, copyBufferBytes)
+	held := w.x.p.Buffers.Get(copyBufferBytes)
+	defer w.x.p.Buffers.Put(held, copyBufferBytes)
 	buf := *held
 	var total int64
 	read := w.firstRead
@@ -186,14 +176,14 @@ func readNext(src io.Reader, p []byte) (int, error) { return src.Read(p) }
 
 // copyOne copies one direction of an upgraded connection.
 func copyOne(dst io.Writer, src io.Reader, x *exchange) (int64, error) {
-	held := x.h.s.bodies.Get(copyBufferBytes)
-	defer x.h.s.bodies.Put(held, copyBufferBytes)
+	held := x.p.Buffers.Get(copyBufferBytes)
+	defer x.p.Buffers.Put(held, copyBufferBytes)
 	buf := *held
 	var total int64
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {
-			if berr := x.count(n); berr != nil {
+			if berr := x.Gate.Count(n); berr != nil {
 				return total, berr
 			}
 			m, werr := dst.Write(buf[:n])
@@ -211,16 +201,16 @@ func copyOne(dst io.Writer, src io.Reader, x *exchange) (int64, error) {
 	}
 }
 
-// closeWriteOf passes the end of one direction on: as a half-close where c has
+// closeWriteOf passes the end of one direction on: as a half-close if c has
 // halves, else by closing it.
 func closeWriteOf(c io.Closer) error {
-	if w, ok := c.(writeCloser); ok {
+	if w, ok := c.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()
 	}
 	return c.Close()
 }
 
-// contentLength reports the Content-Length of a response, when it states one.
+// contentLength reports the Content-Length of a response, if it states one.
 func contentLength(h http.Header) (int64, bool) {
 	n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
 	return n, err == nil && n >= 0

@@ -1,0 +1,88 @@
+package forward
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+
+	"github.com/elazarl/goproxy"
+)
+
+// trace records the request before its first byte leaves, and passes on 1xx.
+func (x *exchange) trace() *httptrace.ClientTrace {
+	informational := 0
+	return &httptrace.ClientTrace{
+		GotConn: x.gotConn,
+		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
+			if informational++; informational > maxInformational {
+				return ErrTooMany1xx
+			}
+			x.inform(code, http.Header(header))
+			return nil
+		},
+	}
+}
+
+// gotConn runs after the connection is there and before the request is written
+// to it.
+func (x *exchange) gotConn(info httptrace.GotConnInfo) {
+	x.carried.on(info.Conn)
+	if err := x.Gate.Pass(info.Conn.RemoteAddr().String()); err != nil {
+		_ = info.Conn.Close() // so that the write which follows fails
+		x.cancel(err)
+	}
+}
+
+// inform passes a 1xx response on. 100 goes to clients that wait for it; HTTP/1.0
+// has none.
+func (x *exchange) inform(code int, header http.Header) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	defer x.Gate.Survive(nil) // this runs in a goroutine of the transport
+	if x.final || x.HTTP10 || code == http.StatusContinue && x.Request.Header.Get("Expect") == "" {
+		return
+	}
+	fromOrigin(header)
+	h := x.Writer.Header()
+	maps.Copy(h, header)
+	x.Writer.WriteHeader(code)
+	clear(h)
+}
+
+// RoundTrip implements goproxy.RoundTripper.
+func (x *exchange) RoundTrip(out *http.Request, _ *goproxy.ProxyCtx) (*http.Response, error) {
+	resp, err := x.roundTrip(out)
+	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
+		_ = resp.Body.Close()
+		err = ErrUnasked101
+	}
+	if err != nil {
+		x.failed = err
+		return nil, err
+	}
+	x.prepare(resp)
+	return resp, nil
+}
+
+// roundTrip sends the request through the pool.
+func (x *exchange) roundTrip(out *http.Request) (*http.Response, error) {
+	resp, err := x.p.transport.RoundTrip(out)
+	x.mu.Lock()
+	x.final = true
+	x.mu.Unlock()
+	return resp, err
+}
+
+// prepare makes the response fit for the client: hop-by-hop fields removed, no
+// type guessed, its body watched.
+func (x *exchange) prepare(resp *http.Response) {
+	fromOrigin(resp.Header)
+	for _, name := range []string{"Content-Type", "Date"} {
+		if _, ok := resp.Header[name]; !ok {
+			resp.Header[name] = nil // else net/http adds one
+		}
+	}
+	disown(resp.Trailer)
+	resp.Body = &watchedBody{ReadCloser: resp.Body, x: x, resp: resp}
+}
