@@ -19,7 +19,7 @@ const module = "egressd"
 
 // onlyIn says which third-party trees belong to one place.
 var onlyIn = []struct{ tree, place, reason string }{
-	{"github.com/elazarl/goproxy", "proxy", "its hooks must stay behind our own framing and Decide"},
+	{"github.com/elazarl/goproxy", "proxy/internal/forward", "its hooks must stay behind our own framing and Decide"},
 	{"github.com/vishvananda/netns", "netns", "a tainted thread must never be reused; netns wraps that once"},
 	{"go.yaml.in/yaml/v3", "policy", "one parser of operator text, strict, with positions"},
 	{"github.com/miekg/dns", "dnsfilter", "one reader of DNS wire format (and the fake upstream of test/e2e)"},

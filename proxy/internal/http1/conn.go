@@ -58,8 +58,8 @@ type Conn struct {
 	// means no bound.
 	IdleTimeout time.Duration
 
-	// Grow is told by how many bytes the buffer for heads is about to grow over
-	// its first 4 KiB, negative when it shrinks again. False refuses the head
+	// Grow is called with the number of bytes by which the buffer for heads is about
+	// to grow over its first 4 KiB, negative when it shrinks again. False refuses the head
 	// with 503. Nil: HeadBytes is the only bound. Release gives back the rest.
 	Grow func(by int) bool
 
@@ -67,21 +67,31 @@ type Conn struct {
 	// wait for its response. Zero: not at all. NewConn sets DefaultEndGrace.
 	EndGrace time.Duration
 
-	readMu sync.Mutex // held by Read
-	mode   mode
-	base   []byte // the array behind buf, used again when buf is empty
-	buf    []byte // read and not yet delivered
-	pass   int    // bytes at the front of buf that may be delivered
-	given  int    // in waiting: bytes at the front of buf delivered before they were framed
-	body   body   // of the message whose bytes are being delivered
-	scan   int    // where to go on looking for the end of the head
-	blank  bool   // the empty line before this request has been skipped
-	err    error  // of the last read from Conn, sticky
-	grown  int    // what Grow was told of base
+	readMu  sync.Mutex // held by Read
+	reading            // guarded by readMu
 
-	stateMu sync.Mutex // guards what follows
-	queue   []Request  // delivered, not yet taken by Next
-	next    mode       // asked for by Upgrade or Resume
+	stateMu sync.Mutex
+	state   // guarded by stateMu
+}
+
+// reading is how far a Conn has read and framed its client's stream.
+type reading struct {
+	mode  mode
+	base  []byte // the array behind buf, used again when buf is empty
+	buf   []byte // read and not yet delivered
+	pass  int    // bytes at the front of buf that may be delivered
+	given int    // in waiting: bytes at the front of buf delivered before they were framed
+	body  body   // of the message whose bytes are being delivered
+	scan  int    // where to go on looking for the end of the head
+	blank bool   // the empty line before this request has been skipped
+	err   error  // of the last read from Conn, sticky
+	grown int    // what Grow was called with for base
+}
+
+// state is what the readers and the handlers of a Conn say to each other.
+type state struct {
+	queue   []Request // delivered, not yet taken by Next
+	next    mode      // asked for by Upgrade or Resume
 	asked   bool
 	bad     *Error        // why a body was refused
 	dl      time.Time     // the server's read deadline

@@ -32,13 +32,8 @@ type Request struct {
 	// Query is what follows the path, with its question mark; "" when there is none.
 	Query string
 
-	Host    string // the Host field's value
-	HasHost bool
+	Fields
 
-	ProxyAuth    string // the Proxy-Authorization field's value
-	HasProxyAuth bool
-
-	Upgrade   bool   // Connection lists upgrade and there is an Upgrade field
 	HeadBytes int    // length of the head, the empty line included
 	Head      []byte // the head itself; kept for CONNECT alone
 
@@ -47,6 +42,17 @@ type Request struct {
 	Err *Error
 
 	body body
+}
+
+// Fields are the header fields that a judge reads.
+type Fields struct {
+	Host    string // the Host field's value
+	HasHost bool
+
+	ProxyAuth    string // the Proxy-Authorization field's value
+	HasProxyAuth bool
+
+	Upgrade bool // Connection lists upgrade and there is an Upgrade field
 }
 
 // Error is a request that cannot be read in one way only.

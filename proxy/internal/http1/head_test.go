@@ -95,28 +95,28 @@ func TestParseHeadAccepts(t *testing.T) {
 	}{
 		{
 			"origin", "GET /a%2Fb//c?x=%20 HTTP/1.1\r\nHost: a.example:80\r\n\r\n",
-			Request{Method: "GET", Form: FormOrigin, Minor: 1, Path: "/a%2Fb//c", Query: "?x=%20", Host: "a.example:80", HasHost: true},
+			Request{Method: "GET", Form: FormOrigin, Minor: 1, Path: "/a%2Fb//c", Query: "?x=%20", Fields: Fields{Host: "a.example:80", HasHost: true}},
 		},
 		{
 			"absolute", "GET HTTP://A.example?q HTTP/1.1\r\nHost: a.example\r\n\r\n",
-			Request{Method: "GET", Form: FormAbsolute, Scheme: "http", Authority: "A.example", Minor: 1, Path: "/", Query: "?q", Host: "a.example", HasHost: true},
+			Request{Method: "GET", Form: FormAbsolute, Scheme: "http", Authority: "A.example", Minor: 1, Path: "/", Query: "?q", Fields: Fields{Host: "a.example", HasHost: true}},
 		},
 		{
 			"https", "GET https://a.example/x HTTP/1.1\r\nHost: a.example\r\n\r\n",
-			Request{Method: "GET", Form: FormAbsolute, Scheme: "https", Authority: "a.example", Minor: 1, Path: "/x", Host: "a.example", HasHost: true},
+			Request{Method: "GET", Form: FormAbsolute, Scheme: "https", Authority: "a.example", Minor: 1, Path: "/x", Fields: Fields{Host: "a.example", HasHost: true}},
 		},
 		{
 			"options of a server", "OPTIONS http://a.example HTTP/1.1\r\nHost: a.example\r\n\r\n",
-			Request{Method: "OPTIONS", Form: FormAbsolute, Scheme: "http", Authority: "a.example", Minor: 1, Path: "*", Host: "a.example", HasHost: true},
+			Request{Method: "OPTIONS", Form: FormAbsolute, Scheme: "http", Authority: "a.example", Minor: 1, Path: "*", Fields: Fields{Host: "a.example", HasHost: true}},
 		},
 		{"1.0 without host", "GET / HTTP/1.0\r\n\r\n", Request{Method: "GET", Form: FormOrigin, Path: "/"}},
 		{
 			"upgrade", "GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n",
-			Request{Method: "GET", Form: FormOrigin, Minor: 1, Path: "/", Host: "a", HasHost: true, Upgrade: true},
+			Request{Method: "GET", Form: FormOrigin, Minor: 1, Path: "/", Fields: Fields{Host: "a", HasHost: true, Upgrade: true}},
 		},
 		{
 			"obs-text in a value", "GET / HTTP/1.1\r\nHost: a\r\nX: \xe9\r\n\r\n",
-			Request{Method: "GET", Form: FormOrigin, Minor: 1, Path: "/", Host: "a", HasHost: true},
+			Request{Method: "GET", Form: FormOrigin, Minor: 1, Path: "/", Fields: Fields{Host: "a", HasHost: true}},
 		},
 	}
 	for _, tt := range tests {
