@@ -30,11 +30,11 @@ func TestBelow(t *testing.T) {
 func TestOurs(t *testing.T) {
 	b := &builder{initProcess: &initProcess{cfg: control.Config{Plan: control.Plan{
 		Roots: []string{"/tmp"},
-		Shown: []control.Bind{{Path: "/work", Dir: true}, {Path: "/etc/one"}},
+		Shown: []control.Bind{{Path: "/shown", Dir: true}, {Path: "/etc/one"}},
 	}}}}
 	for path, want := range map[string]bool{
-		"/tmp/a": true, "/work/a": true,
-		"/work": false, "/worker/a": false, "/etc/one/a": false, "/etc/two": false,
+		"/tmp/a": true, "/shown/a": true,
+		"/shown": false, "/shownx/a": false, "/etc/one/a": false, "/etc/two": false,
 	} {
 		if got := b.ours(path); got != want {
 			t.Errorf("%q: %v", path, got)

@@ -121,13 +121,13 @@ func TestPrivateDirectories(t *testing.T) {
 // out, and a link that an outer bind brought is not mounted over.
 func TestBringBack(t *testing.T) {
 	b := freshMounts(t)
-	root := host(t, map[string]string{"work/file": "x", "work/inner/": "", "hidden": "x"})
-	if err := os.Symlink("inner", root+"/work/link"); err != nil {
+	root := host(t, map[string]string{"kept/file": "x", "kept/inner/": "", "hidden": "x"})
+	if err := os.Symlink("inner", root+"/kept/link"); err != nil {
 		t.Fatal(err)
 	}
 	b.cfg.Plan = control.Plan{Roots: []string{root}, Binds: []control.Bind{
-		{Path: root + "/work", Source: root + "/work", Dir: true},
-		{Path: root + "/work/link", Source: root + "/work/inner", Dir: true},
+		{Path: root + "/kept", Source: root + "/kept", Dir: true},
+		{Path: root + "/kept/link", Source: root + "/kept/inner", Dir: true},
 		{Path: root + "/gone", Source: root + "/gone", ReadOnly: true},
 	}}
 	for _, step := range []func() error{b.pickBinds, b.mountPrivate, b.bringBack} {
@@ -135,10 +135,10 @@ func TestBringBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := content(t, root+"/work/file"); got != "x" {
+	if got := content(t, root+"/kept/file"); got != "x" {
 		t.Errorf("got %q", got)
 	}
-	if got, err := os.Readlink(root + "/work/link"); err != nil || got != "inner" {
+	if got, err := os.Readlink(root + "/kept/link"); err != nil || got != "inner" {
 		t.Errorf("link: %q, %v", got, err)
 	}
 	for _, name := range []string{"/hidden", "/gone"} {
