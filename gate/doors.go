@@ -14,25 +14,29 @@ import (
 	"egressd/policy"
 )
 
-// Doors are the sockets that a gate serves. Nil ones are doors that there are
-// not.
+// Doors are the sockets that a gate serves. Nil fields are absent.
 type Doors struct {
 	Explicit    []net.Listener // CONNECT, HTTP, SOCKS
 	Transparent []net.Listener // captured TCP
 	DNSTCP      net.Listener
 	DNSUDP      net.PacketConn
-	Refusals    *os.File // what the capture rules refused, see netns.ServeRefusals
+	Refusals    *os.File // packets that the capture rules refused; see netns.ServeRefusals
 	Fixed       []Fixed
 }
 
-// Fixed is a listener that stands for one destination.
+// HostInternal is the name by which programs in a sandbox reach the loopback of
+// the machine around it.
+const HostInternal = "host.internal"
+
+// Fixed is a listener that stands for one destination, such as a port of
+// HostInternal.
 type Fixed struct {
 	Listener net.Listener
 	Host     policy.Host
 	Port     uint16
 }
 
-// Close closes every door, for an owner that does not come to serve them.
+// Close closes every door. It is for doors that were never served.
 func (d Doors) Close() error {
 	var errs []error
 	for _, ln := range append(append([]net.Listener{d.DNSTCP}, d.Explicit...), d.Transparent...) {
@@ -61,8 +65,8 @@ type door struct {
 // Serve serves d until ctx ends. It closes every socket of d, and returns only
 // after every goroutine it started has exited. A door that closes before its
 // time is logged, and the others go on: what comes to it is refused. The error
-// joins what such doors died of. Serve may be called more than once, each time
-// with doors of its own.
+// joins the errors of such doors. Serve may be called more than once, each time
+// with other doors.
 func (g *Gate) Serve(ctx context.Context, d Doors) error {
 	doors := g.doors(d)
 	errs := make([]error, len(doors))
@@ -95,7 +99,7 @@ func (g *Gate) doors(d Doors) []door {
 	return doors
 }
 
-// watch serves one door and reports how it came to close before its time.
+// watch serves one door and reports why it closed before ctx ended.
 func (g *Gate) watch(ctx context.Context, d door) error {
 	err := d.serve(ctx)
 	if err == nil || ctx.Err() != nil {
@@ -105,8 +109,8 @@ func (g *Gate) watch(ctx context.Context, d door) error {
 	return fmt.Errorf("%s door: %w", d.name, err)
 }
 
-// refused records one packet that the capture rules refused, or how many came
-// too fast for that.
+// refused records one packet that the capture rules refused, or the number of
+// those that came too fast to be recorded one by one.
 func (g *Gate) refused(r netns.Refusal) {
 	if g.proxy.Events == nil {
 		return

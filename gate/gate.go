@@ -1,6 +1,11 @@
-// Package gate joins what one policy stands behind: the proxy, the DNS filter
-// and the synthetic addresses that one hands out and the other knows again.
-// A sandbox has one gate, a daemon one for each policy.
+// Package gate joins the proxy and the DNS filter of one policy:
+//
+//	g, err := gate.New(gate.Config{Policy: current, Resolver: resolver, Events: record})
+//	err = g.Serve(ctx, gate.Doors{Explicit: []net.Listener{ln}})
+//
+// Both judge by the same policy and record into the same sink, and the proxy maps
+// the synthetic addresses that the DNS filter handed out back to their names. A
+// sandbox has one gate, a daemon one for each policy.
 package gate
 
 import (
@@ -70,7 +75,8 @@ type Shared struct {
 	Own []netip.AddrPort
 }
 
-// Gate is the engine behind any number of doors. Safe for concurrent use.
+// Gate judges and carries the flows of any number of doors. Safe for concurrent
+// use.
 type Gate struct {
 	proxy  *proxy.Server
 	dns    *dnsfilter.Server
@@ -118,7 +124,7 @@ func New(c Config) (_ *Gate, err error) {
 	return g, nil
 }
 
-// route makes both doors ask r.
+// route makes the proxy and the DNS filter ask r.
 func (g *Gate) route(r func(proxy.Client) *Gate) {
 	g.proxy.Route = func(c proxy.Client) *proxy.Server {
 		if to := r(c); to != nil {
@@ -134,13 +140,13 @@ func (g *Gate) route(r func(proxy.Client) *Gate) {
 	}
 }
 
-// Run keeps going a gate that is reached by another's Route, until ctx ends or
-// it has been drained. It calls started once clients may be routed here: before,
-// they are turned away. See proxy.Server.Run.
+// Run serves the clients that another gate's Route leads here, until ctx ends or
+// the gate has been drained. It calls started once they may be led here; before
+// that they are refused. See proxy.Server.Run.
 func (g *Gate) Run(ctx context.Context, started func()) { g.proxy.Run(ctx, started) }
 
-// Bundle reports in PEM whom clients must trust when TLS is opened by an
-// authority of the gate's own: the system's roots and that one. Nil without.
+// Bundle reports in PEM the certificates that clients must trust: the system's
+// roots and the authority that New made. Nil if New made none.
 func (g *Gate) Bundle() []byte { return g.bundle }
 
 // Rejudge closes every flow that the policy in force now denies and reports how
@@ -151,5 +157,5 @@ func (g *Gate) Rejudge() int { return g.proxy.Rejudge() }
 // ends. See proxy.Server.Drain.
 func (g *Gate) Drain(ctx context.Context) error { return g.proxy.Drain(ctx) }
 
-// Stats reports how the proxy stands.
+// Stats reports what the proxy is carrying and has carried.
 func (g *Gate) Stats() proxy.Stats { return g.proxy.Stats() }

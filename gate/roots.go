@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// SystemRoots reports the system's root certificates in PEM, nil when none are
-// found: the places where distributions keep them.
+// SystemRoots reports the system's root certificates in PEM, from the files in
+// which distributions keep them. Nil: none was found.
 func SystemRoots() []byte {
 	for _, path := range []string{
 		"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",

@@ -13,28 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Implementation constant of accepting at doors that were handed over.
-const acceptPatience = 2 * time.Second // in accept, which does not wait
+// acceptPatience is the longest that an accept may take, which does not wait.
+const acceptPatience = 2 * time.Second
 
 var errBlocking = errors.New("its launcher has made the socket blocking, which would cost the daemon a thread")
 
 // door accepts on a listening socket of which the launcher may hold a copy.
 //
-// Threat: a launcher keeps a copy of its listeners and takes O_NONBLOCK away,
-// which belongs to the open file and not to a descriptor: each accept then keeps
-// a thread of the daemon, until there are no more and it dies, with everybody's
-// sessions -> the flag is looked at before; who switches it just behind that
-// look keeps few threads, and those until the socket is shut down. Left over:
-// new connections of the same user's sessions wait meanwhile.
+// Threat: a launcher keeps a copy of its listeners and clears O_NONBLOCK, which
+// belongs to the open file and not to a descriptor: each accept then holds a
+// thread of the daemon, until no thread is left and the daemon dies with all that
+// it serves -> the flag is checked before every accept; a launcher that clears it
+// just after the check holds few threads, and those until the socket is shut down.
+// Left over: new connections of the same user's sandboxes wait meanwhile.
 type door struct {
 	handle *net.TCPListener // never accepts
 	f      *os.File         // of the same socket
 	raw    syscall.RawConn  // of f
-	turns  []chan struct{}  // of those who may be in accept
+	turns  []chan struct{}  // tokens for being in accept
 	closed atomic.Bool
 }
 
-// newDoor takes t over.
+// newDoor makes a door of t, and owns t from then on.
 func newDoor(t *net.TCPListener, turns ...chan struct{}) (net.Listener, error) {
 	f, err := t.File()
 	if err != nil {
@@ -47,7 +47,7 @@ func newDoor(t *net.TCPListener, turns ...chan struct{}) (net.Listener, error) {
 	return &door{handle: t, f: f, raw: raw, turns: turns}, nil
 }
 
-// SyscallConn tells which namespace the door is in.
+// SyscallConn is for finding out which namespace the door is in.
 func (d *door) SyscallConn() (syscall.RawConn, error) { return d.handle.SyscallConn() }
 
 // Addr implements net.Listener.
@@ -85,7 +85,7 @@ func (d *door) Accept() (net.Conn, error) {
 // accept is accept4, in turn.
 func (d *door) accept(s int) (fd int, err error) {
 	for _, t := range d.turns {
-		t <- struct{}{} // comes within twice acceptPatience
+		t <- struct{}{} // free again within twice acceptPatience
 		defer func() { <-t }()
 	}
 	for {
@@ -96,7 +96,7 @@ func (d *door) accept(s int) (fd int, err error) {
 		if flags&unix.O_NONBLOCK == 0 {
 			return -1, errBlocking
 		}
-		done := d.impatient()
+		done := d.watchAccept()
 		fd, _, err = unix.Accept4(s, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		done()
 		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.ECONNABORTED) {
@@ -105,9 +105,9 @@ func (d *door) accept(s int) (fd int, err error) {
 	}
 }
 
-// impatient ends the socket, again and again, until done is called. The first
-// time is spared: the whole daemon may have been stopped.
-func (d *door) impatient() (done func()) {
+// watchAccept shuts the socket down every acceptPatience until done is called, but
+// not the first time: the whole daemon may have been stopped.
+func (d *door) watchAccept() (done func()) {
 	var mu sync.Mutex
 	var timer *time.Timer
 	strikes, over := 0, false

@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// Implementation constants of how launchers wait.
+// Implementation constants: how launchers wait.
 const (
-	maxSettingUp     = 128 // connections whose session does not stand yet
+	maxSettingUp     = 128 // connections whose hello is handled at once
 	maxSettingUpUser = 8   // of one user id
 	maxWaiting       = 4096
 	maxWaitingUser   = 1024
-	maxAccepting     = 128 // threads in accept, of all sessions: a service may have 512 in all
-	maxAcceptingUser = 16  // of the sessions of one user id
+	maxAccepting     = 128 // threads in accept, for all launchers: a service may have 512 in all
+	maxAcceptingUser = 16  // for the launchers of one user id
 )
 
-// user is what the launchers of one user id take. Its counts are guarded by
+// user counts what the launchers of one user id use. Its counts are guarded by
 // Server.mu.
 type user struct {
-	waiting   int // connections whose session does not stand yet
-	sessions  int
+	waiting   int // connections that are not served yet
+	handovers int
 	bytes     int           // of their policies and secrets
-	settingUp chan struct{} // tokens of those who may speak
-	accepting chan struct{} // tokens of those who are in accept
+	settingUp chan struct{} // tokens for connections whose hello is handled
+	accepting chan struct{} // tokens for doors that are in accept
 }
 
-// knock counts a connection that wants a session.
+// enqueue counts a connection in the queue of its user.
 //
-// Threat: a launcher connects as often as it can and says nothing, so that
-// nobody else is heard -> each user's connections take turns among themselves.
-// Left over: who has many user ids (subordinate ones, say) has as many turns.
-func (s *Server) knock(uid uint32) (*user, error) {
+// Threat: a launcher connects as often as it can and sends nothing, so that no
+// other is served -> the connections of one user take turns among themselves. Left
+// over: a person with many user ids (subordinate ones, say) has as many turns.
+func (s *Server) enqueue(uid uint32) (*user, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users == nil {
@@ -54,8 +54,8 @@ func (s *Server) knock(uid uint32) (*user, error) {
 	return u, nil
 }
 
-// settled takes back what knock counted.
-func (s *Server) settled(uid uint32, u *user) {
+// dequeue undoes enqueue.
+func (s *Server) dequeue(uid uint32, u *user) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u.waiting--
@@ -63,16 +63,17 @@ func (s *Server) settled(uid uint32, u *user) {
 	s.forget(uid, u)
 }
 
-// forget drops u when it takes nothing any more. Called with mu held.
+// forget drops u once it uses nothing. Called with mu held.
 func (s *Server) forget(uid uint32, u *user) {
-	if u.waiting <= 0 && u.sessions <= 0 {
+	if u.waiting <= 0 && u.handovers <= 0 {
 		delete(s.users, uid)
 	}
 }
 
-// turn waits until one of u's connections may speak. done gives the turn back.
+// turn waits until the hello of one of u's connections may be handled. done gives
+// the turn back.
 func (s *Server) turn(ctx context.Context, u *user) (done func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, replyTimeout) // nobody waits longer for the answer
+	ctx, cancel := context.WithTimeout(ctx, replyTimeout) // launchers wait no longer for the answer
 	defer cancel()
 	for i, tokens := range []chan struct{}{u.settingUp, s.settingUp} {
 		select {
@@ -87,37 +88,37 @@ func (s *Server) turn(ctx context.Context, u *user) (done func(), err error) {
 	return func() { <-s.settingUp; <-u.settingUp }, nil
 }
 
-// admit serves c in a goroutine of wg's, when it is its turn.
+// admit serves c in a goroutine of wg, when it is its turn.
 func (s *Server) admit(ctx context.Context, wg *sync.WaitGroup, c *net.UnixConn) {
 	p, err := peerOf(c)
 	if err != nil {
-		s.turnAway(c, p, err)
+		s.reject(c, p, err)
 		return
 	}
-	u, err := s.knock(p.uid)
+	u, err := s.enqueue(p.uid)
 	if err != nil {
-		s.turnAway(c, p, err)
+		s.reject(c, p, err)
 		return
 	}
 	wg.Go(func() {
 		done, err := s.turn(ctx, u)
 		if err != nil {
-			s.settled(p.uid, u)
-			s.turnAway(c, p, err)
+			s.dequeue(p.uid, u)
+			s.reject(c, p, err)
 			return
 		}
 		s.serveLauncher(ctx, c, u, sync.OnceFunc(func() {
 			done()
-			s.settled(p.uid, u)
+			s.dequeue(p.uid, u)
 		}))
 	})
 }
 
-// turnAway says why nobody listens to c. The record is not told: who comes so
-// often would fill it.
-func (s *Server) turnAway(c *net.UnixConn, p peer, why error) {
-	_ = c.SetWriteDeadline(time.Now().Add(endTimeout)) // for form's sake: it fits the buffer
-	_ = (&link{c: c, in: c}).sendJSON(kindRefused, refused{Why: why.Error()})
+// reject reports to c why it is not served. It is not recorded: a launcher that
+// connects this often would fill the record.
+func (s *Server) reject(c *net.UnixConn, p peer, why error) {
+	_ = c.SetWriteDeadline(time.Now().Add(endTimeout)) // a formality: it fits the buffer
+	_ = (&link{c: c, in: c}).sendJSON(kindRefused, refusal{Why: why.Error()})
 	_ = c.Close()
 	s.log().Warn("a launcher was turned away", slog.String("peer", p.String()), slog.Any("error", why))
 }

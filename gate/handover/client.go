@@ -20,29 +20,29 @@ import (
 	"egressd/policy"
 )
 
-// Offer is what a launcher brings.
+// Offer is what a launcher asks a daemon to serve.
 type Offer struct {
 	Version   string
-	Session   string // the word in every event
+	Session   string // what every event calls the run: 1 to 64 letters, digits, - and _
 	Isolation string
 	ArgvHash  string // SHA-256 of the command, hex
 	Documents []*policy.Document
 	Secrets   []Secret
-	HostPorts []uint16         // that the person asked for: they must be allowed
+	HostPorts []uint16         // that the person asked for; refused unless they are allowed
 	Own       []netip.AddrPort // the launcher's own listeners: never dialled
 
-	// Events takes the events of the session; its error denies the flow.
+	// Events records the events of the run; its error denies the flow.
 	Events event.Sink
 	// Ask is consulted when no rule covers a flow; nil: the denial stands.
 	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
-	// Lost is called at most once, when the daemon goes, or says that it ends the
-	// session, before the launcher does. The sandbox has no way out then.
+	// Lost is called at most once, when the daemon is gone or ends the session
+	// before the launcher does. The sandbox has no way out then.
 	Lost func(err error)
 	Log  *slog.Logger // nil discards
 }
 
-// Remote is a session with a daemon that stands: the launcher's half.
-type Remote struct {
+// Client is the launcher's half of a handover that a daemon accepted.
+type Client struct {
 	offer  Offer
 	link   *link
 	bundle []byte
@@ -51,17 +51,18 @@ type Remote struct {
 	questions sync.WaitGroup
 	mu        sync.Mutex
 	asked     map[uint64]context.CancelFunc
-	err       error // of the record: what it lacks
+	err       error // what the record lacks
 }
 
-// Dial asks the daemon that listens at path for a session. ctx bounds the
-// asking only. The caller closes the Remote.
+// Dial asks the daemon that listens at path to serve the doors of a sandbox. ctx
+// bounds the asking only. The caller closes the Client. A *RefusedError is the
+// daemon's refusal.
 //
-// Threat: somebody else listens at path and is told the secrets' values -> the
-// socket must not lie in a directory that everybody may write, and who listens
-// must be root, this user, or the socket's owner. Left over: root and that
-// owner are trusted with the traffic and the secrets of the run.
-func Dial(ctx context.Context, path string, o Offer) (*Remote, error) {
+// Threat: somebody else listens at path and gets the values of the secrets -> the
+// socket must not lie in a directory that everybody may write, and the listener
+// must be root, this user, or the socket's owner. Left over: root and that owner
+// are trusted with the traffic and the secrets of the run.
+func Dial(ctx context.Context, path string, o Offer) (*Client, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -73,7 +74,7 @@ func Dial(ctx context.Context, path string, o Offer) (*Remote, error) {
 		return nil, dialError(path, err)
 	}
 	conn := c.(*net.UnixConn) // what "unix" gives
-	r := &Remote{offer: o, link: &link{c: conn, in: conn}, asked: make(map[uint64]context.CancelFunc)}
+	r := &Client{offer: o, link: &link{c: conn, in: conn}, asked: make(map[uint64]context.CancelFunc)}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := r.greet(path); err != nil {
@@ -86,7 +87,7 @@ func Dial(ctx context.Context, path string, o Offer) (*Remote, error) {
 	return r, nil
 }
 
-// dialError says what to do about a daemon that cannot be reached.
+// dialError reports what to do about a daemon that cannot be reached.
 func dialError(path string, err error) error {
 	hint := ""
 	switch {
@@ -103,8 +104,8 @@ func dialError(path string, err error) error {
 	return fmt.Errorf("egressd at %s%s", path, hint)
 }
 
-// greet says hello and hears the answer.
-func (r *Remote) greet(path string) error {
+// greet sends the hello and reads the answer.
+func (r *Client) greet(path string) error {
 	if err := checkPeer(path, r.link.c); err != nil {
 		return err
 	}
@@ -114,8 +115,9 @@ func (r *Remote) greet(path string) error {
 		ArgvHash: r.offer.ArgvHash, Documents: r.offer.Documents, Secrets: r.offer.Secrets,
 		HostPorts: r.offer.HostPorts, Own: r.offer.Own, Asks: r.offer.Ask != nil,
 	})
-	// A daemon that does not want all of it closes: its words are still there.
-	var answer ready
+	// A daemon that refuses before it has read all of it closes. Its answer is
+	// still there.
+	var answer acceptance
 	err := r.link.expect(kindReady, maxReply, &answer)
 	var no *RefusedError
 	switch {
@@ -133,20 +135,20 @@ func (r *Remote) greet(path string) error {
 	return nil
 }
 
-// Bundle reports in PEM whom programs inside must trust: the roots of this
-// system and the daemon's authority for this session. Nil: the daemon opens no
-// TLS of this session.
-func (r *Remote) Bundle() []byte { return r.bundle }
+// Bundle reports in PEM the certificates that programs inside must trust: the
+// roots of this system and the daemon's authority for this run. Nil: the daemon
+// opens no TLS of this run.
+func (r *Client) Bundle() []byte { return r.bundle }
 
-// Digest is that of the session's policy narrowed by the daemon's.
-func (r *Remote) Digest() string { return r.digest }
+// Digest is that of the launcher's policy, narrowed by the daemon's.
+func (r *Client) Digest() string { return r.digest }
 
-// Open hands the sockets over and closes them, whatever comes of it. When it
-// returns nil the daemon serves them. wg counts what it started: it takes the
-// session's events, until ctx ends and the daemon has sent the last of them.
-func (r *Remote) Open(ctx context.Context, wg *sync.WaitGroup, s Sockets) error {
+// Open hands the sockets over and closes them, whether it succeeds or not. Nil
+// means that the daemon serves them. wg counts the goroutine that it starts, which
+// receives events until ctx ends and the daemon has sent the last of them.
+func (r *Client) Open(ctx context.Context, wg *sync.WaitGroup, s Sockets) error {
 	_ = r.link.c.SetDeadline(time.Now().Add(replyTimeout))
-	body, err := json.Marshal(s.shape())
+	body, err := json.Marshal(s.layout())
 	if err == nil {
 		err = r.link.send(kindDoors, body, s.files()...)
 	}
@@ -164,7 +166,7 @@ func (r *Remote) Open(ctx context.Context, wg *sync.WaitGroup, s Sockets) error 
 	return nil
 }
 
-func (r *Remote) served() error {
+func (r *Client) served() error {
 	k, body, err := r.link.receive(maxReply)
 	switch {
 	case err != nil:
@@ -172,13 +174,13 @@ func (r *Remote) served() error {
 	case k == kindServing && len(body) == 0:
 		return nil
 	}
-	return decodeFrame(kindServing, k, body, new(refused))
+	return decodeFrame(kindServing, k, body, new(refusal))
 }
 
-// follow takes frames until the daemon has said its last.
-func (r *Remote) follow(ctx context.Context) {
+// follow receives frames until the daemon has sent its last.
+func (r *Client) follow(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() {
-		_ = r.link.c.CloseWrite() // the daemon closes the doors and sends what is left
+		_ = r.link.c.CloseWrite() // the daemon then closes the doors and sends what is left
 		_ = r.link.c.SetReadDeadline(time.Now().Add(2 * endTimeout))
 	})
 	defer stop()
@@ -200,8 +202,8 @@ func (r *Remote) follow(ctx context.Context) {
 	}
 }
 
-// frames takes frames until the end. An error says that there was none.
-func (r *Remote) frames(ctx context.Context) (last end, err error) {
+// frames receives frames until the end frame. An error: there was none.
+func (r *Client) frames(ctx context.Context) (last end, err error) {
 	for {
 		k, body, err := r.link.receive(maxReply)
 		if errors.Is(err, io.EOF) {
@@ -222,7 +224,7 @@ func (r *Remote) frames(ctx context.Context) (last end, err error) {
 	}
 }
 
-func (r *Remote) frame(ctx context.Context, k kind, n uint64, body []byte) error {
+func (r *Client) frame(ctx context.Context, k kind, n uint64, body []byte) error {
 	switch k {
 	case kindEvent:
 		var e event.Event
@@ -251,20 +253,20 @@ func (r *Remote) frame(ctx context.Context, k kind, n uint64, body []byte) error
 	return nil
 }
 
-func (r *Remote) answer(k kind, n uint64, yes bool) error {
+func (r *Client) answer(k kind, n uint64, yes bool) error {
 	b := byte(0)
 	if yes {
 		b = 1
 	}
 	err := r.link.send(k, numbered(n, []byte{b}))
 	if errors.Is(err, syscall.EPIPE) {
-		return nil // this side has closed its half, or the other is gone: reading says which
+		return nil // this side has closed its half, or the other is gone: reading finds out which
 	}
 	return err
 }
 
-// ask puts a question to the person without holding up the events.
-func (r *Remote) ask(ctx context.Context, n uint64, q question) {
+// ask asks the person without holding up the events.
+func (r *Client) ask(ctx context.Context, n uint64, q question) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
 	full := len(r.asked) >= maxQuestions
@@ -274,7 +276,7 @@ func (r *Remote) ask(ctx context.Context, n uint64, q question) {
 	r.mu.Unlock()
 	if full || r.offer.Ask == nil {
 		cancel()
-		_ = r.answer(kindAnswer, n, false) // reading reports what is wrong with the connection
+		_ = r.answer(kindAnswer, n, false) // reading finds out what is wrong with the connection
 		return
 	}
 	r.questions.Go(func() {
@@ -291,22 +293,22 @@ func (r *Remote) ask(ctx context.Context, n uint64, q question) {
 	})
 }
 
-func (r *Remote) lost(err error) {
+func (r *Client) lost(err error) {
 	if r.offer.Lost != nil {
 		r.offer.Lost(err)
 	}
 }
 
-func (r *Remote) lacks(err error) {
+func (r *Client) lacks(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.err = errors.Join(r.err, err)
 }
 
-// Close ends the session, and reports what the launcher's record of it lacks.
-// What Open started must have ended.
-func (r *Remote) Close() error {
-	_ = r.link.c.Close() // everything was said
+// Close ends the session and reports what the launcher's record of it lacks. Call
+// it after what Open started has ended.
+func (r *Client) Close() error {
+	_ = r.link.c.Close() // nothing is left to send
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
@@ -319,7 +321,7 @@ func checkSocket(path string) error {
 		return dialError(path, err)
 	}
 	if info.Mode().Type() != os.ModeSocket {
-		return fmt.Errorf("egressd at %s: that is no socket", path)
+		return fmt.Errorf("egressd at %s: that is not a socket", path)
 	}
 	return checkDirectory(path)
 }

@@ -24,11 +24,12 @@ func (l *link) sendFiles(b []byte, files []*os.File) error {
 	return err
 }
 
-// receiveFiles reads one frame and the files that ride on it. The caller
+// receiveFiles reads one frame and the files on its first byte. The caller
 // closes them.
 //
-// Threat: a launcher sends descriptors with other frames, to use up the
-// daemon's -> they are only received here; elsewhere the kernel closes them.
+// Threat: a launcher sends descriptors with other frames, to use up those of the
+// daemon -> they are received here alone; elsewhere the kernel closes them. Left
+// over: as many as one frame may hold, until they are closed.
 func (l *link) receiveFiles(most int) (k kind, body []byte, files []*os.File, err error) {
 	var head [headBytes]byte
 	oob := make([]byte, unix.CmsgSpace(4*maxDoors))

@@ -16,16 +16,16 @@ import (
 type kind byte
 
 const (
-	kindHello   kind = 'H' // launcher: who I am and what I want
-	kindReady   kind = 'R' // daemon: the session stands
-	kindRefused kind = 'X' // daemon: it does not, and why
+	kindHello   kind = 'H' // launcher: who it is, and what it asks for
+	kindReady   kind = 'R' // daemon: accepted
+	kindRefused kind = 'X' // daemon: refused, and why
 	kindDoors   kind = 'D' // launcher: the sockets
 	kindServing kind = 'S' // daemon: they are served
 	kindEvent   kind = 'E' // daemon: number, event
 	kindAck     kind = 'A' // launcher: number, whether the event is on record
 	kindAsk     kind = 'Q' // daemon: number, a flow that no rule covers
-	kindCancel  kind = 'C' // daemon: number of a question that nobody waits for any more
-	kindAnswer  kind = 'Y' // launcher: number, whether the person lets it pass
+	kindCancel  kind = 'C' // daemon: number of a question that is taken back
+	kindAnswer  kind = 'Y' // launcher: number, whether the person allows it
 	kindEnd     kind = 'Z' // daemon: nothing follows
 )
 
@@ -44,13 +44,13 @@ type link struct {
 	out sync.Mutex
 }
 
-// frame spells one frame.
+// frame encodes one frame.
 func frame(k kind, body []byte) []byte {
 	b := binary.BigEndian.AppendUint32(make([]byte, 0, headBytes+len(body)), uint32(len(body)))
 	return append(append(b, byte(k)), body...)
 }
 
-// send writes one frame; files ride on its first byte.
+// send writes one frame, with files on its first byte.
 func (l *link) send(k kind, body []byte, files ...*os.File) error {
 	l.out.Lock()
 	defer l.out.Unlock()
@@ -62,7 +62,7 @@ func (l *link) send(k kind, body []byte, files ...*os.File) error {
 	return l.sendFiles(b, files)
 }
 
-// sendJSON is send of v.
+// sendJSON sends v as JSON.
 func (l *link) sendJSON(k kind, v any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -95,8 +95,8 @@ func (l *link) body(head [headBytes]byte, most int) (kind, []byte, error) {
 	return kind(head[4]), b.Bytes(), nil
 }
 
-// expect receives a frame of kind want into v, strictly. A refusal is the
-// error that it tells.
+// expect receives a frame of kind want into v, strictly. A refusal frame is
+// reported as a *RefusedError.
 func (l *link) expect(want kind, most int, v any) error {
 	k, body, err := l.receive(most)
 	if err != nil {
@@ -110,7 +110,7 @@ func decodeFrame(want, k kind, body []byte, v any) error {
 	case want:
 		return strictJSON(body, v)
 	case kindRefused:
-		var r refused
+		var r refusal
 		if err := strictJSON(body, &r); err != nil {
 			return errForeign
 		}
@@ -132,7 +132,7 @@ func strictJSON(body []byte, v any) error {
 	return nil
 }
 
-// numbered spells a number in front of a body.
+// numbered puts a number in front of a body.
 func numbered(n uint64, body []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(body)), n), body...)
 }

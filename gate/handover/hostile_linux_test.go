@@ -51,7 +51,7 @@ func TestBothSinks(t *testing.T) {
 		told     bool
 	}{{"allowed", false}, {"blocked", true}, {"", true}} {
 		record := newRecords()
-		err := both{sinkFunc(func(event.Event) error { return fails }), record}.Emit(event.Event{Decision: tt.decision})
+		err := sinkPair{sinkFunc(func(event.Event) error { return fails }), record}.Emit(event.Event{Decision: tt.decision})
 		if !errors.Is(err, fails) || len(record.all) > 0 != tt.told {
 			t.Errorf("%q: error %v, recorded %v", tt.decision, err, record.all)
 		}
@@ -63,8 +63,8 @@ func TestBothSinks(t *testing.T) {
 func TestWordsAreTakenOnce(t *testing.T) {
 	d := serve(t, doc("a.test"), nil)
 	d.join(t, offer("victim"))
-	other := serve(t, doc("a.test"), func(s *Server) { s.Words = d.Words })
-	d.Words.Store("default", struct{}{})
+	other := serve(t, doc("a.test"), func(s *Server) { s.IDs = d.IDs })
+	d.IDs.Store("default", struct{}{})
 	for _, at := range []*daemon{d, other} {
 		for _, word := range []string{"victim", "default"} {
 			if _, err := at.tryJoin(t, offer(word)); err == nil || !strings.Contains(err.Error(), "there is a session "+word) {
@@ -75,7 +75,7 @@ func TestWordsAreTakenOnce(t *testing.T) {
 			t.Errorf("the refusal is told of session %q", e.Session)
 		}
 	}
-	if _, taken := d.Words.Load("victim"); !taken {
+	if _, taken := d.IDs.Load("victim"); !taken {
 		t.Error("a refused session took the word from the one that has it")
 	}
 }
@@ -105,7 +105,7 @@ func TestPoliciesHaveABudget(t *testing.T) {
 // heard.
 func TestUsersTakeTurns(t *testing.T) {
 	s := new(Server)
-	silent, err := s.knock(1)
+	silent, err := s.enqueue(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestUsersTakeTurns(t *testing.T) {
 	if _, err := s.turn(ended, silent); err == nil {
 		t.Error("a user takes more turns than are one user's")
 	}
-	other, err := s.knock(2)
+	other, err := s.enqueue(2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,14 +129,14 @@ func TestUsersTakeTurns(t *testing.T) {
 	}
 	done()
 	for range maxWaitingUser - 1 {
-		if _, err := s.knock(1); err != nil {
+		if _, err := s.enqueue(1); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.knock(1); err == nil {
+	if _, err := s.enqueue(1); err == nil {
 		t.Error("a user's connections wait without a bound")
 	}
-	if _, err := s.knock(2); err != nil {
+	if _, err := s.enqueue(2); err != nil {
 		t.Errorf("another user is turned away: %v", err)
 	}
 }
@@ -188,7 +188,7 @@ func TestBlockingDoors(t *testing.T) {
 	d, cp = open()
 	fd := block(cp)
 	ended("behind the look", func() error {
-		defer d.impatient()()
+		defer d.watchAccept()()
 		_, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC)
 		return err
 	}, unix.EINVAL)

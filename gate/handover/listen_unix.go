@@ -29,9 +29,9 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 // checkDirectory refuses a directory that everybody may write, sticky or not,
 // and one below a directory in which everybody may rename what others made.
 //
-// Threat: somebody puts a socket of their own where launchers look for the
-// daemon's, before it starts or after it has ended -> who could is the
-// directory's owner and group alone. Left over: those.
+// Threat: somebody puts a socket of their own where launchers expect the daemon's,
+// before it starts or after it has ended -> only the directory's owner and group
+// can. Left over: those.
 func checkDirectory(path string) error {
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err == nil {

@@ -16,17 +16,17 @@ type hello struct {
 	Protocol int    `json:"protocol"`
 	Version  string `json:"version"`
 
-	Session   string             `json:"session"` // the word in every event
+	Session   string             `json:"session"` // what every event calls the run
 	Isolation string             `json:"isolation"`
 	ArgvHash  string             `json:"argv_hash"`
 	Documents []*policy.Document `json:"documents"`
 	Secrets   []Secret           `json:"secrets,omitempty"`
-	HostPorts []uint16           `json:"host_ports,omitempty"` // that the person asked for by name
+	HostPorts []uint16           `json:"host_ports,omitempty"` // that the person asked for
 	Own       []netip.AddrPort   `json:"own,omitempty"`        // listeners of the launcher's: never dialled
-	Asks      bool               `json:"asks,omitempty"`       // somebody can be asked about what no rule covers
+	Asks      bool               `json:"asks,omitempty"`       // a person can be asked about what no rule covers
 }
 
-// Secret is one secret of a session: what stands for it inside, and its value.
+// Secret is one secret of a run: its placeholder inside, and its value.
 type Secret struct {
 	Env         string `json:"env"`
 	Placeholder string `json:"placeholder"`
@@ -39,43 +39,45 @@ func (s Secret) String() string { return "secret " + s.Env }
 // GoString keeps the value out of %#v.
 func (s Secret) GoString() string { return s.String() }
 
-type ready struct {
+// acceptance is the daemon's answer to a hello that it accepts.
+type acceptance struct {
 	Version string `json:"version"`
 	Digest  string `json:"digest"`
-	CA      []byte `json:"ca,omitempty"` // PEM: whom programs inside must trust besides the launcher's own roots
+	CA      []byte `json:"ca,omitempty"` // PEM: what programs inside must trust besides the launcher's own roots
 }
 
-type refused struct {
+// refusal is the daemon's answer to a hello that it refuses.
+type refusal struct {
 	Why string `json:"why"`
 }
 
-// RefusedError is the daemon's no.
+// RefusedError is a refusal of the daemon.
 type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return "egressd refuses the session: " + e.Why }
 
-// question is a flow that a person may let pass.
+// question is a flow that a person may allow.
 type question struct {
 	Host      policy.Host `json:"host"`
 	Port      uint16      `json:"port"`
 	OtherPort bool        `json:"other_port,omitempty"` // rules name the host, but not this port
 }
 
-// end is the daemon's last word.
+// end is the daemon's last message.
 type end struct {
 	Lost uint64 `json:"lost,omitempty"` // events that found no room
-	Why  string `json:"why,omitempty"`  // what ended the session; "": the launcher did
+	Why  string `json:"why,omitempty"`  // what ended the handover; "": the launcher did
 }
 
-// Bounds of what a hello may hold, its size apart.
+// Bounds of the contents of a hello.
 const (
 	maxSecrets = 256
 	maxListed  = 1024 // ports and addresses
-	wordBytes  = 64
+	idBytes    = 64
 )
 
-// parseHello reads a hello. One of another protocol is refused in words that
-// say what to do, whatever else it holds.
+// parseHello reads a hello. The error for one of another protocol version says
+// what to do, whatever else the hello holds.
 func parseHello(body []byte, version string) (*hello, error) {
 	var first struct {
 		Protocol int    `json:"protocol"`
@@ -86,7 +88,7 @@ func parseHello(body []byte, version string) (*hello, error) {
 	}
 	if first.Protocol != Protocol {
 		return nil, fmt.Errorf("this egressd (%s) speaks session protocol %d, your launch (%s) speaks %d: use launch and egressd of one release",
-			version, Protocol, word(first.Version), first.Protocol)
+			version, Protocol, printable(first.Version), first.Protocol)
 	}
 	h := new(hello)
 	if err := strictJSON(body, h); err != nil {
@@ -97,38 +99,38 @@ func parseHello(body []byte, version string) (*hello, error) {
 
 func (h *hello) check() error {
 	switch {
-	case !isWord(h.Session):
+	case !isID(h.Session):
 		return errors.New("the session's word is not 1 to 64 letters, digits, - or _")
 	case h.Isolation != "netns":
-		return fmt.Errorf("isolation %q is not one that can be handed over", word(h.Isolation))
+		return fmt.Errorf("isolation %q is not one that can be handed over", printable(h.Isolation))
 	case len(h.ArgvHash) != 64 || strings.Trim(h.ArgvHash, "0123456789abcdef") != "":
-		return errors.New("the command's hash is no SHA-256 in hex")
+		return errors.New("the command's hash is not a SHA-256 in hex")
 	case len(h.Secrets) > maxSecrets || len(h.HostPorts) > maxListed || len(h.Own) > maxListed:
 		return errors.New("too many secrets, ports or listeners")
 	}
 	for _, s := range h.Secrets {
 		if s.Placeholder == "" || s.Value == "" {
-			return fmt.Errorf("secret %s has no placeholder or no value", word(s.Env))
+			return fmt.Errorf("secret %s has no placeholder or no value", printable(s.Env))
 		}
 		if strings.ContainsFunc(s.Value, unicode.IsControl) {
-			return fmt.Errorf("secret %s holds a control byte, which no header takes", word(s.Env))
+			return fmt.Errorf("secret %s holds a control byte, which no header can hold", printable(s.Env))
 		}
 	}
 	return nil
 }
 
-// word is s fit for a message: printable and short.
-func word(s string) string {
+// printable is s made fit for a message: printable and short.
+func printable(s string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'
 		}
 		return r
 	}, s)
-	return clean[:min(len(clean), wordBytes)]
+	return clean[:min(len(clean), idBytes)]
 }
 
-func isWord(s string) bool {
-	return s != "" && len(s) <= wordBytes &&
+func isID(s string) bool {
+	return s != "" && len(s) <= idBytes &&
 		strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer is who is at the other end, as the kernel tells it.
+// peer is the process at the other end, as the kernel reports it.
 type peer struct {
 	uid, gid uint32
 	pid      int32
@@ -15,7 +15,7 @@ type peer struct {
 
 func (p peer) String() string { return fmt.Sprintf("uid=%d gid=%d pid=%d", p.uid, p.gid, p.pid) }
 
-// peerOf asks for SO_PEERCRED: of a launcher the process that connected, of a
+// peerOf reports SO_PEERCRED: of a launcher the process that connected, of a
 // daemon the one that listens.
 func peerOf(c *net.UnixConn) (peer, error) {
 	raw, err := c.SyscallConn()

@@ -36,7 +36,7 @@ func (d *daemon) knock(t *testing.T) *link {
 func (l *link) refusal(t *testing.T) string {
 	t.Helper()
 	var no *RefusedError
-	if err := l.expect(kindReady, maxReply, new(ready)); !errors.As(err, &no) {
+	if err := l.expect(kindReady, maxReply, new(acceptance)); !errors.As(err, &no) {
 		t.Fatalf("no refusal: %v", err)
 	}
 	return no.Why
@@ -255,7 +255,7 @@ func FuzzHello(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !isWord(h.Session) || h.Isolation != "netns" {
+		if !isID(h.Session) || h.Isolation != "netns" {
 			t.Errorf("%+v", h)
 		}
 		if _, err := policy.Compile(h.Documents...); err != nil {
@@ -279,7 +279,7 @@ func FuzzFrames(f *testing.F) {
 			if len(body) > 1000 {
 				t.Fatal("too long")
 			}
-			_ = decodeFrame(kindReady, k, body, new(ready))
+			_ = decodeFrame(kindReady, k, body, new(acceptance))
 		}
 	})
 }

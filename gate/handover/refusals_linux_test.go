@@ -105,7 +105,7 @@ func TestAuditingCeiling(t *testing.T) {
 }
 
 func TestNumberOfSessions(t *testing.T) {
-	for _, limits := range []Limits{{Sessions: 2}, {SessionsPerUser: 2}} {
+	for _, limits := range []Limits{{Handovers: 2}, {HandoversPerUser: 2}} {
 		d := serve(t, doc("a.test"), func(s *Server) { s.Limits = limits })
 		first, _ := d.join(t, offer("one")), d.join(t, offer("two"))
 		if _, err := d.tryJoin(t, offer("three")); err == nil || !strings.Contains(err.Error(), "2 sessions already") {
@@ -178,7 +178,7 @@ func TestEndedDaemonWaitsForNobody(t *testing.T) {
 	defer c.Close()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	o := &session{link: &link{c: c, in: c}}
+	o := &handover{link: &link{c: c, in: c}}
 	o.within(ended, patience)
 	begin := time.Now()
 	if _, _, err := o.link.receive(maxFrame); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begin) > patience/2 {

@@ -18,67 +18,66 @@ import (
 	"egressd/policy"
 )
 
-// Server serves the sessions of one control socket. Set the fields before
-// Serve; its methods are safe for concurrent use.
+// Server serves the launchers of one control socket. Set the fields before Serve;
+// its methods are safe for concurrent use.
 //
 // Threat: a launcher asks for more than its daemon's operator allows -> its
-// policy is narrowed by the ceiling (policy.Under), its names are resolved by
-// the daemon, its secrets are its own and the daemon's are not lent, the
-// daemon's listeners are never dialled, and its limits are the smaller ones.
-// Left over: whoever may connect to the socket may reach what the ceiling
-// allows, from the daemon's place in the network.
+// policy is narrowed by the ceiling (policy.Under), the daemon resolves its
+// names, it has its own secrets and none of the daemon's, the daemon's listeners
+// are never dialled, and the smaller limits hold. Left over: everybody who may
+// connect to the socket may reach what the ceiling allows, from the daemon's place
+// in the network.
 type Server struct {
 	Name     string              // of the ceiling, for logs and events
-	Ceiling  *policy.Current     // nil, or without a policy: no session is opened
-	Resolver *dnsfilter.Resolver // of every session; nil: no name resolves
+	Ceiling  *policy.Current     // nil, or without a policy: every launcher is refused
+	Resolver *dnsfilter.Resolver // for every launcher; nil: no name resolves
 
-	// Events records session.opened, session.refused and session.closed, and
-	// every event of every session besides its launcher. Nil: no session is opened.
+	// Events records session.opened, session.refused and session.closed, and every
+	// event that goes to a launcher. Nil: every launcher is refused.
 	Events event.Sink
 
 	Own     []netip.AddrPort // the daemon's listeners: never dialled
-	RootCAs *x509.CertPool   // whom intercepted origins must be verified by; nil: the system's
+	RootCAs *x509.CertPool   // verifies the origins of intercepted TLS; nil: the system's roots
 	Log     *slog.Logger     // nil discards
 	Version string
 
 	Limits Limits
 
-	// Words holds the words (strings) that no session may bear any more: those of
-	// the sessions of every server that shares it, and what else the record uses.
-	// Nil: this server's sessions alone.
-	Words *sync.Map
+	// IDs holds the session names (strings) that are in use: those of every server
+	// that shares it, and what else the record uses. Nil: this server's alone.
+	IDs *sync.Map
 
 	mu        sync.Mutex
-	sessions  map[*session]struct{}
+	handovers map[*handover]struct{}
 	users     map[uint32]*user
-	waiting   int           // connections whose session does not stand yet
-	bytes     int           // of the policies and secrets of all sessions
+	waiting   int           // connections that are not served yet
+	bytes     int           // of all policies and secrets
 	settingUp chan struct{} // see user
 	accepting chan struct{}
 	draining  bool
 }
 
-// Limits bounds what launchers may take. Zero fields have defaults.
+// Limits bounds what launchers may use. Zero fields have defaults.
 type Limits struct {
-	Sessions        int // at once; 4096
-	SessionsPerUser int // at once of one user id; 1024
-	HelloBytes      int // of a session's policy and secrets; 4 MiB
-	Bytes           int // of those of all sessions together; 32 MiB. They take 15 times that
-	BytesPerUser    int // of those of one user id; 16 MiB
+	Handovers        int // at once; 4096
+	HandoversPerUser int // at once of one user id; 1024
+	HelloBytes       int // of one launcher's policy and secrets; 4 MiB
+	Bytes            int // of all policies and secrets together; 32 MiB. They take 15 times that
+	BytesPerUser     int // of those of one user id; 16 MiB
 }
 
 // Implementation constants.
 const (
-	defaultSessions   = 4096
-	defaultPerUser    = 1024
-	defaultHelloBytes = 4 << 20
-	defaultBytes      = 32 << 20
-	defaultUserBytes  = 16 << 20
-	acceptPause       = 100 * time.Millisecond
+	defaultHandovers     = 4096
+	defaultUserHandovers = 1024
+	defaultHelloBytes    = 4 << 20
+	defaultBytes         = 32 << 20
+	defaultUserBytes     = 16 << 20
+	acceptPause          = 100 * time.Millisecond
 )
 
 // Serve serves the launchers that connect to ln until ctx ends, and closes ln.
-// Every session ends with ctx. It returns after every goroutine it started has
+// Every handover ends with ctx. Serve returns after every goroutine it started has
 // exited; an error says why it stopped before its time.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -99,7 +98,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("control socket: %w", err)
-		case err != nil: // out of descriptors, mostly: those who wait keep waiting
+		case err != nil: // out of descriptors, mostly: connections stay in the queue
 			if !paused {
 				s.log().Error("control socket", slog.Any("error", err))
 			}
@@ -117,7 +116,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	}
 }
 
-// wait waits for d or the end of ctx.
+// wait waits for d, or until ctx ends.
 func wait(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -127,8 +126,8 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Renarrow puts the ceiling in force for every session, after it has changed,
-// and closes the flows that are denied now. It reports how many it closed.
+// Renarrow puts a changed ceiling in force for every launcher and closes the flows
+// that it denies. It reports how many it closed.
 func (s *Server) Renarrow() (closed int) {
 	for _, one := range s.list() {
 		closed += one.renarrow()
@@ -136,7 +135,7 @@ func (s *Server) Renarrow() (closed int) {
 	return closed
 }
 
-// Gates lists the gates of the sessions that stand.
+// Gates lists the gates of the launchers that were accepted.
 func (s *Server) Gates() []*gate.Gate {
 	var out []*gate.Gate
 	for _, one := range s.list() {
@@ -147,8 +146,8 @@ func (s *Server) Gates() []*gate.Gate {
 	return out
 }
 
-// Drain refuses new sessions, closes the doors of those that stand, and lets
-// their flows finish until ctx ends. The sessions themselves end with Serve.
+// Drain refuses new launchers, closes the doors of the others and lets their flows
+// finish until ctx ends. The connections to launchers end with Serve.
 func (s *Server) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	s.draining = true
@@ -163,53 +162,53 @@ func (s *Server) Drain(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (s *Server) list() []*session {
+func (s *Server) list() []*handover {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]*session, 0, len(s.sessions))
-	for one := range s.sessions {
+	out := make([]*handover, 0, len(s.handovers))
+	for one := range s.handovers {
 		out = append(out, one)
 	}
 	return out
 }
 
-// enter counts one into the sessions.
-func (s *Server) enter(one *session) (err error) {
+// enter counts one launcher in.
+func (s *Server) enter(one *handover) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Words == nil {
-		s.Words = new(sync.Map)
+	if s.IDs == nil {
+		s.IDs = new(sync.Map)
 	}
-	word := one.hello.Session
-	_, taken := s.Words.LoadOrStore(word, struct{}{})
-	switch err := s.room(one); {
+	id := one.hello.Session
+	_, taken := s.IDs.LoadOrStore(id, struct{}{})
+	switch err := s.full(one); {
 	case taken:
-		one.hello.Session = "" // the record must not say another's word of this one
-		return cmp.Or(err, fmt.Errorf("there is a session %s already", word))
+		one.hello.Session = "" // the record must not show another's name for this one
+		return cmp.Or(err, fmt.Errorf("there is a session %s already", id))
 	case err != nil:
-		s.Words.Delete(word)
+		s.IDs.Delete(id)
 		return err
 	}
-	if s.sessions == nil {
-		s.sessions = make(map[*session]struct{})
+	if s.handovers == nil {
+		s.handovers = make(map[*handover]struct{})
 	}
-	s.sessions[one] = struct{}{}
+	s.handovers[one] = struct{}{}
 	s.bytes += one.bytes
 	one.user.bytes += one.bytes
-	one.user.sessions++
+	one.user.handovers++
 	return nil
 }
 
-// room reports why there is none for one. Called with mu held.
-func (s *Server) room(one *session) error {
+// full reports why there is no room for one more. Called with mu held.
+func (s *Server) full(one *handover) error {
 	uid, u, limits := one.peer.uid, one.user, s.Limits
 	switch {
 	case s.draining:
 		return errors.New("it is being shut down")
-	case len(s.sessions) >= or(limits.Sessions, defaultSessions):
-		return fmt.Errorf("there are %d sessions already; wait until some have ended", len(s.sessions))
-	case u.sessions >= or(limits.SessionsPerUser, defaultPerUser):
-		return fmt.Errorf("user %d has %d sessions already; end some of them", uid, u.sessions)
+	case len(s.handovers) >= or(limits.Handovers, defaultHandovers):
+		return fmt.Errorf("there are %d sessions already; wait until some have ended", len(s.handovers))
+	case u.handovers >= or(limits.HandoversPerUser, defaultUserHandovers):
+		return fmt.Errorf("user %d has %d sessions already; end some of them", uid, u.handovers)
 	case u.bytes+one.bytes > or(limits.BytesPerUser, defaultUserBytes), s.bytes+one.bytes > or(limits.Bytes, defaultBytes):
 		return fmt.Errorf("the policies of user %d's sessions take %d bytes already, those of all sessions %d: no room for %d more; put long lists into the daemon's policy",
 			uid, u.bytes, s.bytes, one.bytes)
@@ -217,15 +216,15 @@ func (s *Server) room(one *session) error {
 	return nil
 }
 
-// leave takes back what enter counted.
-func (s *Server) leave(one *session) {
+// leave undoes enter.
+func (s *Server) leave(one *handover) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.sessions, one)
-	s.Words.Delete(one.hello.Session)
+	delete(s.handovers, one)
+	s.IDs.Delete(one.hello.Session)
 	s.bytes -= one.bytes
 	one.user.bytes -= one.bytes
-	one.user.sessions--
+	one.user.handovers--
 	s.forget(one.peer.uid, one.user)
 }
 

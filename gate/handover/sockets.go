@@ -22,22 +22,22 @@ type LocalPort struct {
 	File *os.File
 }
 
-// shape says which file is which.
-type shape struct {
+// layout says which file is which.
+type layout struct {
 	Refusals    bool     `json:"refusals,omitempty"`
 	Transparent int      `json:"transparent,omitempty"`
 	Localhost   []uint16 `json:"localhost,omitempty"`
 }
 
-func (s Sockets) shape() shape {
-	sh := shape{Refusals: s.Refusals != nil, Transparent: len(s.Transparent)}
-	for _, l := range s.Localhost {
-		sh.Localhost = append(sh.Localhost, l.Port)
+func (s Sockets) layout() layout {
+	l := layout{Refusals: s.Refusals != nil, Transparent: len(s.Transparent)}
+	for _, p := range s.Localhost {
+		l.Localhost = append(l.Localhost, p.Port)
 	}
-	return sh
+	return l
 }
 
-// files lists the descriptors in the order that arrange takes them.
+// files lists the descriptors in the order of arrange.
 func (s Sockets) files() []*os.File {
 	files := []*os.File{s.Explicit, s.DNSTCP, s.DNSUDP}
 	if s.Refusals != nil {
@@ -50,24 +50,24 @@ func (s Sockets) files() []*os.File {
 	return files
 }
 
-var errShape = errors.New("the number of sockets is not the one that was announced")
+var errLayout = errors.New("the number of sockets is not the one that was announced")
 
-// arrange is the reverse of shape and files.
-func arrange(sh shape, files []*os.File) (Sockets, error) {
-	want := 3 + sh.Transparent + len(sh.Localhost)
-	if sh.Refusals {
+// arrange reverses layout and files.
+func (l layout) arrange(files []*os.File) (Sockets, error) {
+	want := 3 + l.Transparent + len(l.Localhost)
+	if l.Refusals {
 		want++
 	}
-	if sh.Transparent < 0 || sh.Transparent > maxDoors || len(files) != want {
-		return Sockets{}, errShape
+	if l.Transparent < 0 || l.Transparent > maxDoors || len(files) != want {
+		return Sockets{}, errLayout
 	}
 	s := Sockets{Explicit: files[0], DNSTCP: files[1], DNSUDP: files[2]}
 	rest := files[3:]
-	if sh.Refusals {
+	if l.Refusals {
 		s.Refusals, rest = rest[0], rest[1:]
 	}
-	s.Transparent, rest = rest[:sh.Transparent], rest[sh.Transparent:]
-	for i, port := range sh.Localhost {
+	s.Transparent, rest = rest[:l.Transparent], rest[l.Transparent:]
+	for i, port := range l.Localhost {
 		s.Localhost = append(s.Localhost, LocalPort{port, rest[i]})
 	}
 	return s, nil
@@ -76,6 +76,6 @@ func arrange(sh shape, files []*os.File) (Sockets, error) {
 // Close closes every descriptor.
 func (s Sockets) Close() error { return closeFiles(s.files()) }
 
-// Doors makes doors of the descriptors, which stay the caller's. Errors name
-// the door.
+// Doors opens doors on copies of the descriptors, which stay the caller's. Errors
+// name the door.
 func (s Sockets) Doors() (gate.Doors, error) { return s.doors() }

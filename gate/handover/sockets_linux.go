@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/gate"
-	"egressd/internal/cli/policyflags"
 	"egressd/netns"
 	"egressd/policy"
 )
@@ -55,9 +54,9 @@ func (s Sockets) localhost(d *gate.Doors) error {
 	if len(s.Localhost) == 0 {
 		return nil
 	}
-	host, err := policy.ParseHost(policyflags.HostInternal)
+	host, err := policy.ParseHost(gate.HostInternal)
 	if err != nil {
-		return err // unreachable: it is ours
+		return err // unreachable: it is a constant
 	}
 	for _, l := range s.Localhost {
 		ln, err := listener(fmt.Sprintf("localhost:%d", l.Port), l.File)
@@ -82,13 +81,13 @@ func listener(what string, f *os.File) (net.Listener, error) {
 
 var errMissing = errors.New("its socket is missing")
 
-// check refuses a descriptor that is no IP socket of the wanted type, and a
+// check refuses a descriptor that is not an IP socket of the wanted type, and a
 // stream socket that does not listen.
 //
 // Threat: a launcher hands over a file, a terminal or a socket of another kind,
-// on which a read never ends or does something else -> only what is named here
-// is touched. Left over: the launcher may keep a copy and change its flags; see
-// door, and netns.PacketConn, for what that does.
+// on which a read never ends or does something else -> nothing but the types
+// named here is used. Left over: the launcher may keep a copy and change its flags;
+// for what that does see door, and netns.PacketConn.
 func check(what string, f *os.File, typ int) error {
 	if f == nil {
 		return fmt.Errorf("%s door: %w", what, errMissing)
@@ -113,7 +112,7 @@ func check(what string, f *os.File, typ int) error {
 	return nil
 }
 
-// netlink copies the socket of the capture rules' log as a non-blocking file.
+// netlink copies the socket of the capture rules' log to a non-blocking file.
 func netlink(f *os.File) (*os.File, error) {
 	fd := int(f.Fd())
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
@@ -138,11 +137,11 @@ func netlink(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(dup), "refusals"), nil
 }
 
-// guarded makes the doors of d safe to serve although their launcher may have
-// kept copies: accepting takes turns, and closing a door ends the socket itself,
-// so that copies of it, wherever they are, end with it, and whoever sleeps on it
-// wakes up. After an error every door is closed.
-func guarded(d gate.Doors, turns ...chan struct{}) (_ gate.Doors, err error) {
+// guard makes the doors of d safe to serve although their launcher may have kept
+// copies: accepts take turns, and closing a door shuts the socket itself down, so
+// that every copy ends with it and every blocked call returns. After an error all
+// doors are closed.
+func guard(d gate.Doors, turns ...chan struct{}) (_ gate.Doors, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
@@ -160,7 +159,7 @@ func guarded(d gate.Doors, turns ...chan struct{}) (_ gate.Doors, err error) {
 	for _, ln := range all {
 		t, ok := (*ln).(*net.TCPListener)
 		if !ok {
-			return d, fmt.Errorf("a door is no TCP listener: %T", *ln) // unreachable: it was checked
+			return d, fmt.Errorf("a door is not a TCP listener: %T", *ln) // unreachable: it was checked
 		}
 		if *ln, err = newDoor(t, turns...); err != nil {
 			*ln = t
@@ -187,7 +186,7 @@ func shut(socket any) {
 	if err != nil {
 		return
 	}
-	_ = raw.Control(func(fd uintptr) { // fails where it is closed already
-		_ = unix.Shutdown(int(fd), unix.SHUT_RDWR) // ENOTCONN for UDP, whose readers wake all the same
+	_ = raw.Control(func(fd uintptr) { // fails if it is closed already
+		_ = unix.Shutdown(int(fd), unix.SHUT_RDWR) // ENOTCONN for UDP, but its readers wake up
 	})
 }

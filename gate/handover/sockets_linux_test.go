@@ -152,7 +152,7 @@ func TestListen(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(t.Context(), path); err == nil || !strings.Contains(err.Error(), "no socket") {
+	if _, err := Listen(t.Context(), path); err == nil || !strings.Contains(err.Error(), "not a socket") {
 		t.Errorf("in place of a file: %v", err)
 	}
 	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil {
@@ -193,7 +193,7 @@ func TestDialRefuses(t *testing.T) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{filepath.Join(dir, "none"): "start egressd", dir: "no socket"} {
+	for path, want := range map[string]string{filepath.Join(dir, "none"): "start egressd", dir: "not a socket"} {
 		if _, err := Dial(t.Context(), path, offer("one")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

@@ -9,4 +9,4 @@ import (
 
 func (s Sockets) doors() (gate.Doors, error) { return gate.Doors{}, netns.ErrNotSupported }
 
-func guarded(d gate.Doors, _ ...chan struct{}) (gate.Doors, error) { return d, netns.ErrNotSupported }
+func guard(d gate.Doors, _ ...chan struct{}) (gate.Doors, error) { return d, netns.ErrNotSupported }

@@ -10,7 +10,7 @@ import (
 	"egressd/event"
 )
 
-// Errors of a session's events.
+// Errors of events that the launcher must record.
 var (
 	errGone   = errors.New("session: the launcher is gone")
 	errNoRoom = errors.New("session: the launcher does not read its events")
@@ -18,24 +18,24 @@ var (
 	errUnkept = errors.New("session: the launcher could not record the event")
 )
 
-// stream sends the events of a session to its launcher. It is the event.Sink of
-// the session's gate: Emit of an allowed flow returns when the launcher has
-// recorded it. Safe for concurrent use.
+// stream sends the events of a handover to its launcher. It is the event.Sink of
+// the gate: Emit of an allowed flow returns when the launcher has recorded it.
+// Safe for concurrent use.
 type stream struct {
 	timeout time.Duration
 
 	mu      sync.Mutex
-	queue   []byte                 // frames that wait for the write before theirs
+	queue   []byte                 // frames that wait for an earlier write
 	next    uint64                 // number of the newest event or question
 	waiting map[uint64]chan answer // by number
 	asking  int
 	lost    uint64 // events that found no room
-	deaf    bool   // the launcher answers no more
+	silent  bool   // the launcher answers no more
 	closed  bool
-	wake    chan struct{} // has one token when queue is not empty, or closed
+	wake    chan struct{} // holds one token when queue is not empty, or closed
 }
 
-// answer is the launcher's word on an event or a question.
+// answer is the launcher's answer to an event or a question.
 type answer struct{ yes, gone bool }
 
 func newStream(timeout time.Duration) *stream {
@@ -69,11 +69,11 @@ func (s *stream) Emit(e event.Event) error {
 	}
 }
 
-// push queues a frame; reply is where its answer arrives, nil unless wanted.
+// push queues a frame. Its answer arrives on reply, which is nil unless wanted.
 func (s *stream) push(k kind, body []byte, wanted bool) (n uint64, reply chan answer, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.deaf && wanted {
+	if s.closed || s.silent && wanted {
 		return 0, nil, errGone
 	}
 	if len(s.queue) > 0 && len(s.queue)+len(body) > maxQueue {
@@ -92,7 +92,7 @@ func (s *stream) push(k kind, body []byte, wanted bool) (n uint64, reply chan an
 	return s.next, reply, nil
 }
 
-// cancel tells the launcher that nobody waits for the answer to question n.
+// cancel takes question n back.
 func (s *stream) cancel(n uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *stream) forget(n uint64) {
 	delete(s.waiting, n)
 }
 
-// answered delivers the launcher's word; what nobody waits for is dropped.
+// answered delivers an answer; one that nobody waits for is dropped.
 func (s *stream) answered(n uint64, yes bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *stream) answered(n uint64, yes bool) {
 }
 
 // take waits for frames to send; more is false once the stream is closed and
-// all of it was taken.
+// empty.
 func (s *stream) take(spare []byte) (frames []byte, more bool) {
 	for {
 		s.mu.Lock()
@@ -141,19 +141,19 @@ func (s *stream) take(spare []byte) (frames []byte, more bool) {
 	}
 }
 
-// hangUp ends the wait of everybody: no answer will come. Events still queue,
-// for the launcher may read them.
+// hangUp ends every wait for an answer: none will come. Events still queue, since
+// the launcher may read them.
 func (s *stream) hangUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deaf = true
+	s.silent = true
 	for n, reply := range s.waiting {
 		delete(s.waiting, n)
 		reply <- answer{gone: true}
 	}
 }
 
-// close lets no more events in; what is queued may still be taken. It reports
+// close accepts no more events; those in the queue may still be taken. It reports
 // how many found no room.
 func (s *stream) close() (lost uint64) {
 	s.hangUp()
@@ -164,7 +164,7 @@ func (s *stream) close() (lost uint64) {
 	return s.lost
 }
 
-// ask sends a question and waits for its answer; anything but a yes is a no.
+// ask sends a question and waits for its answer. Anything but a yes is a no.
 func (s *stream) ask(ctx context.Context, q question) bool {
 	body, err := json.Marshal(q)
 	if err != nil || !s.startAsking() {

@@ -157,7 +157,7 @@ func serve(t *testing.T, ceiling *policy.Document, change func(*Server)) *daemon
 
 // launcher is the other half, with doors on the loopback.
 type launcher struct {
-	*Remote
+	*Client
 	record *records
 	proxy  string // address of its explicit door
 	lost   chan error
@@ -188,7 +188,7 @@ func (d *daemon) tryJoin(t *testing.T, o Offer) (*launcher, error) {
 		o.Lost = func(err error) { l.lost <- err }
 	}
 	var err error
-	if l.Remote, err = Dial(t.Context(), d.path, o); err != nil {
+	if l.Client, err = Dial(t.Context(), d.path, o); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(t.Context())

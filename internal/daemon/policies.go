@@ -12,7 +12,6 @@ import (
 	"egressd/dnsfilter"
 	"egressd/event"
 	"egressd/gate"
-	"egressd/internal/cli/policyflags"
 	"egressd/policy"
 )
 
@@ -61,12 +60,19 @@ func (d *daemon) read(s Source) (candidate, error) {
 // servers that it names. upstreams stand in front of them. Errors of readFile
 // are reported as they are.
 func (s Source) Compile(upstreams []policy.Entry, readFile func(string) ([]byte, error)) (*policy.Policy, []dnsfilter.Upstream, error) {
-	files, err := policyflags.ReadFiles(s.Files, readFile)
-	if err != nil {
-		return nil, nil, err
-	}
 	docs := []*policy.Document{{DNS: policy.DNS{Upstreams: upstreams}}, s.Flags}
-	p, err := policy.Compile(append(docs, files...)...)
+	for _, name := range s.Files {
+		data, err := readFile(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		doc, err := policy.ParseFile(name, data)
+		if err != nil {
+			return nil, nil, err
+		}
+		docs = append(docs, doc)
+	}
+	p, err := policy.Compile(docs...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,9 +18,9 @@ type control struct {
 
 // prepareControl makes the server of every control socket.
 func (d *daemon) prepareControl() {
-	words := new(sync.Map)
+	ids := new(sync.Map)
 	for _, n := range d.policies {
-		words.Store(n.source.Name, struct{}{}) // events of the daemon's own doors say it
+		ids.Store(n.source.Name, struct{}{}) // events of the daemon's own doors say it
 	}
 	for i := range d.sockets {
 		s := &d.sockets[i]
@@ -30,7 +30,7 @@ func (d *daemon) prepareControl() {
 		n := d.find(s.policyName())
 		d.controls = append(d.controls, control{of: n, Server: &handover.Server{
 			Name: n.source.Name, Ceiling: n.current, Resolver: n.resolver, Events: n.sink, Own: d.own,
-			RootCAs: d.c.RootCAs, Log: d.log.With("policy", n.source.Name), Version: d.c.Version, Words: words,
+			RootCAs: d.c.RootCAs, Log: d.log.With("policy", n.source.Name), Version: d.c.Version, IDs: ids,
 		}})
 		s.control = len(d.controls)
 	}

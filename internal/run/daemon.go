@@ -15,7 +15,7 @@ import (
 // daemon is the run's session with the egressd of --egressd.
 type daemon struct {
 	mu      sync.Mutex
-	session *handover.Remote // nil: there is none
+	session *handover.Client // nil: there is none
 }
 
 // socketPath reports the PATH of unix:PATH, or "" for anything else.

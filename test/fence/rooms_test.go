@@ -298,7 +298,7 @@ var rooms = []room{
 	},
 	{
 		path:    "internal/daemon",
-		ours:    []string{"policy", "event", "proxy", "proxy/ca", "dnsfilter", "netns", "gate", "gate/handover", "internal/..."},
+		ours:    []string{"policy", "event", "proxy", "proxy/ca", "dnsfilter", "netns", "gate", "gate/handover", "internal/daemon/...", "internal/linux/..."},
 		outside: []string{"golang.org/x/sync"},
 		std:     []string{"net/http", "os/exec", "os/signal"},
 		reason:  "configuration to listeners, reload and drain; signals, flags and the environment belong to the command",
@@ -311,7 +311,7 @@ var rooms = []room{
 	},
 	{
 		path:   "gate/handover",
-		ours:   []string{"policy", "event", "dnsfilter", "netns", "proxy/ca", "gate", "internal/cli/policyflags", "internal/linux/unixsocket"},
+		ours:   []string{"policy", "event", "dnsfilter", "netns", "proxy/ca", "gate", "internal/linux/unixsocket"},
 		std:    []string{"net/http", "os/exec"},
 		reason: "both halves of one conversation: it knows neither the sandbox whose doors are handed over nor the daemon that takes them",
 	},
@@ -374,6 +374,12 @@ var rooms = []room{
 		ours:   []string{"internal/cli/completion"},
 		std:    []string{"net", "net/http", "os/exec", "log/slog"},
 		reason: "what two command lines have in common: it knows no command",
+	},
+	{
+		path:   "internal/cli/policyflags",
+		ours:   []string{"policy", "gate"},
+		std:    []string{"net", "net/http", "os", "os/exec"},
+		reason: "flags to policy text; the name of the host's loopback is the gate's",
 	},
 	{
 		path:   "internal/cli/completion",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"egressd/gate"
 	"egressd/policy"
 )
 
@@ -49,9 +50,6 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.Audit, "audit", false, "allow everything; record what would have been denied")
 }
 
-// HostInternal is the name under which the inside knows the host's loopback.
-const HostInternal = "host.internal"
-
 // Document reports the flags as policy text, each entry with its place: the
 // flag, and which of its values in order.
 func (f *Flags) Document() *policy.Document {
@@ -65,10 +63,10 @@ func (f *Flags) Document() *policy.Document {
 	}
 	for i, port := range f.HostPorts {
 		pos := policy.Pos{File: "--host-port", Line: i + 1}
-		rule := fmt.Sprintf("raw:%s:%d", HostInternal, port)
+		rule := fmt.Sprintf("raw:%s:%d", gate.HostInternal, port)
 		d.Allow = append(d.Allow, policy.Entry{Text: rule, Pos: pos})
 		if i == 0 {
-			d.Hosts = append(d.Hosts, policy.Entry{Text: HostInternal + "=127.0.0.1", Pos: pos})
+			d.Hosts = append(d.Hosts, policy.Entry{Text: gate.HostInternal + "=127.0.0.1", Pos: pos})
 		}
 	}
 	return d
@@ -86,7 +84,7 @@ func (f *Flags) Load(readFile func(string) ([]byte, error)) (*policy.Policy, err
 
 // Documents reads what Load compiles.
 func (f *Flags) Documents(readFile func(string) ([]byte, error)) ([]*policy.Document, error) {
-	docs, err := ReadFiles(f.Files, func(name string) ([]byte, error) {
+	docs, err := readFiles(f.Files, func(name string) ([]byte, error) {
 		data, err := readFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("policy: %w", err)
@@ -99,10 +97,9 @@ func (f *Flags) Documents(readFile func(string) ([]byte, error)) ([]*policy.Docu
 	return append([]*policy.Document{f.Document()}, docs...), nil
 }
 
-// ReadFiles reads policy files and parses them, in order. Errors of readFile are
-// reported as they are, so that it can say what the name stands for; those of
-// the text name the file and the place.
-func ReadFiles(names []string, readFile func(string) ([]byte, error)) ([]*policy.Document, error) {
+// readFiles reads policy files and parses them, in order. Errors of readFile are
+// reported as they are; those of the text name the file and the place.
+func readFiles(names []string, readFile func(string) ([]byte, error)) ([]*policy.Document, error) {
 	var docs []*policy.Document
 	for _, name := range names {
 		data, err := readFile(name)

@@ -84,8 +84,8 @@ func TestLauncherGoes(t *testing.T) {
 	}
 	s := loopback(t)
 	kept := dup(t, s.Explicit) // a launcher that keeps a copy
-	l := &launcher{Remote: r, proxy: localAddr(t, s.Explicit)}
-	if err := r.link.sendJSON(kindDoors, s.shape()); err != nil { // without the sockets
+	l := &launcher{Client: r, proxy: localAddr(t, s.Explicit)}
+	if err := r.link.sendJSON(kindDoors, s.layout()); err != nil { // without the sockets
 		t.Fatal(err)
 	}
 	d.record.wait(t, "the end", func(e eventtest.Line) bool {

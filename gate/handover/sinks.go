@@ -1,0 +1,25 @@
+package handover
+
+import (
+	"errors"
+
+	"egressd/event"
+)
+
+// sinkPair sends the events of a handover to its launcher and to the daemon's
+// record.
+//
+// Threat: a launcher stops reading, so that the daemon's record does not show how
+// much its flows carried -> the record gets everything that happened, whether the
+// launcher reads or not. Left over: an allowed flow that the launcher did not
+// record is not in the record as allowed; it is denied, and recorded as denied.
+type sinkPair struct{ launcher, record event.Sink }
+
+// Emit implements event.Sink.
+func (p sinkPair) Emit(e event.Event) error {
+	err := p.launcher.Emit(e)
+	if err != nil && e.Decision == event.Allowed {
+		return err
+	}
+	return errors.Join(err, p.record.Emit(e))
+}
