@@ -19,8 +19,8 @@ const (
 	drainedLate  = "the gate was shut down before the flow had ended"
 )
 
-// conn is one client connection from accept to close: where it came in, who
-// judges it, what a person approved on it, and how it is ended from outside.
+// conn is one client connection from accept to close: where it came in, its
+// judge, what a person approved on it, and how it is ended from outside.
 // What the client wants is a flow or, on an HTTP connection, an exchange after
 // the other; all of them point here.
 type conn struct {
@@ -53,7 +53,7 @@ func newConn(s *Server, nc net.Conn, door event.Door) *conn {
 	return c
 }
 
-// authenticate finds who judges what the client asks for with these credentials.
+// authenticate finds the judge of what the client asks for with these credentials.
 // A refusal is to be sent to the client; the Server is nil then.
 //
 // Threat: a client authenticates one request and then asks for others, on the
@@ -83,7 +83,7 @@ func (c *conn) authenticate(cr credentials) (*Server, *refusal) {
 // join makes s the judge. One goroutine serves a connection, so no other one
 // joins meanwhile.
 func (c *conn) join(s *Server) (*Server, *refusal) {
-	if s != c.front && s.life.isDraining() {
+	if s != c.front && s.lifecycle.isDraining() {
 		return nil, refuseFor(policy.ReasonOverload, shuttingDown)
 	}
 	if !s.judged.Enter(c) {
@@ -92,7 +92,7 @@ func (c *conn) join(s *Server) (*Server, *refusal) {
 	c.mu.Lock()
 	c.judge = s
 	c.mu.Unlock()
-	if s.life.isDraining() {
+	if s.lifecycle.isDraining() {
 		c.drain() // which may have begun after the check above
 	}
 	if s == c.front {
@@ -106,7 +106,7 @@ func (c *conn) join(s *Server) (*Server, *refusal) {
 	return s, nil
 }
 
-// judgedBy reports who judges the connection; nil: not known yet.
+// judgedBy reports the judge of the connection; nil: not known yet.
 func (c *conn) judgedBy() *Server {
 	c.mu.Lock()
 	defer c.mu.Unlock()

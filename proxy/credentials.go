@@ -9,7 +9,7 @@ import (
 // than it is worth to hash.
 const maxToken = 1 << 10
 
-// credentials are what a client sent to say who it is.
+// credentials are what a client sent to authenticate.
 type credentials struct {
 	token string
 	sent  bool   // there were any
@@ -18,7 +18,7 @@ type credentials struct {
 }
 
 // basicCredentials reads the one value of a Proxy-Authorization field (RFC 7617
-// section 2). The user name is the token; the password is not looked at.
+// section 2). The user name is the token; the password is ignored.
 func basicCredentials(field string, sent bool) credentials {
 	if !sent {
 		return credentials{}

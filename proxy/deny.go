@@ -21,7 +21,7 @@ const (
 	challenge = `Basic realm="egressd", charset="UTF-8"`
 )
 
-// denial is everything the client is told about a request that did not pass.
+// denial is everything that the client learns about a request that did not pass.
 type denial struct {
 	req policy.Request
 	dec policy.Decision
@@ -30,7 +30,7 @@ type denial struct {
 	detail string
 	status int  // 0: the status of the reason
 	close  bool // the connection ends with this response
-	// policy names the daemon's policy that a rule would go into; "" where the
+	// policy names the daemon's policy that a rule would go into; "" if the
 	// rules come from launch's command line.
 	policy string
 }
@@ -95,7 +95,7 @@ func (d denial) body() string {
 	return b.String()
 }
 
-// remedy says who can allow it by which rule.
+// remedy names the rule that would allow it, and the person who can add it.
 func (d denial) remedy(rule string) string {
 	if d.policy == "" {
 		return "To allow it, whoever started this run can add: --allow " + shellWord(rule) + "\n"
@@ -118,7 +118,7 @@ func (d denial) append(b []byte, head bool) []byte {
 	h := d.header()
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	var fields strings.Builder
-	_ = h.Write(&fields) // a strings.Builder takes everything
+	_ = h.Write(&fields) // a strings.Builder never fails
 	b = append(b, fields.String()...)
 	b = append(b, "\r\n"...)
 	if !head {
@@ -176,7 +176,7 @@ func sfString(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// shellWord quotes s where a shell would split or expand it.
+// shellWord quotes s if a shell would split or expand it.
 func shellWord(s string) string {
 	if strings.ContainsAny(s, " *?[]{}()$`;|'\"\\!~#") {
 		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

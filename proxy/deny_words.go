@@ -6,12 +6,12 @@ import (
 	"egressd/policy"
 )
 
-// denialText is how one reason is told over HTTP.
+// denialText is one reason in the words of HTTP.
 type denialText struct {
 	status int
 	token  string // RFC 9209 section 2.3 proxy error type
 	words  string
-	hint   string // a line more, where there is something to do about it
+	hint   string // another line, if there is something to do about it
 }
 
 // denialOf is the one table from reason to HTTP. A reason that it does not know
@@ -68,7 +68,7 @@ func denialOf(r policy.Reason) denialText {
 	}
 }
 
-// failureOf is denialOf for what is nobody's decision.
+// failureOf is denialOf for failures, which no rule decides.
 func failureOf(r policy.Reason) denialText {
 	switch r {
 	case policy.ReasonOverload:

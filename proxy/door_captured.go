@@ -84,7 +84,7 @@ func (d fixed) serve(ctx context.Context, c *conn) *tunnel {
 	return f.named()
 }
 
-// destination reports where the client meant to connect to.
+// destination reports the address that the client connected to.
 func (s *Server) destination(c net.Conn) (netip.AddrPort, error) {
 	find := originalDst
 	if s.originalDst != nil {

@@ -9,8 +9,8 @@ import (
 	"egressd/proxy/internal/wire"
 )
 
-// firstBytes looks at the client's first bytes on a port that may carry anything:
-// where they are TLS, their SNI must match. It holds nothing back that cannot
+// firstBytes judges the client's first bytes on a port that may carry anything:
+// if they are TLS, their SNI must match. It holds nothing back that cannot
 // become a ClientHello any more. False: the flow was stopped.
 func (t *tunnel) firstBytes() bool {
 	f := t.f

@@ -24,7 +24,7 @@ type voice interface {
 
 // flow is one destination that a client asks for, on its way through the checks:
 //
-//	door      parses what the client wants, and who judges it
+//	door      parses what the client wants, and finds the judge
 //	run       judges the name, resolves it, judges the addresses
 //	tls       reads the ClientHello and judges the name in it
 //	open      dials a judged address, records the decision
@@ -32,7 +32,7 @@ type voice interface {
 //
 // Whatever is denied on the way ends in refuse.
 type flow struct {
-	s   *Server // who judges
+	s   *Server // the judge
 	ctx context.Context
 	c   *conn   // the connection of the client
 	in  *stream // what the client sends about this flow: c's own, or what is left of an HTTP connection
@@ -45,7 +45,7 @@ type flow struct {
 
 	under    *policy.Policy // in force when the checks began
 	accepted bool           // the client was told to go on
-	raw      bool           // nothing of it was looked at: a raw: rule
+	raw      bool           // none of it is judged but name and address: a raw: rule
 	helloLen int            // of the records that held the last ClientHello
 }
 
@@ -58,8 +58,8 @@ func newFlow(ctx context.Context, c *conn, door event.Door) *flow {
 	return &flow{s: s, ctx: ctx, c: c, in: &c.stream, under: s.inForce(), sc: scope{door: door, flow: s.nextFlow(), client: c.client}}
 }
 
-// authenticate hands the flow to who judges it. If nobody does, the refusal is
-// to be sent to the client.
+// authenticate hands the flow to its judge. If there is none, the refusal is to be
+// sent to the client.
 func (f *flow) authenticate(cr credentials) *refusal {
 	judge, no := f.c.authenticate(cr)
 	if no != nil {
@@ -163,8 +163,8 @@ func (f *flow) open(addrs []netip.Addr, sniff bool) *tunnel {
 	}
 	f.req.Addr = up.addr
 	t := newTunnel(f, up, sniff)
-	// What the client speaks is looked at once it speaks: until then there is
-	// no decision to record.
+	// What the client speaks is judged once it speaks: until then there is no
+	// decision to record.
 	if !sniff && !t.recordAllowed() {
 		_ = up.c.Close()
 		f.no(because(policy.ReasonOverload), "")

@@ -26,7 +26,7 @@ const (
 // them, net/http reads what the gate passes on, and each request is judged on
 // its own.
 type httpConn struct {
-	s    *Server // who judges
+	s    *Server // the judge
 	c    *conn
 	sc   scope
 	ctx  context.Context // of the connection
@@ -123,7 +123,7 @@ func (h *httpConn) reportUnspoken(late bool) {
 	h.s.deny(ev)
 }
 
-// debugLog takes net/http's complaints about clients that break off.
+// debugLog receives net/http's complaints about clients that break off.
 func (s *Server) debugLog() *log.Logger {
 	if s.Log == nil {
 		return log.New(io.Discard, "", 0)
@@ -172,7 +172,7 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// authenticate finds who judges a request at the explicit door. What cannot be
+// authenticate finds the judge of a request at the explicit door. What cannot be
 // read is refused without a judge.
 func (h *httpConn) authenticate(facts http1.Request) *refusal {
 	if !h.explicit() || facts.Err != nil {
@@ -198,7 +198,7 @@ func (h *httpConn) survive() {
 	panic(http.ErrAbortHandler)
 }
 
-// explicit reports whether this is the proxy's own door, where absolute-form
+// explicit reports whether this is the proxy's own door, at which absolute-form
 // names the host.
 func (h *httpConn) explicit() bool { return h.sc.host.IsZero() && !h.sc.captured }
 

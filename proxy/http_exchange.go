@@ -80,7 +80,7 @@ func (x *exchange) serve() {
 	x.forward()
 }
 
-// malformed refuses what is no request.
+// malformed refuses what cannot be read as a request.
 func (x *exchange) malformed(detail string, status int) {
 	d := policy.Decision{Reason: policy.ReasonMalformed}
 	switch {
@@ -89,7 +89,7 @@ func (x *exchange) malformed(detail string, status int) {
 	case status == http.StatusRequestTimeout:
 		d.Reason = policy.ReasonHeadTimeout
 	case x.facts.Err != nil && x.facts.Method == "" && !x.h.explicit():
-		d.Reason = policy.ReasonNotHTTP // the first word is no method: TLS, SSH, anything else
+		d.Reason = policy.ReasonNotHTTP // the first word is not a method: TLS, SSH, anything else
 	}
 	x.recordDenial(d, detail)
 	denial{req: x.req, dec: d, detail: detail, status: status, close: true}.write(x.w, x.r)

@@ -147,7 +147,7 @@ func (x *exchange) authority() string {
 }
 
 // hostField is the Host of the outgoing request: the judged host, and its port
-// where it is not the scheme's own.
+// if it is not the scheme's own.
 func hostField(r policy.Request, tls bool) string {
 	host := r.Host.String()
 	if strings.Contains(host, ":") {

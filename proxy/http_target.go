@@ -28,7 +28,7 @@ type scope struct {
 }
 
 // target turns the facts of one request into the question for the policy. bad
-// says, in words of ours, why it is no question at all.
+// says, in words of ours, why there is no question to ask.
 func (sc scope) target(f http1.Request) (r policy.Request, bad string) {
 	r = policy.Request{Wire: policy.WireHTTP, Method: f.Method, Path: f.Path}
 	if sc.tls { // whose handshake named sc.host, see sameName
@@ -83,7 +83,7 @@ func (sc scope) explicitTarget(r policy.Request, f http1.Request) (policy.Reques
 	return r, ""
 }
 
-// innerAbsolute reads absolute-form where origin-form was due: it is fine as
+// innerAbsolute reads absolute-form in place of origin-form: it is fine as
 // long as it names the same authority that Host names.
 func (sc scope) innerAbsolute(r policy.Request, f http1.Request) (policy.Request, string) {
 	want := "http"

@@ -79,7 +79,7 @@ func handshakeDetail(err error) string {
 	return "the TLS handshake with the client failed: " + err.Error()
 }
 
-// reportIntercept records that the requests of a flow cannot be looked at.
+// reportIntercept records that the requests of a flow cannot be judged.
 func (s *Server) reportIntercept(sc scope, r policy.Request, detail string) {
 	ev := s.decisionEvent(sc, r, policy.Decision{Reason: policy.ReasonInterceptOff}, "")
 	ev.Error = clip(detail)

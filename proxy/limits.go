@@ -37,7 +37,7 @@ func (s *Server) bounds() bounds {
 		headTimeout:  seconds(l.HeadTimeoutSeconds, def.HeadTimeoutSeconds),
 		helloTimeout: seconds(l.HelloTimeoutSeconds, def.HelloTimeoutSeconds),
 	}
-	if most := s.life.filesFor(); most > 0 && most < b.Connections {
+	if most := s.lifecycle.filesFor(); most > 0 && most < b.Connections {
 		b.Connections, b.FewFiles = most, true
 	}
 	b.PerClient = or(l.ConnectionsPerClient, b.Connections)

@@ -32,7 +32,7 @@ type flowKind uint8
 const (
 	flowRequests flowKind = iota // each HTTP request is judged
 	flowTunnel                   // the first bytes were judged
-	flowRaw                      // nothing was looked at
+	flowRaw                      // only name and address were judged
 )
 
 // openFlows holds the flows that go on, for reloads and limits in time. It is
@@ -159,8 +159,8 @@ func (g *openFlows) sweep(now time.Time, b bounds) {
 	}
 }
 
-// sweepEvery is how often idle flows are looked for: limits in time are kept to
-// within it. It is also how often what was refused without a word is summed up.
+// sweepEvery is how often idle flows are looked for: limits in time are exact to
+// within it. It is also how often silent refusals are summed up in an event.
 const sweepEvery = time.Second
 
 // sweeper runs beside every Serve and Run. Several at a time do no harm.

@@ -19,7 +19,7 @@ var errNotTCP = errors.New("not a TCP connection")
 
 // originalDst reports where a captured connection was going before the capture
 // rules redirected it; without a redirect, the connection's own local address
-// (every address is local where all routes lead to loopback).
+// (every address is local if all routes lead to loopback).
 func originalDst(c net.Conn) (netip.AddrPort, error) {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {

@@ -34,8 +34,8 @@ func (l *listening) remove(a netip.AddrPort) {
 // Threat: a client asks the gate to connect to the gate, to reach a listener
 // meant for others or to make it call itself until it is full -> the literal
 // that would be dialled is compared with every listener, wildcard listeners
-// with every address of this machine. Left over: a listener behind somebody
-// else's address translation.
+// with every address of this machine. Left over: a listener behind another
+// machine's address translation.
 func (s *Server) isOwn(r policy.Request) bool {
 	a := r.Addr
 	if !a.IsValid() {
@@ -77,8 +77,8 @@ func reaches(a netip.Addr, port uint16, own netip.AddrPort) bool {
 	return false
 }
 
-// isLocal reports whether a is an address of this machine. Where that cannot
-// be found out, it is.
+// isLocal reports whether a is an address of this machine. If that cannot be
+// found out, it reports true.
 func isLocal(a netip.Addr) bool {
 	if a.IsLoopback() {
 		return true

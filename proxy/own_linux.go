@@ -38,10 +38,10 @@ func netnsCookie(fd int) (uint64, error) {
 	return unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
 }
 
-// comesHome reports whether the kernel takes a for its own although no interface
-// has it: a route of type local says so (AnyIP), for whole ranges at times. From
-// here it speaks to such an address from that address, or from the loopback.
-// Where that cannot be found out, a is one.
+// comesHome reports whether the kernel treats a as its own although no interface
+// has it: a route of type local (AnyIP) does that, at times for a whole range. The
+// kernel connects to such an address from that address, or from the loopback. If
+// that cannot be found out, comesHome reports true.
 func comesHome(a netip.Addr) bool {
 	domain, to := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: 9, Addr: a.As16()})
 	if a.Is4() {

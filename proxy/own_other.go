@@ -11,6 +11,6 @@ import (
 // all: without network namespaces, always.
 func reachable(net.Listener) bool { return true }
 
-// comesHome reports whether the system takes a for its own although no interface
+// comesHome reports whether the system treats a as its own although no interface
 // has it, which only Linux is known to do.
 func comesHome(netip.Addr) bool { return false }

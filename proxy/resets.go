@@ -27,7 +27,7 @@ type Resets struct {
 	young, old map[pair]struct{}
 }
 
-// pair is who was reset on the way to where.
+// pair is a connection that was reset: its client and its destination.
 type pair struct{ from, to netip.AddrPort }
 
 // note remembers that a connection was reset now.

@@ -12,8 +12,8 @@ import (
 // what it wants when the gate drains.
 const drainPatience = time.Second
 
-// life is which listeners a Server has and whether it takes connections.
-type life struct {
+// lifecycle is which listeners a Server has and whether it accepts connections.
+type lifecycle struct {
 	turn sync.Mutex // held while the first call begins and the last one ends
 
 	mu        sync.Mutex // guards what follows
@@ -24,13 +24,13 @@ type life struct {
 	files     int           // connections that the limit on open files leaves room for; 0: any number
 }
 
-func (l *life) isDraining() bool {
+func (l *lifecycle) isDraining() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.draining
 }
 
-func (l *life) filesFor() int {
+func (l *lifecycle) filesFor() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.files
@@ -39,7 +39,7 @@ func (l *life) filesFor() int {
 // begin brackets, with end, one Serve or Run call. ln is nil for Run. False:
 // the Server has been drained and serves no more.
 func (s *Server) begin(ln *listener) bool {
-	l := &s.life
+	l := &s.lifecycle
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	l.mu.Lock()
@@ -63,7 +63,7 @@ func (s *Server) begin(ln *listener) bool {
 // end is the end of one Serve or Run call. The last one closes what is left of
 // the connections that s judges, and waits for them.
 func (s *Server) end(ln *listener) {
-	l := &s.life
+	l := &s.lifecycle
 	l.turn.Lock()
 	defer l.turn.Unlock()
 	l.mu.Lock()
@@ -82,11 +82,11 @@ func (s *Server) end(ln *listener) {
 }
 
 // Run keeps a Server going that has no listener of its own and is reached by
-// another Server's Route alone. It calls started, where not nil, once clients
+// another Server's Route alone. It calls started, if not nil, once clients
 // may be routed here: before, they are turned away. When ctx ends, the
 // connections that it judges are closed, and Run returns after they are gone; it
 // returns as well when Drain has finished. A Server that neither runs nor serves
-// takes no connection.
+// accepts no connection.
 func (s *Server) Run(ctx context.Context, started func()) {
 	if !s.begin(nil) {
 		return
@@ -100,7 +100,7 @@ func (s *Server) Run(ctx context.Context, started func()) {
 	wg.Go(func() { s.sweeper(ctx) })
 	select {
 	case <-ctx.Done():
-	case <-s.life.whenDrained():
+	case <-s.lifecycle.whenDrained():
 	}
 	cancel()
 	wg.Wait()
@@ -108,7 +108,7 @@ func (s *Server) Run(ctx context.Context, started func()) {
 }
 
 // whenDrained reports a channel that is closed when Drain is done.
-func (l *life) whenDrained() <-chan struct{} {
+func (l *lifecycle) whenDrained() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.drained == nil {
@@ -118,7 +118,7 @@ func (l *life) whenDrained() <-chan struct{} {
 }
 
 // startDraining reports the listeners there are; more do not come.
-func (l *life) startDraining() []*listener {
+func (l *lifecycle) startDraining() []*listener {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.draining = true
@@ -129,7 +129,7 @@ func (l *life) startDraining() []*listener {
 	return all
 }
 
-func (l *life) finishDraining() {
+func (l *lifecycle) finishDraining() {
 	done := l.whenDrained()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,15 +140,15 @@ func (l *life) finishDraining() {
 	}
 }
 
-// Drain ends s in peace. Every listener of s is closed, so that the kernel
+// Drain shuts s down gracefully. Every listener of s is closed, so that the kernel
 // refuses new connections. Kept-alive connections without a request end at
 // once, responses under way say that their connection ends with them, and
 // tunnels may go on until ctx ends; what is left then is closed, and its events
-// say so. Drain returns after all of them are gone, with ctx's error where some
+// say so. Drain returns after all of them are gone, with ctx's error if some
 // had to be closed. The Serve and Run calls return, too, and s serves no more.
 func (s *Server) Drain(ctx context.Context) error {
-	listeners := s.life.startDraining()
-	defer s.life.finishDraining()
+	listeners := s.lifecycle.startDraining()
+	defer s.lifecycle.finishDraining()
 	for _, l := range listeners {
 		_ = l.ln.Close() // ends accept, whatever it says
 	}
@@ -181,7 +181,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	return err
 }
 
-// closeAll lets nobody into set any more and closes the connections in it; why
+// closeAll shuts set and closes the connections in it; why
 // is in their events. It does not wait.
 func closeAll(set *admission.Set[*conn], why string) {
 	for _, c := range set.Close() {

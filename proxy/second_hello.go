@@ -54,7 +54,7 @@ func (t *tunnel) answersSeen(y *again) bool {
 // answers carries the origin's bytes until it is known whether they ask for a
 // second hello. False: the flow was stopped.
 func (t *tunnel) answers(y *again) bool {
-	defer y.set(false) // whoever waits goes on, if only to fail
+	defer y.set(false) // the client's direction goes on, if only to fail
 	seen := make([]byte, 0, wire.RetryBytes)
 	for {
 		piece := seen[len(seen):cap(seen)]

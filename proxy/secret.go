@@ -41,7 +41,7 @@ func (s *Server) substitute(p *policy.Policy, r policy.Request, h http.Header, t
 // dialled. It must be quick and safe for concurrent use.
 type Rewriter func(host string, r *http.Request)
 
-// reveal replaces the placeholder in one field value, also where it is part of
+// reveal replaces the placeholder in one field value, also in
 // Basic credentials (RFC 7617), as git and pip send tokens.
 func reveal(field, placeholder, value string) string {
 	const basic = "basic "

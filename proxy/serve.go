@@ -89,7 +89,7 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, d door) error {
 // awaitDrain waits until Drain has ended all connections, or ctx ends.
 func (l *listener) awaitDrain(ctx context.Context) {
 	select {
-	case <-l.s.life.whenDrained():
+	case <-l.s.lifecycle.whenDrained():
 	case <-ctx.Done():
 	}
 }
@@ -115,7 +115,7 @@ func (l *listener) accept(ctx context.Context) error {
 		case err == nil:
 			backoff = acceptBackoffMin
 			l.start(ctx, c)
-		case l.s.life.isDraining():
+		case l.s.lifecycle.isDraining():
 			return nil
 		case accept.Passes(err):
 			l.s.drops.acceptErrors.Add(1)
@@ -168,7 +168,6 @@ func (l *listener) start(ctx context.Context, nc net.Conn) {
 // to its end. handle returns before a tunnel ends: two goroutines of the relay
 // engine carry it, with little more than the stacks that they begin with.
 func (l *listener) handle(ctx context.Context, c *conn, refusing bool) {
-	growStack()
 	if t := l.enter(ctx, c); t != nil {
 		t.carry(func() { l.closed(c, refusing) })
 		return
@@ -187,18 +186,6 @@ func (l *listener) enter(ctx context.Context, c *conn) *tunnel {
 	}
 	return l.door.serve(ctx, c)
 }
-
-// growStack makes room for what a door calls, in one step and while there is
-// nothing to copy.
-//
-//go:noinline
-func growStack() {
-	var room [12 << 10]byte
-	use(&room)
-}
-
-//go:noinline
-func use(*[12 << 10]byte) {}
 
 // closed is the end of a connection that handle was started for.
 func (l *listener) closed(c *conn, refusing bool) {

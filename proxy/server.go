@@ -1,5 +1,3 @@
-// Package proxy holds the doors (CONNECT, absolute-form HTTP, SOCKS, captured
-// TCP), the dial path with its second look, and the relay.
 package proxy
 
 import (
@@ -51,7 +49,7 @@ type Server struct {
 	// The later checks (addresses, SNI, Host) are made all the same.
 	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
 
-	// Route reports who judges a client: s itself or another Server that serves
+	// Route reports the judge of a client: s itself or another Server that serves
 	// or runs. Nil from Route: the client must authenticate (407, SOCKS
 	// authentication). Route is called when the client has said what it wants,
 	// with the credentials that came with it, and at once for captured
@@ -106,12 +104,12 @@ type Client struct {
 // state is what a Server keeps while it serves, by what it belongs to.
 type state struct {
 	// Listeners and the connections they accept.
-	life     life
-	serving  listening
-	admitted admission.Gate       // the connections that came in here or are judged here
-	judged   admission.Set[*conn] // the connections that are judged here
-	drops    drops
-	fewFiles atomic.Bool // that there are few was logged
+	lifecycle lifecycle
+	serving   listening
+	admitted  admission.Gate       // the connections that came in here or are judged here
+	judged    admission.Set[*conn] // the connections that are judged here
+	drops     drops
+	fewFiles  atomic.Bool // that there are few was logged
 
 	// Flows that were allowed.
 	flows   atomic.Uint64 // the last flow number given out

@@ -10,8 +10,8 @@ type Stats struct {
 	AcceptErrors      uint64 // total
 }
 
-// Stats reports how s stands. What a listener cannot let in is counted where
-// the listener is, what a client is told and its flows where they are judged.
+// Stats reports how s stands. What a listener cannot let in counts for the Server
+// of the listener; answers to clients and flows count for the Server that judges.
 // Safe for concurrent use.
 func (s *Server) Stats() Stats {
 	return Stats{

@@ -2,13 +2,13 @@ package admission
 
 import "sync"
 
-// Set holds connections that somebody waits for. The zero Set is closed:
+// Set holds connections that are waited for at the end. The zero Set is closed:
 // nothing enters it. Safe for concurrent use.
 type Set[C comparable] struct {
 	mu    sync.Mutex
 	open  bool
 	in    map[C]struct{}
-	empty chan struct{} // closed when the last one leaves; nil while nobody waits
+	empty chan struct{} // closed when the last one leaves; nil while nothing waits
 }
 
 // Open lets connections in.
@@ -76,7 +76,7 @@ func (s *Set[C]) Gone() <-chan struct{} {
 	return s.empty
 }
 
-// Close lets nobody in any more and reports who is still in.
+// Close shuts the set and reports the connections that are still in.
 func (s *Set[C]) Close() []C {
 	s.mu.Lock()
 	s.open = false

@@ -1,6 +1,6 @@
-// Package relay carries bytes between two connections. It knows no policy: who
-// starts it has decided already that bytes may pass, and hears of every piece
-// before it is sent on.
+// Package relay carries bytes between two connections. It knows no policy: its
+// caller has decided that bytes may pass, and is asked about every piece before
+// it is sent on.
 //
 //	var engine relay.Engine = new(relay.Goroutines)
 //	engine.Start(clientToOrigin) // a Way each
