@@ -3,6 +3,8 @@ package fence
 import (
 	"go/ast"
 	"go/doc"
+	"go/parser"
+	"go/token"
 	"strings"
 	"testing"
 )
@@ -49,11 +51,16 @@ func TestSurface(t *testing.T) {
 		if files[0].file.Name.Name == "main" {
 			continue
 		}
-		var asts []*ast.File
+		var asts []*ast.File // of its own: package doc takes away what is not exported
+		fset := token.NewFileSet()
 		for _, s := range files {
-			asts = append(asts, s.file)
+			file, err := parser.ParseFile(fset, s.rel, s.bytes, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asts = append(asts, file)
 		}
-		p, err := doc.NewFromFiles(files[0].fset, asts, module+"/"+dir, doc.PreserveAST)
+		p, err := doc.NewFromFiles(fset, asts, module+"/"+dir)
 		if err != nil {
 			t.Errorf("%s: %v", dir, err)
 			continue
