@@ -1,46 +1,64 @@
-# The egressd image: two static binaries, CA roots, an empty policy; nothing else, no shell.
+# Two images, each a static binary, CA roots and nothing else, no shell: egressd, and launch for whoever
+# copies it into an image of an agent's.
 #
 #   docker build -t egressd .
+#   docker build --target launch -t launch .
 #   docker build --build-arg VERSION=v1.2.3 --platform linux/amd64,linux/arm64 -t egressd:v1.2.3 .
 #
 # GO_IMAGE may be any image with Go, a shell and CA roots.
 ARG GO_IMAGE=docker.io/library/golang:1.26
 
 # Cross-compiled on the builder's own platform: Go needs no emulator.
-FROM --platform=${BUILDPLATFORM} ${GO_IMAGE} AS build
+FROM --platform=${BUILDPLATFORM} ${GO_IMAGE} AS source
 WORKDIR /src
-# The modules are a layer of their own, kept until go.mod or go.sum change.
-COPY go.mod go.sum ./
+# The modules are a layer of their own, kept until what names them changes.
+COPY go.work go.mod go.sum ./
+COPY hermetic/go.mod hermetic/go.sum hermetic/
 RUN go mod download
 COPY . .
-# Unset or empty means the platform that builds.
-ARG TARGETOS
-ARG TARGETARCH
-ARG VERSION=devel
-# Under 25 MB: without net/http's HTTP/2, which no door speaks; without inlining in what the bytes of a flow do not pass
-# through (but for the handshakes and records of TLS that egressd opens); and launch without the shell and commands of the
-# hermetic tier and the double of the hosted API (tag small), which are for a person's machine.
-RUN CGO_ENABLED=0 GOOS="${TARGETOS}" GOARCH="${TARGETARCH}" \
-      go build -trimpath -buildvcs=false -tags nethttpomithttp2,small \
-      -gcflags "google.golang.org/protobuf/...=-l" -gcflags "github.com/prometheus/...=-l" -gcflags "github.com/miekg/dns=-l" \
-      -gcflags "golang.org/x/net/http2=-l" -gcflags "golang.org/x/text/...=-l" -gcflags "github.com/google/nftables/...=-l" \
-      -gcflags "github.com/elazarl/goproxy=-l" -gcflags "go.yaml.in/yaml/v3=-l" -gcflags "egressd/sandbox/...=-l" \
-      -gcflags "egressd/cmd/...=-l" -gcflags "encoding/json=-l" -gcflags "encoding/asn1=-l" -gcflags "crypto/x509=-l" \
-      -gcflags "crypto/tls=-l" -gcflags "math/big=-l" -gcflags "archive/tar=-l" -gcflags "mime/multipart=-l" -gcflags "mime=-l" \
-      -gcflags "net/textproto=-l" -gcflags "text/template=-l" -gcflags "html=-l" -gcflags "regexp/syntax=-l" -gcflags "flag=-l" -gcflags "fmt=-l" \
-      -ldflags "-s -w -X egressd/internal/cli.version=${VERSION}" \
-      -o /out/ ./cmd/egressd ./cmd/launch
 # /run/egressd holds the admin and control sockets: the only directory that the daemon writes. Its mode is
 # that of /tmp, because a tmpfs mounted there takes over the mode but not always the owner.
 # What the files here may do is said once, for every builder: COPY --chmod is not known to all.
-RUN mkdir -p /out/etc/egressd /out/etc/ssl/certs /out/run/egressd \
- && cp deploy/image/policy.yaml /out/etc/egressd/policy.yaml \
- && cp /etc/ssl/certs/ca-certificates.crt /out/etc/ssl/certs/ca-certificates.crt \
- && chmod 0755 /out /out/egressd /out/launch /out/etc /out/etc/egressd /out/etc/ssl /out/etc/ssl/certs /out/run \
- && chmod 0644 /out/etc/egressd/policy.yaml /out/etc/ssl/certs/ca-certificates.crt \
- && chmod 1777 /out/run/egressd && chown 65532:65532 /out/run/egressd
+RUN mkdir -p /launch/etc/ssl/certs /egressd/etc/ssl/certs /egressd/etc/egressd /egressd/run/egressd \
+ && cp /etc/ssl/certs/ca-certificates.crt /launch/etc/ssl/certs/ca-certificates.crt \
+ && cp /etc/ssl/certs/ca-certificates.crt /egressd/etc/ssl/certs/ca-certificates.crt \
+ && cp deploy/image/policy.yaml /egressd/etc/egressd/policy.yaml \
+ && find /launch /egressd -type d -exec chmod 0755 {} + \
+ && find /launch /egressd -type f -exec chmod 0644 {} + \
+ && chmod 1777 /egressd/run/egressd && chown 65532:65532 /egressd/run/egressd
 
-FROM scratch
+# TARGETOS and TARGETARCH, unset or empty, mean the platform that builds.
+FROM source AS build-launch
+ARG TARGETOS
+ARG TARGETARCH
+ARG VERSION=devel
+RUN CGO_ENABLED=0 GOOS="${TARGETOS}" GOARCH="${TARGETARCH}" \
+      go build -trimpath -buildvcs=false -ldflags "-s -w -X egressd/internal/cli.version=${VERSION}" -o /launch/launch ./cmd/launch \
+ && chmod 0755 /launch/launch
+
+FROM source AS build-egressd
+ARG TARGETOS
+ARG TARGETARCH
+ARG VERSION=devel
+RUN CGO_ENABLED=0 GOOS="${TARGETOS}" GOARCH="${TARGETARCH}" \
+      go build -trimpath -buildvcs=false -ldflags "-s -w -X egressd/internal/cli.version=${VERSION}" -o /egressd/egressd ./cmd/egressd \
+ && chmod 0755 /egressd/egressd
+
+FROM scratch AS launch
+ARG VERSION=devel
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="launch" \
+      org.opencontainers.image.description="Runs one program behind a deny-by-default egress gate of its own" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=build-launch /launch/ /
+USER 65532:65532
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["/launch"]
+
+# The last: what is built when no target is named.
+FROM scratch AS egressd
 ARG VERSION=devel
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="egressd" \
@@ -48,7 +66,7 @@ LABEL org.opencontainers.image.title="egressd" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-COPY --from=build /out/ /
+COPY --from=build-egressd /egressd/ /
 ENV EGRESSD_POLICY=/etc/egressd/policy.yaml \
     EGRESSD_ADMIN=unix:/run/egressd/admin.sock
 # Numeric, so that Kubernetes' runAsNonRoot can check it. `egressd capture` exempts this uid by default:

@@ -1,5 +1,3 @@
-//go:build !small
-
 package main
 
 import (
@@ -21,9 +19,6 @@ func inner(args []string) (code int, ok bool) {
 	}
 	return 0, false
 }
-
-// small says that this build lacks the hermetic tier's worker.
-const small = false
 
 // developing lists the command for work on a tier without its service.
 func (l *launcher) developing() []cli.Command {

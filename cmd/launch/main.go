@@ -28,7 +28,7 @@ type launcher struct{ run.Launcher }
 // command runs the command that args name, or the program that they end with, and
 // reports the exit code.
 func command(args []string, stdin, stdout, stderr *os.File) int {
-	l := &launcher{run.Launcher{Small: small, Program: &cli.Program{
+	l := &launcher{run.Launcher{Program: &cli.Program{
 		Name: "launch", Stdin: stdin, Stdout: stdout, Stderr: stderr, Environ: os.Environ(),
 		Help: func(*flag.FlagSet) string { return longHelp },
 	}}}

@@ -18,7 +18,7 @@ func (l *launcher) program(args []string) int {
 		return l.Print(longHelp)
 	}
 	if err == nil {
-		err = o.Validate(l.Small)
+		err = o.Validate()
 	}
 	if err != nil {
 		l.Usage(err)

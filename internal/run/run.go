@@ -4,7 +4,7 @@
 //	l := &run.Launcher{Program: program}
 //	var o run.Options
 //	if err := o.Parse(args); err != nil { ... }
-//	if err := o.Validate(false); err != nil { ... }
+//	if err := o.Validate(); err != nil { ... }
 //	code := l.Run(&o)
 //
 // It joins a policy, a tier of package sandbox, a gate for the tier and the
@@ -40,8 +40,6 @@ type Launcher struct {
 	// Init is an init that was started ahead. A run that it fits takes it. Nil:
 	// there is none. The caller discards it.
 	Init *spawn.Pending
-	// Small says that this executable lacks the worker of the hermetic tier.
-	Small bool
 }
 
 // Run runs what valid Options say, records it and prints what a person should know.

@@ -8,12 +8,11 @@ import (
 	"egressd/internal/run/microvm"
 	"egressd/internal/run/records"
 	"egressd/internal/run/script"
-	"egressd/sandbox"
 )
 
-// Validate checks what the flag package cannot: which flags go together. small is
-// Launcher.Small. The error names the flag, and may be a *sandbox.CapabilityError.
-func (o *Options) Validate(small bool) error {
+// Validate checks what the flag package cannot: which flags go together. The error names
+// the flag.
+func (o *Options) Validate() error {
 	if name := o.Keeping.Name; name != "" {
 		if why := records.ValidName(name); why != "" {
 			return fmt.Errorf("--name %q: %s", name, why)
@@ -30,7 +29,7 @@ func (o *Options) Validate(small bool) error {
 	case TierProcess:
 		return o.validateProcess()
 	case script.Tier:
-		return o.validateScript(small)
+		return o.useless()
 	case microvm.Tier:
 		return o.validateMicroVM()
 	}
@@ -59,16 +58,6 @@ func (o *Options) validateProcess() error {
 		return errors.New("the program's name is empty")
 	}
 	return nil
-}
-
-func (o *Options) validateScript(small bool) error {
-	if small {
-		return &sandbox.CapabilityError{
-			Isolation: script.Tier, What: "this launch was built small, as for the container image: it holds no shell and no commands",
-			Fix: "take a launch that was built without the tag small, or leave --tier hermetic out",
-		}
-	}
-	return o.useless()
 }
 
 func (o *Options) validateMicroVM() error {

@@ -17,13 +17,13 @@ import (
 // does). No capability, no root.
 var launchOptions = []string{"--security-opt", "unmask=ALL"}
 
-// TestLaunchInContainer runs the image's launch with the documented options,
+// TestLaunchInContainer runs launch's image with the documented options,
 // and without them.
 func TestLaunchInContainer(t *testing.T) {
 	r := need(t)
 	w := r.newWorld(t)
 	base := container{
-		name: "launch", image: r.image, network: "ns:" + w.inside, entrypoint: "/launch", user: "10001:10001",
+		name: "launch", image: r.launchImage, network: "ns:" + w.inside, user: "10001:10001",
 		capDrop: []string{"ALL"}, noNewPrivs: true, unconfined: true,
 		mounts: []string{r.probe + ":/probe:ro", w.resolv + ":/etc/resolv.conf:ro"},
 		args:   []string{"--allow", allowedHost, "--", "/probe", "run"},

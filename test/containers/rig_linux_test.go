@@ -32,7 +32,9 @@ type rig struct {
 	dir   string // of this run, removed at its end
 	id    string // of this run, part of every name
 	image string // egressd's
-	goImg string
+	// launchImage is what the target launch of the same Dockerfile makes.
+	launchImage string
+	goImg       string
 	// base has a shell, curl, Python, nft and ip: the agent's image, and with the
 	// host's Go the builder's.
 	base  string
@@ -167,8 +169,9 @@ func debianMirror() string {
 // so that the host's Go and its modules take the place of those of golang:1.26.
 func (r *rig) buildImage() error {
 	r.image = "localhost/" + r.id + ":latest"
+	r.launchImage = "localhost/" + r.id + "-launch:latest"
 	r.goImg = "localhost/" + r.id + "-go:latest"
-	r.made = append(r.made, r.image, r.goImg)
+	r.made = append(r.made, r.image, r.launchImage, r.goImg)
 	env := map[string]string{}
 	for _, name := range []string{"GOROOT", "GOMODCACHE", "GOCACHE"} {
 		out, err := r.cmd("go", "env", name).output()
@@ -182,18 +185,21 @@ func (r *rig) buildImage() error {
 		return err
 	}
 	from = strings.TrimSpace(from)
+	build := func(args ...string) []string {
+		return slices.Concat([]string{
+			"bud", "--isolation", "chroot", "--format", "docker", "--pull-never", "--layers=false",
+			"--build-arg", "GO_IMAGE=" + r.goImg, "--build-arg", "VERSION=" + testTarget, "--build-arg", "TARGETOS=", "--build-arg", "TARGETARCH=",
+			"--volume", env["GOROOT"] + ":/usr/local/go:ro", "--volume", env["GOMODCACHE"] + ":/modules:ro", "--volume", env["GOCACHE"] + ":/cache",
+		}, args, []string{"../.."})
+	}
 	for _, args := range [][]string{
 		{
 			"config", "--env", "PATH=/usr/local/go/bin:/usr/bin:/bin", "--env", "GOPROXY=off", "--env", "GOTOOLCHAIN=local",
 			"--env", "GOMODCACHE=/modules", "--env", "GOCACHE=/cache", from,
 		},
 		{"commit", "-q", "--rm", from, r.goImg},
-		{
-			"bud", "--isolation", "chroot", "--format", "docker", "--pull-never", "--layers=false", "-t", r.image,
-			"--build-arg", "GO_IMAGE=" + r.goImg, "--build-arg", "VERSION=" + testTarget, "--build-arg", "TARGETOS=", "--build-arg", "TARGETARCH=",
-			"--volume", env["GOROOT"] + ":/usr/local/go:ro", "--volume", env["GOMODCACHE"] + ":/modules:ro", "--volume", env["GOCACHE"] + ":/cache",
-			"../..",
-		},
+		build("-t", r.image),
+		build("--target", "launch", "-t", r.launchImage),
 	} {
 		if err := r.cmd("buildah", args...).run(); err != nil {
 			return err

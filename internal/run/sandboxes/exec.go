@@ -63,7 +63,7 @@ func (s *Set) exec(sandbox string, argv []string, own ExecOptions, k run.Keeping
 		return cli.ExitNo, err
 	}
 	o.Argv, o.Keeping = argv, k
-	if err := o.Validate(s.Small); err != nil {
+	if err := o.Validate(); err != nil {
 		return cli.ExitNo, fmt.Errorf("the flags of sandbox %s: %w", b.Name, err)
 	}
 	return s.Run(o), nil
