@@ -377,9 +377,15 @@ var rooms = []room{
 	},
 	{
 		path:   "internal/cli/policyflags",
-		ours:   []string{"policy", "gate"},
-		std:    []string{"net", "net/http", "os", "os/exec"},
-		reason: "flags to policy text; the name of the host's loopback is the gate's",
+		ours:   []string{"policy", "gate", "internal/cli"},
+		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
+		reason: "flags in, a policy out; the name of the host's loopback is the gate's",
+	},
+	{
+		path:   "internal/cli/explain",
+		ours:   []string{"policy", "internal/cli", "internal/cli/policyflags"},
+		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
+		reason: "a policy in words, the same for both commands: it stands below what runs a program or a daemon",
 	},
 	{
 		path:   "internal/cli/completion",
@@ -392,11 +398,23 @@ var rooms = []room{
 		reason: "a leaf below policy: words in, a word out",
 	},
 	{
-		path:    "internal/...",
-		ours:    []string{"policy", "event", "internal/..."},
+		path:   "internal/daemon/...",
+		ours:   []string{"policy", "event"},
+		std:    []string{"net/http/pprof"},
+		reason: "one mechanism of the daemon each: it knows nothing of launch",
+	},
+	{
+		path:    "internal/run/...",
+		ours:    []string{"policy", "event", "internal/cli", "internal/cli/policyflags"},
 		outside: []string{"golang.org/x"},
 		std:     []string{"net/http/pprof"},
-		reason:  "one mechanism each: a mechanism that knows a door or a sandbox belongs there",
+		reason:  "one mechanism of a run each: it knows nothing of the daemon; internal/cli is below it",
+	},
+	{
+		path:    "internal/linux/...",
+		outside: []string{"golang.org/x/net/bpf"},
+		std:     []string{"net/http", "os/exec", "log", "log/slog"},
+		reason:  "one mechanism of the system each: it knows neither binary",
 	},
 	{
 		path:   "bench/...",

@@ -1,5 +1,7 @@
-// Package completion writes shell completion scripts from flag sets, so that
-// they can't fall behind the flags.
+// Package completion writes completion scripts for bash, zsh and fish from flag
+// sets, so that they cannot fall behind the flags.
+//
+//	text, err := completion.Script("bash", completion.Spec{Program: "launch", Flags: fs, Runs: true})
 package completion
 
 import (
@@ -16,14 +18,14 @@ type Spec struct {
 	Runs     bool // the flags end at another program, which this one runs
 }
 
-// Command is a subcommand; Flags may be nil. Words may come after its name.
+// Command is a subcommand. Flags may be nil. Words are what may follow its name.
 type Command struct {
 	Name  string
 	Flags *flag.FlagSet
 	Words []string
 }
 
-// words are what may stand after a subcommand's name.
+// words lists what may follow a subcommand's name, flags included.
 func (c Command) words() string {
 	return strings.TrimSpace(strings.Join(c.Words, " ") + " " + switches(options(c.Flags)))
 }
@@ -61,14 +63,14 @@ func options(fs *flag.FlagSet) []option {
 	return out
 }
 
-// takesFile reports whether a flag's argument is a path, or may be one: what
-// may stand in front of it is in brackets.
+// takesFile reports whether a flag's argument is a path, or may be one. An optional
+// part before it is in brackets.
 func (o option) takesFile() bool {
 	arg := o.arg[strings.LastIndexByte(o.arg, ']')+1:]
 	return arg == "FILE" || arg == "FILE|-" || arg == "DIR" || arg == "PATH"
 }
 
-// choices are the values that a flag takes, "" when they are not a few words.
+// choices lists the values that a flag accepts; "" if they are not a few words.
 func (o option) choices() string {
 	switch o.name {
 	case "isolation":
@@ -99,8 +101,8 @@ func switches(opts []option) string {
 	return strings.Join(out, " ")
 }
 
-// cases reports the names of the flags that ok picks, as a shell pattern; one
-// that nothing matches when there is none.
+// cases reports the names of the flags that ok picks, as a shell pattern. Without
+// any, nothing matches the pattern.
 func cases(opts []option, ok func(option) bool) string {
 	var out []string
 	for _, o := range opts {
@@ -114,14 +116,14 @@ func cases(opts []option, ok func(option) bool) string {
 	return strings.Join(out, "|")
 }
 
-// bashProgram completes as for the program that stands at word i.
+// bashProgram completes as for the program at word i.
 const bashProgram = `        [[ ${COMP_WORDS[i]} == -- ]] && ((i++))
         if declare -F _command_offset >/dev/null; then _command_offset $i
         elif ((i == COMP_CWORD)); then COMPREPLY=($(compgen -c -- "$cur"))
         else COMPREPLY=($(compgen -f -- "$cur")); fi
 `
 
-// bash: after "--" (or the program's name) complete as for that program.
+// bash writes the script for bash. After "--" it completes as for that program.
 func bash(s Spec) string {
 	opts := options(s.Flags)
 	var sub strings.Builder
@@ -271,5 +273,5 @@ func fishFlag(program string, o option) string {
 	return text + " -x"
 }
 
-// single makes s one single-quoted word of any of the shells.
+// single makes s one single-quoted word of any of the three shells.
 func single(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -1,6 +1,9 @@
-// Package explain says how a policy judges one destination, in words: the
-// verdict, the reason, the rule that decided and where it stands, and what to
-// type to change it.
+// Package explain says in words how a policy judges one destination: the verdict,
+// the reason, the rule that decided and its place, and what to type to change it.
+//
+//	text, allowed, err := explain.Answers(policy, []string{"https://example.com/"}, "")
+//
+// It says what a policy as a whole allows, too, and what its presets hold.
 package explain
 
 import (
@@ -10,7 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"egressd/internal/run/summary"
+	"egressd/internal/cli"
+	"egressd/internal/cli/policyflags"
 	"egressd/policy"
 )
 
@@ -19,12 +23,12 @@ type Target struct {
 	Text   string
 	Host   policy.Host
 	Port   uint16
-	Method string // "" when nothing about requests was said
+	Method string // "": the target says nothing about requests
 	Path   string
-	wire   policy.Wire // what the scheme speaks
+	wire   policy.Wire // the protocol of the scheme
 }
 
-// schemes lists the ports that URL schemes stand for.
+// schemes lists the default ports of URL schemes.
 func schemes() map[string]uint16 {
 	return map[string]uint16{
 		"https": 443, "http": 80, "wss": 443, "ws": 80, "ssh": 22, "git+ssh": 22, "git": 9418, "ftp": 21,
@@ -33,8 +37,8 @@ func schemes() map[string]uint16 {
 	}
 }
 
-// Parse reads a URL, host:port, or a host alone (port 443). method is "" for
-// GET where the target is a URL with a path.
+// Parse reads a URL, host:port, or a host alone (port 443). method is that of the
+// request; "" is GET if the target is a URL.
 func Parse(text, method string) (Target, error) {
 	t := Target{Text: text, Method: method}
 	scheme, rest, isURL := strings.Cut(text, "://")
@@ -54,7 +58,7 @@ func Parse(text, method string) (Target, error) {
 		t.setRequest(strings.ToLower(scheme), &rest)
 		if i := strings.LastIndexByte(rest, '@'); i >= 0 {
 			if t.wire != policy.WireUnseen {
-				return t, errors.New("a user in a URL is refused by every door: take what stands before the @ away")
+				return t, errors.New("a user in a URL is refused by every door: remove what stands before the @")
 			}
 			rest = rest[i+1:] // ssh://git@example.com
 		}
@@ -62,7 +66,7 @@ func Parse(text, method string) (Target, error) {
 	return t, t.setHost(rest, port)
 }
 
-// setRequest cuts path, query and fragment off rest and notes what they say.
+// setRequest cuts path, query and fragment off rest and notes the request.
 func (t *Target) setRequest(scheme string, rest *string) {
 	path := "/"
 	if i := strings.IndexAny(*rest, "/?#"); i >= 0 {
@@ -100,7 +104,7 @@ func (t *Target) setHost(rest string, port uint16) error {
 		return nil
 	}
 	if strings.Count(rest, ":") == 1 {
-		err = aerr // HOST:PORT, and no IPv6 address
+		err = aerr // HOST:PORT, not an IPv6 address
 	}
 	return fmt.Errorf("%q: %w", t.Text, err)
 }
@@ -140,9 +144,9 @@ func Judge(p *policy.Policy, t Target) (policy.Request, policy.Decision) {
 	return r, d
 }
 
-// Answers explains the decision about each target, in order (see [Parse] for
-// their spelling and method). allowed reports whether all of them are; an error,
-// that one could not be read.
+// Answers explains the decision about each target, in order; see [Parse] for their
+// spelling and for method. allowed reports whether all of them are. The error is a
+// target that could not be read.
 func Answers(p *policy.Policy, targets []string, method string) (text string, allowed bool, err error) {
 	var out strings.Builder
 	allowed = true
@@ -158,7 +162,7 @@ func Answers(p *policy.Policy, targets []string, method string) (text string, al
 	return out.String(), allowed, nil
 }
 
-// Text explains the decision. It reports whether t is allowed.
+// Text explains the decision about t, and reports whether it is allowed.
 func Text(p *policy.Policy, t Target) (text string, allowed bool) {
 	r, d := Judge(p, t)
 	var b strings.Builder
@@ -169,7 +173,7 @@ func Text(p *policy.Policy, t Target) (text string, allowed bool) {
 	fmt.Fprintf(&b, "%-8s %s\n", word, describe(t))
 	fmt.Fprintf(&b, "  reason  %s: %s\n", d.Reason, Meaning(d.Reason))
 	if d.Rule != nil {
-		fmt.Fprintf(&b, "  rule    %s   (%s)\n", summary.Safe(d.Rule.Text), summary.Safe(d.Rule.Pos.String()))
+		fmt.Fprintf(&b, "  rule    %s   (%s)\n", cli.Safe(d.Rule.Text), cli.Safe(d.Rule.Pos.String()))
 	} else {
 		b.WriteString("  rule    none\n")
 	}
@@ -181,9 +185,9 @@ func Text(p *policy.Policy, t Target) (text string, allowed bool) {
 		fmt.Fprintf(&b, "  note    %s\n", near)
 	}
 	if rule := d.Suggest(r); rule != "" {
-		fmt.Fprintf(&b, "  to allow it, add:\n    %s\n", summary.Flags([]string{rule}))
+		fmt.Fprintf(&b, "  to allow it, add:\n    %s\n", policyflags.Spell([]string{rule}))
 	} else if d.Reason == policy.ReasonDeniedByRule {
-		b.WriteString("  to allow it, take the deny rule away: deny beats allow\n")
+		b.WriteString("  to allow it, remove the deny rule: deny beats allow\n")
 	}
 	return b.String(), false
 }
@@ -195,12 +199,12 @@ func describe(t Target) string {
 	}
 	place := host + ":" + strconv.Itoa(int(t.Port))
 	if t.Method != "" {
-		place = t.Method + " " + summary.Safe(t.Text) + " (" + place + ")"
+		place = t.Method + " " + cli.Safe(t.Text) + " (" + place + ")"
 	}
 	return place
 }
 
-// writeConditions says what must still be true for an allowed destination.
+// writeConditions says what an allowed connection must still satisfy.
 func writeConditions(b *strings.Builder, p *policy.Policy, t Target, d policy.Decision) {
 	switch {
 	case d.Audit:

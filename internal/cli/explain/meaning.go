@@ -2,7 +2,7 @@ package explain
 
 import "egressd/policy"
 
-// Meaning says what a reason means, to a person.
+// Meaning says what a reason means to a person.
 func Meaning(r policy.Reason) string {
 	words := [...]string{
 		policy.ReasonNoPolicy:         "no policy is loaded, so everything is denied",

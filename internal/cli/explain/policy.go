@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"egressd/internal/run/summary"
+	"egressd/internal/cli"
 	"egressd/policy"
 )
 
@@ -13,11 +13,11 @@ import (
 func Policy(name string, p *policy.Policy) string {
 	var b strings.Builder
 	allow, deny := p.Rules()
-	fmt.Fprintf(&b, "%s is good: %d allow and %d deny rules\n", summary.Safe(name), len(allow), len(deny))
+	fmt.Fprintf(&b, "%s is good: %d allow and %d deny rules\n", cli.Safe(name), len(allow), len(deny))
 	fmt.Fprintf(&b, "digest  %s\n", p.Digest())
 	width := 0
 	for _, r := range slices.Concat(firstRules(allow), firstRules(deny)) {
-		width = max(width, min(len(summary.Safe(r.Text)), 60))
+		width = max(width, min(len(cli.Safe(r.Text)), 60))
 	}
 	writeRules(&b, "allow", allow, width)
 	writeRules(&b, "deny", deny, width)
@@ -32,13 +32,13 @@ func Policy(name string, p *policy.Policy) string {
 		fmt.Fprintf(&b, "dns     %s\n", mode)
 	}
 	for _, u := range p.DNS().Upstreams {
-		fmt.Fprintf(&b, "dns     upstream %s\n", summary.Safe(u.Text))
+		fmt.Fprintf(&b, "dns     upstream %s\n", cli.Safe(u.Text))
 	}
 	if p.Audit() {
 		b.WriteString("audit   on: everything is allowed, and what would be denied is recorded\n")
 	}
 	for _, w := range p.Warnings() {
-		fmt.Fprintf(&b, "warning %s\n", summary.Safe(w.Error()))
+		fmt.Fprintf(&b, "warning %s\n", cli.Safe(w.Error()))
 	}
 	if len(allow) == 0 && !p.Audit() {
 		b.WriteString("nothing is allowed\n")
@@ -46,23 +46,23 @@ func Policy(name string, p *policy.Policy) string {
 	return b.String()
 }
 
-// maxRules bounds the rules that are listed one by one. Implementation constant.
+// maxRules bounds the rules that are listed one by one.
 const maxRules = 200
 
 func firstRules(rules []*policy.Rule) []*policy.Rule { return rules[:min(len(rules), maxRules)] }
 
-// writeRules lists rules, the places where they stand in one column.
+// writeRules lists rules, with their places in one column.
 func writeRules(b *strings.Builder, word string, rules []*policy.Rule, width int) {
 	for _, r := range firstRules(rules) {
-		fmt.Fprintf(b, "%-7s %-*s  %s\n", word, width, summary.Safe(r.Text), summary.Safe(r.Pos.String()))
+		fmt.Fprintf(b, "%-7s %-*s  %s\n", word, width, cli.Safe(r.Text), cli.Safe(r.Pos.String()))
 	}
 	if len(rules) > maxRules {
 		fmt.Fprintf(b, "%-7s and %d more\n", word, len(rules)-maxRules)
 	}
 }
 
-// Preset reports the presets of these names as written. program is whose command
-// lists them, for the error.
+// Preset reports the presets of these names as they are written. program is the
+// command that lists them, for the error.
 func Preset(program string, names []string) (string, error) {
 	var b strings.Builder
 	for _, name := range names {
@@ -75,8 +75,8 @@ func Preset(program string, names []string) (string, error) {
 	return b.String(), nil
 }
 
-// Presets lists all presets, one a line: its name and, unless namesOnly, its
-// rules.
+// Presets lists all presets, one in a line: its name and, unless namesOnly is set,
+// its rules.
 func Presets(namesOnly bool) string {
 	var b strings.Builder
 	for _, name := range policy.PresetNames() {

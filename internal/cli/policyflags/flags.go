@@ -1,5 +1,11 @@
 // Package policyflags turns the policy flags of a command line (--allow, --deny,
-// --preset, --policy, --host, --audit) into one compiled policy.
+// --preset, --policy, --host, --audit) into one compiled policy, and rules into
+// flags again.
+//
+//	var f policyflags.Flags
+//	f.Register(fs)
+//	... fs.Parse(args) ...
+//	policy, err := f.Load(os.ReadFile)
 package policyflags
 
 import (
@@ -11,20 +17,20 @@ import (
 	"egressd/policy"
 )
 
-// Flags holds what the policy flags said. The zero Flags is the empty policy,
-// which denies everything.
+// Flags is what the policy flags said. The zero Flags is the empty policy, which
+// denies everything.
 type Flags struct {
 	Allow, Deny, Presets, Hosts, Files List
 
 	Audit bool
 
-	// Upstreams are the DNS servers to ask, each value a comma list. They stand
-	// in front of those of the files. Register leaves this one to the caller:
-	// not every command resolves names.
+	// Upstreams are the DNS servers to ask, each value a comma list. They come
+	// before those of the files. Register leaves their flag to the caller: not
+	// every command resolves names.
 	Upstreams List
 
 	// HostPorts are ports of the host's loopback that the inside may reach as
-	// host.internal; each brings its own rule.
+	// host.internal. Each adds its own rule.
 	HostPorts []uint16
 }
 

@@ -2,17 +2,17 @@ package policyflags
 
 import "strings"
 
-// Split cuts a comma list of rules into rules. Commas inside a rule stay:
+// Split splits a comma list of rules. Commas inside a rule stay:
 //
 //	github.com:22,443        a part of digits (or a range) belongs to the rule before it
 //	GET,POST https://h/**    words of capitals belong to the rule after them
 //	GET https://h/a,b        after a URL has begun every comma is part of its path
 //
-// Empty parts are kept out, but for a list that is empty altogether, which is
-// one empty rule: an error later on, with its place.
+// Empty parts are dropped. An empty list is one empty rule, which is an error later
+// on, with its place.
 func Split(list string) []string {
 	var rules []string
-	var methods []string // capitals that wait for their URL
+	var methods []string // capitals whose URL is still to come
 	for list != "" {
 		part, rest, _ := strings.Cut(list, ",")
 		trimmed := strings.TrimSpace(part)

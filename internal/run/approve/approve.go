@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"egressd/internal/run/summary"
+	"egressd/internal/cli"
 	"egressd/policy"
 )
 
@@ -161,9 +161,9 @@ func Question(r policy.Request, d policy.Decision) string {
 	if r.Host.Addr().Is6() {
 		host = "[" + host + "]"
 	}
-	what := fmt.Sprintf("%s:%d", summary.Safe(host), r.Port)
+	what := fmt.Sprintf("%s:%d", cli.Safe(host), r.Port)
 	if r.Method != "" {
-		what += " (" + summary.Safe(r.Method) + " " + summary.Safe(r.Path) + ")"
+		what += " (" + cli.Safe(r.Method) + " " + cli.Safe(r.Path) + ")"
 	}
 	return fmt.Sprintf("launch: the program wants to reach %s\nlaunch: %s. Allow? [y]es once, [a]lways in this run, [n]o, ne[v]er in this run: ", what, d.Reason)
 }

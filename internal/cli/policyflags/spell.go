@@ -1,0 +1,25 @@
+package policyflags
+
+import (
+	"strings"
+
+	"egressd/internal/cli"
+)
+
+// Spell spells rules as --allow flags for a POSIX shell: what a person types to
+// allow them.
+func Spell(rules []string) string {
+	var words []string
+	var plain []string
+	for _, r := range rules {
+		if strings.ContainsAny(r, " ,") || strings.Contains(r, "://") {
+			words = append(words, "--allow "+cli.Quote(r))
+		} else {
+			plain = append(plain, r)
+		}
+	}
+	if len(plain) > 0 {
+		words = append([]string{"--allow " + cli.Quote(strings.Join(plain, ","))}, words...)
+	}
+	return strings.Join(words, " ")
+}
