@@ -393,6 +393,11 @@ var rooms = []room{
 		reason: "flag sets in, a script out",
 	},
 	{
+		path:   "internal/accept",
+		std:    []string{"net/http", "os", "os/exec", "log"},
+		reason: "a leaf below every server: errors in, an answer out",
+	},
+	{
 		path:   "internal/nearest",
 		std:    []string{"net", "net/http", "time", "os", "os/exec", "log", "log/slog"},
 		reason: "a leaf below policy: words in, a word out",
