@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"egressd/hermetic/command"
-	"egressd/hermetic/internal/shell/redirect"
+	"egressd/hermetic/internal/shell/builtin"
 	"egressd/hermetic/internal/shell/state"
 )
 
@@ -25,7 +25,7 @@ func runFile(sh *state.Shell, name string, params []string) {
 		sh.Status = 126
 		return
 	}
-	text, err := redirect.ReadFile(sh, full)
+	text, err := builtin.ReadFile(sh, full)
 	if err != nil {
 		sh.ErrText(sh.Program.Arg0 + ": " + name + ": " + command.Reason(err) + "\n")
 		sh.Status = 127
@@ -34,7 +34,7 @@ func runFile(sh *state.Shell, name string, params []string) {
 		}
 		return
 	}
-	if redirect.IsBinary(text) {
+	if builtin.IsBinary(text) {
 		sh.ErrText(name + ": " + name + ": cannot execute binary file\n")
 		sh.Status = 126
 		return
@@ -45,7 +45,7 @@ func runFile(sh *state.Shell, name string, params []string) {
 
 // runStdin runs the script on the standard input.
 func runStdin(sh *state.Shell) {
-	text, err := redirect.ReadScript(sh, sh.Stream(0))
+	text, err := builtin.ReadScript(sh, sh.Stream(0))
 	if err != nil {
 		sh.Check()
 		return

@@ -22,76 +22,118 @@ type runFunc func(sh *state.Shell, args []string) int
 
 // find is the builtin of a name; nil if there is none.
 func find(name string) runFunc {
+	for _, group := range []func(string) runFunc{control, variables, commands, text, places, background, rest} {
+		if run := group(name); run != nil {
+			return run
+		}
+	}
+	return nil
+}
+
+// control is the builtins that decide what runs next.
+func control(name string) runFunc {
 	switch name {
 	case ":", "true":
-		return func(*state.Shell, []string) int { return 0 }
+		return status(0)
 	case "false":
-		return func(*state.Shell, []string) int { return 1 }
-	case "echo":
-		return runEcho
-	case "printf":
-		return runPrintf
+		return status(1)
 	case "test", "[":
 		return test.Run
-	case "cd":
-		return runCd
-	case "pwd":
-		return runPwd
-	case "read":
-		return runRead
-	case "mapfile", "readarray":
-		return runMapfile
-	case "set":
-		return runSet
-	case "shopt":
-		return runShopt
-	case "unset":
-		return assign.Unset
-	case "shift":
-		return runShift
+	case "let":
+		return runLet
+	case "break", "continue":
+		return runBreak
+	case "return":
+		return runReturn
+	case "exit":
+		return runExit
 	case "eval":
 		return runEval
 	case ".", "source":
 		return runSource
-	case "exit":
-		return runExit
-	case "return":
-		return runReturn
-	case "break", "continue":
-		return runBreak
 	case "exec":
-		return func(sh *state.Shell, args []string) int { return sh.Exec(args) }
-	case "trap":
-		return jobs.Trap
-	case "kill":
-		return jobs.Kill
-	case "declare", "typeset", "local", "export", "readonly":
-		return assign.Declare
+		return (*state.Shell).Exec
 	}
-	return findMore(name)
+	return nil
 }
 
-// findMore is the second half of find.
-func findMore(name string) runFunc {
+// variables is the builtins about variables, parameters and options.
+func variables(name string) runFunc {
 	switch name {
-	case "let":
-		return runLet
+	case "declare", "typeset", "local", "export", "readonly":
+		return assign.Declare
+	case "unset":
+		return assign.Unset
+	case "set":
+		return runSet
+	case "shopt":
+		return runShopt
+	case "shift":
+		return runShift
 	case "getopts":
 		return runGetopts
-	case "type":
-		return runType
-	case "command":
-		return runCommand
-	case "builtin":
-		return runBuiltin
-	case "enable":
-		return runEnable
-	case "hash":
-		return runHash
+	}
+	return nil
+}
+
+// commands is the builtins about what the name of a command means.
+func commands(name string) runFunc {
+	switch name {
 	case "alias":
 		return runAlias
 	case "unalias":
 		return runUnalias
+	case "builtin":
+		return runBuiltin
+	case "command":
+		return runCommand
+	case "enable":
+		return runEnable
+	case "hash":
+		return runHash
+	case "type":
+		return runType
+	case "compgen":
+		return runCompgen
+	}
+	return nil
+}
+
+// text is the builtins that read and write.
+func text(name string) runFunc {
+	switch name {
+	case "echo":
+		return runEcho
+	case "printf":
+		return runPrintf
+	case "read":
+		return runRead
+	case "mapfile", "readarray":
+		return runMapfile
+	}
+	return nil
+}
+
+// places is the builtins about directories and files.
+func places(name string) runFunc {
+	switch name {
+	case "cd":
+		return runCd
+	case "pwd":
+		return runPwd
+	case "pushd", "popd":
+		return runPushd
+	case "dirs":
+		return runDirs
+	case "umask":
+		return runUmask
+	}
+	return nil
+}
+
+// background is the builtins about jobs, signals and traps.
+func background(name string) runFunc {
+	switch name {
 	case "wait":
 		return jobs.Wait
 	case "jobs":
@@ -100,12 +142,17 @@ func findMore(name string) runFunc {
 		return jobs.Foreground
 	case "disown":
 		return jobs.Disown
-	case "pushd", "popd":
-		return runPushd
-	case "dirs":
-		return runDirs
-	case "umask":
-		return runUmask
+	case "kill":
+		return jobs.Kill
+	case "trap":
+		return jobs.Trap
+	}
+	return nil
+}
+
+// rest is all other builtins.
+func rest(name string) runFunc {
+	switch name {
 	case "ulimit":
 		return runUlimit
 	case "times":
@@ -114,12 +161,8 @@ func findMore(name string) runFunc {
 		return runCaller
 	case "help":
 		return runHelp
-	case "fc", "history":
-		return func(*state.Shell, []string) int { return 0 }
-	case "bind", "complete", "compopt":
-		return func(*state.Shell, []string) int { return 0 }
-	case "compgen":
-		return runCompgen
+	case "fc", "history", "bind", "complete", "compopt": // for people at a terminal
+		return status(0)
 	case "suspend", "logout":
 		return func(sh *state.Shell, args []string) int {
 			sh.Errorf("%s: cannot %s here", args[0], args[0])
@@ -128,6 +171,9 @@ func findMore(name string) runFunc {
 	}
 	return nil
 }
+
+// status is a builtin that does nothing but have this exit status.
+func status(n int) runFunc { return func(*state.Shell, []string) int { return n } }
 
 // Names lists the builtins, sorted.
 func Names() []string {

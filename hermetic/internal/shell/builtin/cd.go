@@ -38,35 +38,12 @@ func runCd(sh *state.Shell, args []string) int {
 		sh.Errorf("cd: too many arguments")
 		return 1
 	}
-	to, say := "", false
+	to, say, ok := destination(sh, args)
 	switch {
-	case len(args) == 0:
-		if !sh.Vars.IsSet("HOME") {
-			sh.Errorf("cd: HOME not set")
-			return 1
-		}
-		to = sh.Vars.Get("HOME")
-	case args[0] == "-":
-		if !sh.Vars.IsSet("OLDPWD") {
-			sh.Errorf("cd: OLDPWD not set")
-			return 1
-		}
-		to, say = sh.Vars.Get("OLDPWD"), true
-	default:
-		to = args[0]
-	}
-	if to == "" {
+	case !ok:
+		return 1
+	case to == "":
 		return 0
-	}
-	if cdpath := sh.Vars.Get("CDPATH"); cdpath != "" && len(args) > 0 && args[0] != "-" && !path.IsAbs(to) && !dotted(to) {
-		for _, d := range strings.Split(cdpath, ":") {
-			if info, err := sh.Session.FS.Stat(state.Join(state.Join(sh.Dir.Path, d), to)); err == nil && info.IsDir() {
-				if d != "" {
-					to, say = state.Join(d, to), true
-				}
-				break
-			}
-		}
 	}
 	if err := chdir(sh, to, physical); err != nil {
 		sh.Errorf("cd: %s: %s", to, command.Reason(err))
@@ -76,6 +53,44 @@ func runCd(sh *state.Shell, args []string) int {
 		sh.Out(sh.Dir.Path + "\n")
 	}
 	return 0
+}
+
+// destination is where cd goes, and whether it prints that; false after a
+// message.
+func destination(sh *state.Shell, args []string) (to string, say, ok bool) {
+	from := "HOME"
+	switch {
+	case len(args) > 0 && args[0] == "-":
+		from, say = "OLDPWD", true
+	case len(args) > 0:
+		to, say = alongCDPath(sh, args[0])
+		return to, say, true
+	}
+	if !sh.Vars.IsSet(from) {
+		sh.Errorf("cd: %s not set", from)
+		return "", false, false
+	}
+	return sh.Vars.Get(from), say, true
+}
+
+// alongCDPath looks for a directory in $CDPATH. It reports whether cd prints
+// the result: if it is not below the working directory.
+func alongCDPath(sh *state.Shell, to string) (found string, say bool) {
+	cdpath := sh.Vars.Get("CDPATH")
+	if cdpath == "" || to == "" || path.IsAbs(to) || dotted(to) {
+		return to, false
+	}
+	for _, d := range strings.Split(cdpath, ":") {
+		info, err := sh.Session.FS.Stat(state.Join(state.Join(sh.Dir.Path, d), to))
+		switch {
+		case err != nil || !info.IsDir():
+		case d == "":
+			return to, false
+		default:
+			return state.Join(d, to), true
+		}
+	}
+	return to, false
 }
 
 // dotted reports paths that do not use CDPATH.

@@ -1,11 +1,16 @@
 package builtin
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"strings"
 
 	"egressd/hermetic/command"
 	"egressd/hermetic/internal/shell/redirect"
 	"egressd/hermetic/internal/shell/state"
+	"egressd/hermetic/internal/shell/stream"
+	"egressd/hermetic/limits"
 )
 
 // runEval is the builtin eval.
@@ -52,7 +57,7 @@ func runSource(sh *state.Shell, args []string) int {
 		sh.Errorf("%s: %s: is a directory", args[0], name)
 		return 1
 	}
-	text, err := redirect.ReadFile(sh, full)
+	text, err := ReadFile(sh, full)
 	if err != nil {
 		sh.Errorf("%s: %s", name, command.Reason(err))
 		if sh.Program.Posix {
@@ -60,10 +65,42 @@ func runSource(sh *state.Shell, args []string) int {
 		}
 		return 1
 	}
-	if redirect.IsBinary(text) {
+	if IsBinary(text) {
 		sh.Errorf("source: %s: cannot execute binary file", name)
 		return 126
 	}
 	sh.SourceText(name, text, args[2:])
 	return sh.Status
+}
+
+// IsBinary reports whether the first line of a text has a NUL: then it is not a
+// script.
+func IsBinary(text string) bool {
+	first, _, _ := strings.Cut(text[:min(len(text), 80)], "\n")
+	return strings.IndexByte(first, 0) >= 0
+}
+
+// ReadFile reads a script. It ends the shell if the script exceeds the limit.
+func ReadFile(sh *state.Shell, full string) (string, error) {
+	f, err := redirect.Open(sh, full, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return ReadScript(sh, stream.Bound{Ctx: sh.Ctx, File: f})
+}
+
+// ReadScript reads a script from r. It ends the shell if the script exceeds the
+// limit.
+func ReadScript(sh *state.Shell, r io.Reader) (string, error) {
+	most := sh.Session.Budget.Limits.Source
+	var b bytes.Buffer
+	_, err := io.Copy(&b, io.LimitReader(r, most+1))
+	if int64(b.Len()) > most {
+		sh.Exceed(&limits.Exceeded{Name: "source", Limit: most, What: "bytes are in one script"})
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return b.String(), nil
 }

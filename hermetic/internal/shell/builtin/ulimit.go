@@ -6,34 +6,13 @@ import (
 
 	"egressd/hermetic/internal/shell/number"
 	"egressd/hermetic/internal/shell/state"
+	"egressd/hermetic/limits"
 )
 
 // runUlimit is the builtin ulimit: it shows the limits of the session.
 func runUlimit(sh *state.Shell, args []string) int {
 	l := sh.Session.Budget.Limits
-	rows := []struct {
-		c    byte
-		name string
-		val  string
-	}{
-		{'R', "real-time non-blocking time  (microseconds, -R)", "unlimited"},
-		{'c', "core file size              (blocks, -c)", "0"},
-		{'d', "data seg size               (kbytes, -d)", strconv.FormatInt(l.Memory/1024, 10)},
-		{'e', "scheduling priority                 (-e)", "0"},
-		{'f', "file size                   (blocks, -f)", strconv.FormatInt(l.Written/1024, 10)},
-		{'i', "pending signals                     (-i)", "64"},
-		{'l', "max locked memory           (kbytes, -l)", "0"},
-		{'m', "max memory size             (kbytes, -m)", strconv.FormatInt(l.Memory/1024, 10)},
-		{'n', "open files                          (-n)", strconv.FormatInt(l.Files, 10)},
-		{'p', "pipe size                (512 bytes, -p)", "8"},
-		{'q', "POSIX message queues         (bytes, -q)", "0"},
-		{'r', "real-time priority                  (-r)", "0"},
-		{'s', "stack size                  (kbytes, -s)", "8192"},
-		{'t', "cpu time                   (seconds, -t)", "unlimited"},
-		{'u', "max user processes                  (-u)", strconv.FormatInt(l.Jobs, 10)},
-		{'v', "virtual memory              (kbytes, -v)", strconv.FormatInt(l.Memory/1024, 10)},
-		{'x', "file locks                          (-x)", "unlimited"},
-	}
+	rows := resources(l)
 	which, value := byte('f'), ""
 	for _, a := range args[1:] {
 		if len(a) > 1 && a[0] == '-' {
@@ -54,7 +33,7 @@ func runUlimit(sh *state.Shell, args []string) int {
 		value = a
 	}
 	for _, r := range rows {
-		if r.c != which {
+		if r.letter != which {
 			continue
 		}
 		if value != "" && value != r.val && value != "hard" && value != "soft" {
@@ -72,6 +51,36 @@ func runUlimit(sh *state.Shell, args []string) int {
 	}
 	sh.Errorf("ulimit: -%c: invalid option", which)
 	return 2
+}
+
+// resource is a line of ulimit -a.
+type resource struct {
+	letter byte
+	name   string
+	val    string
+}
+
+// resources lists what ulimit shows.
+func resources(l limits.Limits) []resource {
+	return []resource{
+		{'R', "real-time non-blocking time  (microseconds, -R)", "unlimited"},
+		{'c', "core file size              (blocks, -c)", "0"},
+		{'d', "data seg size               (kbytes, -d)", strconv.FormatInt(l.Memory/1024, 10)},
+		{'e', "scheduling priority                 (-e)", "0"},
+		{'f', "file size                   (blocks, -f)", strconv.FormatInt(l.Written/1024, 10)},
+		{'i', "pending signals                     (-i)", "64"},
+		{'l', "max locked memory           (kbytes, -l)", "0"},
+		{'m', "max memory size             (kbytes, -m)", strconv.FormatInt(l.Memory/1024, 10)},
+		{'n', "open files                          (-n)", strconv.FormatInt(l.Files, 10)},
+		{'p', "pipe size                (512 bytes, -p)", "8"},
+		{'q', "POSIX message queues         (bytes, -q)", "0"},
+		{'r', "real-time priority                  (-r)", "0"},
+		{'s', "stack size                  (kbytes, -s)", "8192"},
+		{'t', "cpu time                   (seconds, -t)", "unlimited"},
+		{'u', "max user processes                  (-u)", strconv.FormatInt(l.Jobs, 10)},
+		{'v', "virtual memory              (kbytes, -v)", strconv.FormatInt(l.Memory/1024, 10)},
+		{'x', "file locks                          (-x)", "unlimited"},
+	}
 }
 
 // runTimes is the builtin times.

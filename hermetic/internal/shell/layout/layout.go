@@ -140,14 +140,7 @@ func (p *printer) inline(stmts []*syntax.Stmt) {
 func (p *printer) command(cmd syntax.Command) {
 	switch c := cmd.(type) {
 	case *syntax.CallExpr:
-		words := []string{}
-		for _, a := range c.Assigns {
-			words = append(words, p.raw(a))
-		}
-		for _, w := range c.Args {
-			words = append(words, p.raw(w))
-		}
-		p.b.WriteString(strings.Join(words, " "))
+		p.call(c)
 	case *syntax.DeclClause:
 		p.b.WriteString(c.Variant.Value)
 		for _, a := range c.Args {
@@ -162,41 +155,24 @@ func (p *printer) command(cmd syntax.Command) {
 		p.pad()
 		p.b.WriteString("}")
 	case *syntax.Subshell:
-		p.b.WriteString("( ")
-		for i, st := range c.Stmts {
-			if i > 0 {
-				p.b.WriteString(";\n")
-				p.pad()
-			}
-			p.stmt(st)
-		}
-		p.b.WriteString(" )")
+		p.subshell(c)
 	case *syntax.BinaryCmd:
-		p.stmt(c.X)
 		op := c.Op.String()
 		if c.Op == syntax.PipeAll {
 			op = "2>&1 |"
 		}
+		p.stmt(c.X)
 		p.b.WriteString(" " + op + " ")
 		p.stmt(c.Y)
 	case *syntax.IfClause:
 		p.ifClause(c, "if")
 		p.b.WriteString("fi")
 	case *syntax.WhileClause:
-		word := "while "
-		if c.Until {
-			word = "until "
-		}
-		p.b.WriteString(word)
-		p.inline(c.Cond)
-		p.block("; do", c.Do)
-		p.b.WriteString("done")
+		p.whileClause(c)
 	case *syntax.ForClause:
 		p.forClause(c)
 	case *syntax.CaseClause:
 		p.caseClause(c)
-	case *syntax.ArithmCmd:
-		p.b.WriteString(p.raw(c))
 	case *syntax.FuncDecl:
 		if c.Name != nil {
 			p.b.WriteString("function " + c.Name.Value + " () \n")
@@ -211,6 +187,40 @@ func (p *printer) command(cmd syntax.Command) {
 	default:
 		p.b.WriteString(p.raw(cmd))
 	}
+}
+
+func (p *printer) call(c *syntax.CallExpr) {
+	words := make([]string, 0, len(c.Assigns)+len(c.Args))
+	for _, a := range c.Assigns {
+		words = append(words, p.raw(a))
+	}
+	for _, w := range c.Args {
+		words = append(words, p.raw(w))
+	}
+	p.b.WriteString(strings.Join(words, " "))
+}
+
+func (p *printer) subshell(c *syntax.Subshell) {
+	p.b.WriteString("( ")
+	for i, st := range c.Stmts {
+		if i > 0 {
+			p.b.WriteString(";\n")
+			p.pad()
+		}
+		p.stmt(st)
+	}
+	p.b.WriteString(" )")
+}
+
+func (p *printer) whileClause(c *syntax.WhileClause) {
+	word := "while "
+	if c.Until {
+		word = "until "
+	}
+	p.b.WriteString(word)
+	p.inline(c.Cond)
+	p.block("; do", c.Do)
+	p.b.WriteString("done")
 }
 
 func (p *printer) ifClause(c *syntax.IfClause, word string) {

@@ -32,7 +32,7 @@ func openFor(sh *state.Shell, path string, op syntax.RedirOperator) (*stream.Fil
 			}
 		}
 	}
-	f, err := open(sh, path, flag)
+	f, err := Open(sh, path, flag)
 	if err != nil {
 		sh.Errorf("%s: %s", path, command.Reason(err))
 		return nil, false
@@ -45,9 +45,9 @@ func OpenRead(sh *state.Shell, path string) (*stream.File, bool) {
 	return openFor(sh, path, syntax.RdrIn)
 }
 
-// open opens a path: a descriptor of this shell by its name below /dev, or a
+// Open opens a path: a descriptor of this shell by its name below /dev, or a
 // file of the session.
-func open(sh *state.Shell, path string, flag int) (*stream.File, error) {
+func Open(sh *state.Shell, path string, flag int) (*stream.File, error) {
 	if path == "" {
 		return nil, syscall.ENOENT
 	}
