@@ -76,8 +76,12 @@ var policyName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
 // config is the daemon that o describes; daemon.Run validates it.
 func (o *options) config() (daemon.Config, error) {
 	c := daemon.Config{
-		Listen: o.listen.of, Transparent: o.transparent.of, DNS: o.dns.of, Netns: o.netns.of, Control: o.control.of,
-		Sources: o.sources, Admin: o.admin, Tokens: o.tokens, Events: o.events, CABundle: o.caFile, Drain: o.drain,
+		Doors: daemon.Doors{
+			Listen: o.listen.of, Transparent: o.transparent.of, DNS: o.dns.of, Netns: o.netns.of, Control: o.control.of, Admin: o.admin,
+		},
+		Clients: daemon.Clients{Sources: o.sources, Tokens: o.tokens},
+		Outputs: daemon.Outputs{Events: o.events, CABundle: o.caFile},
+		Drain:   o.drain,
 	}
 	if !o.listen.given {
 		c.Listen = []daemon.Door{{Addr: daemon.DefaultListen}}

@@ -12,42 +12,43 @@ import (
 	"egressd/proxy/ca"
 )
 
-// bundle is the file of certificates that clients are to trust. Owned by whoever
-// loads policies.
-type bundle struct {
-	path    string // "": none
-	written []byte
+// trust is the authority that signs for every policy, and the file of certificates
+// that clients are to trust. It belongs to the goroutine that loads policies.
+type trust struct {
+	authority *ca.Authority
+	path      string // "": no file
+	written   []byte
 }
 
-// write puts the system's roots and a's certificates into the file, where that
-// changes it. Readers see the old file or the new one, never a part.
-func (b *bundle) write(a *ca.Authority) error {
-	if b.path == "" {
+// write puts the system's roots and the authority's certificates into the file, if
+// that changes it. Readers see the old file or the new one, never a part.
+func (t *trust) write() error {
+	if t.path == "" {
 		return nil
 	}
-	data := a.Bundle(gate.SystemRoots())
-	if b.written != nil && bytes.Equal(data, b.written) {
+	data := t.authority.Bundle(gate.SystemRoots())
+	if t.written != nil && bytes.Equal(data, t.written) {
 		return nil
 	}
-	if err := replaceFile(b.path, data); err != nil {
+	if err := replaceFile(t.path, data); err != nil {
 		return fmt.Errorf("--ca-bundle: %w", err)
 	}
-	b.written = data
+	t.written = data
 	return nil
 }
 
-// replaceFile writes a file that everybody may read, all at once.
+// replaceFile replaces a file that everybody may read, in one step.
 func replaceFile(path string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".")
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
-		return fmt.Errorf("a file beside %s: %w", path, pe.Err) // by its own name it says nothing
+		return fmt.Errorf("a file beside %s: %w", path, pe.Err) // its own name means nothing to a reader
 	}
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(f.Name()) // it was never seen
+			_ = os.Remove(f.Name()) // nobody has seen it
 		}
 	}()
 	_, err = f.Write(data)

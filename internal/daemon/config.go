@@ -1,5 +1,13 @@
-// Package daemon is egressd's life: named policies and their gates, the
-// listeners that lead to them, reload, drain and readiness.
+// Package daemon serves named policies at their doors, reloads them and drains:
+//
+//	err := daemon.Run(ctx, daemon.Config{
+//		Policies: []daemon.Source{{Name: daemon.DefaultPolicy, Files: []string{"policy.yaml"}}},
+//		Doors:    daemon.Doors{Listen: []daemon.Door{{Addr: daemon.DefaultListen}}},
+//		Outputs:  daemon.Outputs{Stdout: os.Stdout},
+//	})
+//
+// Run returns once ctx has ended and open flows have finished, or at once with a
+// *[ConfigError] that says what must be changed.
 package daemon
 
 import (
@@ -14,10 +22,10 @@ import (
 	"egressd/policy"
 )
 
-// DefaultPolicy judges whom nothing else assigns to a policy.
+// DefaultPolicy is the policy of doors that name none.
 const DefaultPolicy = "default"
 
-// DefaultListen is where the explicit doors are when nobody says otherwise.
+// DefaultListen is the address of the explicit door unless another is given.
 const DefaultListen = "127.0.0.1:3128"
 
 // Config says what to serve. The zero Config is refused: it names no policy.
@@ -25,58 +33,74 @@ type Config struct {
 	Policies  []Source       // names are unique
 	Upstreams []policy.Entry // DNS servers in front of those of every policy
 
-	// Doors by kind. The policy of one is Policy, or that of its namespace, or
-	// DefaultPolicy; when there is no such policy, clients must have a token or
-	// come from a Source.
+	Doors
+	Clients
+	Outputs
+	Process
+
+	Drain time.Duration // the longest that open flows may take to finish; zero: they are closed
+	// Reload asks for everything to be read again. Closing Now ends a drain.
+	Reload <-chan os.Signal
+	Now    <-chan struct{}
+
+	Version string
+}
+
+// Doors are the addresses to listen on. The policy of a Door is its Policy, or
+// that of its namespace, or DefaultPolicy; if there is no such policy, clients must
+// have a token or come from a network of Clients.Sources.
+type Doors struct {
 	Listen, Transparent, DNS []Door
 	// Netns are network namespaces to open these doors in, each of them; Addr is
-	// the path. Empty: they are opened where the daemon is.
+	// the path. Empty: they are opened in the daemon's own.
 	Netns   []Door
-	Control []Door // unix:PATH; Policy is the ceiling of the sessions
+	Control []Door // unix:PATH; Policy is the ceiling of what launchers hand over
 	Admin   string // HOST:PORT or unix:PATH; "": none
 
 	// Sockets were opened by the service manager: proxy, transparent, dns, admin
 	// and control, each optionally with .NAME of a policy. A kind that is among
 	// them is not opened by address.
 	Sockets []systemd.Named
-
-	Sources []SourceRule // the longest prefix wins
-	Tokens  string       // file; "": nobody has a token
-
-	Events   string // file, or - for Stdout
-	CABundle string // file to write whom clients must trust; "": none
-	Drain    time.Duration
-
-	Log     *slog.Logger // nil discards
-	Stdout  *os.File
-	Version string
-	// Getenv reads the values of secrets. Nil: none is set.
-	Getenv func(name string) string
-	// RootCAs verifies the origins of intercepted TLS. Nil: the system's.
-	RootCAs *x509.CertPool
-	// ReadFile reads policies and resolv.conf; nil is watch.ReadFile.
-	ReadFile func(name string) ([]byte, error)
-	Notifier *systemd.Notifier // nil tells nobody
-	// Harden closes the whole process off from others, and takes from it what a
-	// daemon does not need: for one that is nothing else.
-	Harden bool
-
-	// Reload asks for everything to be read again. Now, when it is closed, ends a
-	// drain.
-	Reload <-chan os.Signal
-	Now    <-chan struct{}
 }
 
-// Source is where a policy comes from: flags, then files, which add up.
+// Clients says how clients are assigned to policies other than their door's.
+type Clients struct {
+	Sources []SourceRule // the longest prefix wins
+	Tokens  string       // file; "": there are no tokens
+}
+
+// Outputs are what the daemon writes.
+type Outputs struct {
+	Events   string       // file, or - (also "") for Stdout
+	Stdout   *os.File     // stays the caller's
+	CABundle string       // file for the certificates that clients must trust; "": none
+	Log      *slog.Logger // nil discards
+}
+
+// Process is what the daemon uses of the process that it runs in.
+type Process struct {
+	// Getenv reads the values of secrets. Nil: none is set.
+	Getenv func(name string) string
+	// ReadFile reads policies and resolv.conf; nil is watch.ReadFile.
+	ReadFile func(name string) ([]byte, error)
+	// RootCAs verifies the origins of intercepted TLS. Nil: the system's roots.
+	RootCAs  *x509.CertPool
+	Notifier *systemd.Notifier // the service manager; nil: none
+	// Harden closes the whole process off from others, and takes from it what a
+	// daemon does not need. For a process that does nothing else.
+	Harden bool
+}
+
+// Source is where a policy comes from: flags and files, which add up.
 type Source struct {
 	Name  string
 	Flags *policy.Document // nil: none
 	Files []string
 }
 
-// Door is an address and the policy of those who come there.
+// Door is an address and the policy of the clients that connect there.
 type Door struct {
-	Policy string // "": see Config
+	Policy string // "": see Doors
 	Addr   string
 }
 
@@ -94,8 +118,8 @@ type SourceRule struct {
 	Policy string
 }
 
-// ConfigError is a configuration or a policy that somebody has to change before
-// the daemon can start.
+// ConfigError is a configuration or a policy that must be changed before the
+// daemon can start.
 type ConfigError struct{ Err error }
 
 func (e *ConfigError) Error() string { return e.Err.Error() }

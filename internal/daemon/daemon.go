@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -20,27 +19,24 @@ import (
 )
 
 // daemon is one run of egressd. Fields are set while it starts and only read
-// afterwards, but for those that say otherwise.
+// afterwards, unless they say otherwise.
 type daemon struct {
 	c       Config
 	log     *slog.Logger
 	started time.Time
 
-	record    *record
-	metrics   *metrics.Metrics
-	authority *ca.Authority // signs for every policy
-	bundle    bundle
-	sockets   []socket
-	resets    proxy.Resets
-	own       []netip.AddrPort // TCP listeners that the daemon itself could reach
-	ownDNS    []netip.AddrPort
+	record  *record
+	metrics *metrics.Metrics
+	trust   trust
+	sockets sockets
+	resets  proxy.Resets
 
-	policies []*named
-	nobody   *named
-	routes   *routes
-	controls []control
+	policies   []*policyGate
+	unassigned *policyGate // of doors whose clients have to say which policy is theirs
+	routes     *routes
+	controls   []control
 
-	state    atomic.Int32 // starting, serving, draining
+	state    atomic.Int32 // stateStarting, ...
 	rejected rejections
 
 	group   *errgroup.Group // what serves; its first error ends the daemon
@@ -49,21 +45,21 @@ type daemon struct {
 
 // States of a daemon.
 const (
-	starting int32 = iota
-	serving
-	draining
+	stateStarting int32 = iota
+	stateServing
+	stateDraining
 )
 
 // Run serves c until ctx ends, and then drains: new connections are refused and
 // open flows finish, until c.Drain is over or c.Now is closed. It returns after
-// every goroutine has exited and every event has been written. Nil: it was asked
-// to end; a *ConfigError: it did not start, and what somebody must change.
+// every goroutine has exited and every event has been written. Nil: ctx ended; a
+// *ConfigError: it did not start, and what must be changed.
 func Run(ctx context.Context, c Config) error {
-	d := &daemon{c: c, log: c.Log, started: time.Now(), authority: new(ca.Authority)}
+	d := &daemon{c: c, log: c.Log, started: time.Now(), trust: trust{authority: new(ca.Authority), path: c.CABundle}}
 	if err := d.defaults(); err != nil {
 		return err
 	}
-	if err := d.open(context.WithoutCancel(ctx)); err != nil { // asked to end already: drain at once, in order
+	if err := d.open(context.WithoutCancel(ctx)); err != nil { // ctx may have ended already: then drain at once, in order
 		return errors.Join(err, d.close())
 	}
 	err := d.serve(ctx)
@@ -84,7 +80,6 @@ func (d *daemon) defaults() error {
 	}
 	d.metrics = metrics.New(d.c.Version)
 	d.routes = &routes{d: d}
-	d.bundle = bundle{path: d.c.CABundle}
 	return d.c.Validate()
 }
 
@@ -133,13 +128,13 @@ func (d *daemon) serve(ctx context.Context) error {
 
 	select {
 	case <-ctx.Done():
-		d.state.Store(draining)
+		d.state.Store(stateDraining)
 		stopNames()
 		d.drain()
 	case <-d.serving.Done():
 	case <-answering.Done():
 	}
-	d.state.Store(draining)
+	d.state.Store(stateDraining)
 	stopReloads()
 	stop()
 	err := d.group.Wait()
@@ -149,10 +144,10 @@ func (d *daemon) serve(ctx context.Context) error {
 
 // serveDoors starts every gate, and then every door. DNS doors end with names.
 func (d *daemon) serveDoors(names context.Context) {
-	for _, n := range append(slices.Clone(d.policies), d.nobody) {
+	for _, n := range append(slices.Clone(d.policies), d.unassigned) {
 		<-d.run(d.serving, n.source.Name, n.gate)
 	}
-	for _, s := range d.sockets {
+	for _, s := range d.sockets.all {
 		s.serve(d, names)
 	}
 }
@@ -160,7 +155,7 @@ func (d *daemon) serveDoors(names context.Context) {
 // serveAdmin answers at every admin address until ctx ends.
 func (d *daemon) serveAdmin(ctx context.Context, admins *errgroup.Group) {
 	d.metrics.Probe(metrics.Probes{Ready: d.Ready, Sessions: d.sessions})
-	for _, s := range d.sockets {
+	for _, s := range d.sockets.all {
 		if s.kind != kindAdmin {
 			continue
 		}
@@ -174,29 +169,29 @@ func (d *daemon) serveAdmin(ctx context.Context, admins *errgroup.Group) {
 	}
 }
 
-// Ready reports why the daemon takes no traffic, nil when it does.
+// Ready reports why the daemon accepts no traffic, nil if it does.
 func (d *daemon) Ready() error {
 	switch d.state.Load() {
-	case serving:
+	case stateServing:
 		return nil
-	case draining:
+	case stateDraining:
 		return errors.New("draining: no new connections are taken")
 	}
 	return errors.New("starting")
 }
 
-// ready says that every door is open and every policy loaded.
+// ready reports that every door is open and every policy loaded.
 func (d *daemon) ready() {
-	for _, s := range d.sockets {
+	for _, s := range d.sockets.all {
 		d.log.Info("listening", "door", s.kind, "addr", s.addr(), "policy", s.judge(d))
 	}
 	d.emit(startedEvent(d.c.Version))
-	d.state.Store(serving)
+	d.state.Store(stateServing)
 	d.notify(d.c.Notifier.Ready(d.status()))
 	d.log.Info("ready", "version", d.c.Version, "policies", len(d.policies))
 }
 
-// status is one line for people who ask the service manager.
+// status is the line that the service manager shows.
 func (d *daemon) status() string {
 	if n := d.rejected.count(); n > 0 {
 		return fmt.Sprintf("serving %d policies; %d files were rejected, the ones before are in force", len(d.policies), n)
@@ -204,15 +199,15 @@ func (d *daemon) status() string {
 	return fmt.Sprintf("serving %d policies", len(d.policies))
 }
 
-// notify logs what a service manager could not be told.
+// notify logs that the service manager could not be notified.
 func (d *daemon) notify(err error) {
 	if err != nil {
-		d.log.Warn("the service manager could not be told", "err", err)
+		d.log.Warn("the service manager could not be notified", "err", err)
 	}
 }
 
-// watchdog tells the service manager that the daemon is alive, for as long as its
-// locks and its record answer.
+// watchdog notifies the service manager that the daemon is alive, as long as its
+// locks and gates answer.
 func (d *daemon) watchdog(ctx context.Context) {
 	d.c.Notifier.Watchdog(ctx, func() error {
 		d.routes.gates(nil)

@@ -31,7 +31,7 @@ func config(t *testing.T) Config {
 	t.Cleanup(func() { f.Close() })
 	return Config{
 		Policies: []Source{{Name: DefaultPolicy, Flags: new(policy.Document)}},
-		Listen:   []Door{{Addr: "127.0.0.1:0"}}, Stdout: f,
+		Doors:    Doors{Listen: []Door{{Addr: "127.0.0.1:0"}}}, Outputs: Outputs{Stdout: f},
 	}
 }
 
@@ -174,7 +174,7 @@ func TestCheckLoop(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := &daemon{ownDNS: []netip.AddrPort{netip.MustParseAddrPort(tt.own)}}
+		d := &daemon{sockets: sockets{ownDNS: []netip.AddrPort{netip.MustParseAddrPort(tt.own)}}}
 		if err := d.checkLoop([]dnsfilter.Upstream{u}); (err != nil) != tt.loop {
 			t.Errorf("%s at a daemon on %s: %v", tt.upstream, tt.own, err)
 		}

@@ -8,11 +8,11 @@ import (
 	"egressd/gate"
 )
 
-// afterDrain is what closing the rest and writing the last events may take.
+// afterDrain is the time to close the rest and write the last events.
 const afterDrain = 15 * time.Second
 
-// drain refuses new connections and waits for open flows, until the time is over
-// or somebody cannot wait.
+// drain refuses new connections and waits for open flows, until Config.Drain is
+// over or Config.Now is closed.
 func (d *daemon) drain() {
 	d.notify(d.c.Notifier.Stopping("draining"))
 	limit := d.c.Drain
@@ -44,7 +44,7 @@ func (d *daemon) drain() {
 
 // gates lists every gate of the daemon itself.
 func (d *daemon) gates() []*gate.Gate {
-	all := []*gate.Gate{d.nobody.gate}
+	all := []*gate.Gate{d.unassigned.gate}
 	for _, n := range d.policies {
 		all = append(all, n.gate)
 	}

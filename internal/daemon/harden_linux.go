@@ -23,17 +23,17 @@ func harden(log *slog.Logger) {
 	}
 }
 
-// confine gives up, once every listener is there, what the daemon does not need
-// any more.
+// confine gives up, once every listener is open, what the daemon no longer needs.
 //
-// Threat: whoever takes the daemon over, by a bug in what reads clients' bytes,
-// starts programs and looks into others of its user -> no program starts, and
-// what a harness may not call it may not either; it holds for every thread. Left
-// over: the daemon's own files and connections, which are what it is there for.
+// Threat: an attacker who takes the daemon over, by a bug in what reads clients'
+// bytes, starts programs and looks into other processes of its user -> it can
+// start no program, and the system calls that sandboxed programs may not make are
+// closed to it, too, in every thread. Left over: the daemon's own files and
+// connections, which it needs.
 func confine(log *slog.Logger) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) // the filter takes it to the other threads
+	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) // the filter sets it in the other threads
 	if err == nil {
 		err = seccomp.InstallDaemon()
 	}
@@ -45,8 +45,8 @@ func confine(log *slog.Logger) {
 	}
 }
 
-// openFiles reports how many descriptors this process may have; 0: not known. The
-// Go runtime has raised the soft limit to the hard one.
+// openFiles reports how many descriptors this process may have; 0: unknown. The Go
+// runtime has raised the soft limit to the hard one.
 func openFiles() uint64 {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {

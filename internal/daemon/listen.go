@@ -16,17 +16,17 @@ import (
 	"egressd/netns"
 )
 
-// passed takes the sockets that the service manager opened.
-func (d *daemon) passed() {
+// addPassed adds the sockets that the service manager opened.
+func (d *daemon) addPassed() {
 	for _, p := range d.c.Sockets {
 		kind, name, _ := strings.Cut(p.Name, ".")
-		d.sockets = append(d.sockets, socket{
+		d.sockets.all = append(d.sockets.all, socket{
 			kind: kind, what: "socket " + p.Name + " of the service manager", policy: name, ln: p.Listener, pc: p.Packet,
 		})
 	}
 }
 
-// openInside is open in the namespace at path.
+// openInside opens s in the network namespace at path.
 func (s *socket) openInside(ctx context.Context, path, addr string) error {
 	ns, err := netns.Open(path)
 	if err != nil {
@@ -36,8 +36,8 @@ func (s *socket) openInside(ctx context.Context, path, addr string) error {
 	return ns.Do(func() error { return s.open(ctx, addr) })
 }
 
-// openControl opens what agents must not reach: the admin address and the control
-// sockets.
+// openControl opens the admin address and the control sockets, which agents must
+// not reach.
 func (d *daemon) openControl(ctx context.Context) error {
 	if d.c.Admin != "" && !d.has(kindAdmin) {
 		network, addr, err := admin.ParseAddr(d.c.Admin)
@@ -71,7 +71,7 @@ func (d *daemon) openControl(ctx context.Context) error {
 	return nil
 }
 
-// hint says what to do about a socket that could not be opened.
+// hint reports what to do about a socket that could not be opened.
 func (s *socket) hint(err error) string {
 	forbidden := errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM)
 	switch {

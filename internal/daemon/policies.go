@@ -15,12 +15,12 @@ import (
 	"egressd/policy"
 )
 
-// isolation is what events of the daemon's own doors say: there is no tier that
-// the daemon could vouch for.
+// isolation is what events of the daemon's own doors say. The daemon does not know
+// what surrounds its clients.
 const isolation = "sidecar"
 
-// named is one policy and what serves it.
-type named struct {
+// policyGate is one policy and the gate that serves it.
+type policyGate struct {
 	source   Source
 	current  *policy.Current
 	resolver *dnsfilter.Resolver
@@ -29,14 +29,13 @@ type named struct {
 	gate     *gate.Gate
 }
 
-// candidate is a policy that was read and may be put in force.
+// candidate is a policy that was read and is not in force yet.
 type candidate struct {
 	policy    *policy.Policy
 	upstreams []dnsfilter.Upstream
 }
 
-// read reads and compiles a policy, with all that can be wrong about it. Nothing
-// changes.
+// read reads, compiles and checks a policy. Nothing changes yet.
 func (d *daemon) read(s Source) (candidate, error) {
 	p, upstreams, err := s.Compile(d.c.Upstreams, func(name string) ([]byte, error) {
 		data, err := d.c.ReadFile(name)
@@ -80,7 +79,7 @@ func (s Source) Compile(upstreams []policy.Entry, readFile func(string) ([]byte,
 	return p, servers, err
 }
 
-// flag is what stands behind --policy for this file.
+// flag is the value of --policy that names this file.
 func (s Source) flag(file string) string {
 	if s.Name == DefaultPolicy {
 		return file
@@ -88,11 +87,11 @@ func (s Source) flag(file string) string {
 	return s.Name + "=" + file
 }
 
-// unreadable says which flag named a file that cannot be read, and what to do.
+// unreadable reports which flag named a file that cannot be read, and what to do.
 func unreadable(flag string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
-		err = p.Err // the flag names the path
+		err = p.Err // the flag names the path already
 	}
 	switch {
 	case errors.Is(err, os.ErrPermission):
@@ -115,8 +114,8 @@ func (d *daemon) systemUpstreams() ([]dnsfilter.Upstream, error) {
 	return dnsfilter.SystemUpstreams(data)
 }
 
-// checkLoop refuses a DNS server that is this daemon: every look-up would ask
-// itself until it gave up.
+// checkLoop refuses a DNS server that is this daemon: every lookup would ask the
+// daemon itself until it gave up.
 func (d *daemon) checkLoop(ups []dnsfilter.Upstream) error {
 	for _, u := range ups {
 		text := u.String()
@@ -124,7 +123,7 @@ func (d *daemon) checkLoop(ups []dnsfilter.Upstream) error {
 		if err != nil {
 			continue
 		}
-		for _, own := range d.ownDNS {
+		for _, own := range d.sockets.ownDNS {
 			if at.Port() == own.Port() && (at.Addr() == own.Addr() || own.Addr().IsUnspecified() && at.Addr().IsLoopback()) {
 				return fmt.Errorf("the DNS server %s is egressd itself: name another one with --dns-upstream ADDRESS or dns.upstreams", text)
 			}
@@ -144,34 +143,35 @@ func (d *daemon) checkSecrets(p *policy.Policy) error {
 	return errors.Join(errs...)
 }
 
-// secretValue is what stands for a secret in front of the gate, and its value. A
-// daemon cannot put anything into an agent's environment, so the placeholder is
-// one that whoever sets the agent up can write down.
+// secretValue reports the placeholder of a secret and its value. A daemon cannot
+// put anything into an agent's environment, so the placeholder is one that the
+// operator can write down when setting the agent up.
 //
-// Threat: an agent that knows the placeholder of a secret uses it -> that is what
-// it is for: towards the hosts that its own policy names, in the one header. The
-// secrets of other policies stand for nothing at its gate.
+// Threat: an agent uses a placeholder where the secret was not meant to go -> it is
+// replaced only towards the hosts that the agent's own policy names, in the one
+// header, and placeholders of other policies mean nothing at its gate. Left over:
+// what those hosts do with the secret.
 func (d *daemon) secretValue(env string) (placeholder, value string, ok bool) {
 	value = d.c.Getenv(env)
 	return "egressd-placeholder-" + env, value, value != ""
 }
 
-// newGate makes a gate of n's policy. session is what its events say; route is as
-// in gate.Shared.
-func (d *daemon) newGate(n *named, session string, route gateRoute) (*gate.Gate, error) {
+// newGate makes a gate for n's policy. session is the name in its events; route is
+// as in gate.Shared.
+func (d *daemon) newGate(n *policyGate, session string, route gateRoute) (*gate.Gate, error) {
 	return gate.New(gate.Config{
 		Policy: n.current, Resolver: n.resolver, Events: n.sink, Log: d.log.With("policy", n.source.Name),
 		Identity:     gate.Identity{Session: session, Isolation: isolation, PolicyName: n.source.Name},
-		Interception: gate.Interception{CA: d.authority, RootCAs: d.c.RootCAs, SecretValue: d.secretValue},
-		Shared:       gate.Shared{Pins: n.pins, Route: route, Resets: &d.resets, Own: d.own},
+		Interception: gate.Interception{CA: d.trust.authority, RootCAs: d.c.RootCAs, SecretValue: d.secretValue},
+		Shared:       gate.Shared{Pins: n.pins, Route: route, Resets: &d.resets, Own: d.sockets.own},
 	})
 }
 
-// prepare makes the gates of every policy, and of nobody's: the one for doors
-// whose clients have to say who they are. No policy is in force yet.
+// prepare makes the gate of every policy, and the one for doors whose clients must
+// authenticate. No policy is in force yet.
 func (d *daemon) prepare() (err error) {
 	for _, s := range d.c.Policies {
-		n := &named{source: s, current: new(policy.Current), resolver: &dnsfilter.Resolver{Log: d.log}}
+		n := &policyGate{source: s, current: new(policy.Current), resolver: &dnsfilter.Resolver{Log: d.log}}
 		if n.pins, err = dnsfilter.NewPins(netip.Prefix{}); err != nil {
 			return err
 		}
@@ -181,9 +181,9 @@ func (d *daemon) prepare() (err error) {
 		}
 		d.policies = append(d.policies, n)
 	}
-	d.nobody = &named{current: new(policy.Current), resolver: new(dnsfilter.Resolver)}
-	d.nobody.sink = event.Fanout{d.record.audit, d.metrics.Sink("")}
-	if d.nobody.gate, err = d.newGate(d.nobody, "", d.routes.behind(nil)); err != nil {
+	d.unassigned = &policyGate{current: new(policy.Current), resolver: new(dnsfilter.Resolver)}
+	d.unassigned.sink = event.Fanout{d.record.audit, d.metrics.Sink("")}
+	if d.unassigned.gate, err = d.newGate(d.unassigned, "", d.routes.behind(nil)); err != nil {
 		return err
 	}
 	d.prepareControl()
@@ -191,7 +191,7 @@ func (d *daemon) prepare() (err error) {
 }
 
 // find reports the policy of this name, nil when there is none.
-func (d *daemon) find(name string) *named {
+func (d *daemon) find(name string) *policyGate {
 	for _, n := range d.policies {
 		if n.source.Name == name {
 			return n

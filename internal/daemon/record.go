@@ -10,12 +10,12 @@ import (
 	"egressd/internal/daemon/metrics"
 )
 
-// record is the events file and who writes it.
+// record is the events file and its writer.
 type record struct {
 	path   string // "-": the standard output
 	file   *os.File
 	writer *event.Writer
-	audit  event.Sink // counts what the writer took and refused
+	audit  event.Sink // counts what the writer accepted and refused
 }
 
 // openRecord opens the events file; the caller closes the record.
@@ -37,7 +37,7 @@ func openRecord(c *Config, m *metrics.Metrics) (*record, error) {
 	return r, nil
 }
 
-// reopen opens the events file again, for whoever moved the old one away.
+// reopen opens the events file again, after the old one was moved away.
 func (r *record) reopen() error {
 	if r.path == "-" {
 		return nil
@@ -69,7 +69,7 @@ func (r *record) close() error {
 
 // close ends the record and every socket that was not served.
 func (d *daemon) close() error {
-	for _, s := range d.sockets {
+	for _, s := range d.sockets.all {
 		s.close()
 	}
 	return d.record.close()
@@ -79,7 +79,7 @@ func startedEvent(version string) event.Event {
 	return event.Event{Type: event.DaemonStarted, Version: version}
 }
 
-// stopped records the end, and why when it was not asked for.
+// stopped records the end of the daemon, and why if it was not asked to end.
 func (d *daemon) stopped(why error) {
 	e := event.Event{Type: event.DaemonStopped, Version: d.c.Version, DurationMS: time.Since(d.started).Milliseconds()}
 	if why != nil {
@@ -88,9 +88,9 @@ func (d *daemon) stopped(why error) {
 	d.emit(e)
 }
 
-// emit records something about the daemon itself. What cannot be recorded is
-// logged: refusing to go on would not make anything safer, as no flow passes
-// either while nothing can be recorded.
+// emit records an event of the daemon itself. If it cannot, it logs that and goes
+// on: ending would make nothing safer, since no flow passes either while nothing
+// can be recorded.
 func (d *daemon) emit(e event.Event) {
 	if err := d.record.audit.Emit(e); err != nil {
 		d.log.Error("an event was not recorded", "type", string(e.Type), "err", err)

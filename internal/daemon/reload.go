@@ -25,7 +25,7 @@ type rejections struct {
 	why map[string]error
 }
 
-// set notes how the load of what went, and reports whether the one before had
+// set notes how the load of what ended, and reports whether the one before had
 // failed.
 func (r *rejections) set(what string, err error) (failed bool) {
 	r.mu.Lock()
@@ -48,7 +48,7 @@ func (r *rejections) count() int {
 	return len(r.why)
 }
 
-// details says in one line each what is in force, and what was rejected.
+// details reports in one line each what is in force and what was rejected.
 func (d *daemon) details() []string {
 	var out []string
 	for _, n := range d.policies {
@@ -57,7 +57,7 @@ func (d *daemon) details() []string {
 	return append(out, d.rejected.lines()...)
 }
 
-// lines says in one line each what was rejected.
+// lines reports in one line each what was rejected.
 func (r *rejections) lines() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +92,7 @@ func (d *daemon) loadFirst() error {
 			return err
 		}
 	}
-	return d.bundle.write(d.authority)
+	return d.trust.write()
 }
 
 // readTokens reads the tokens file; nil when there is none.
@@ -116,7 +116,7 @@ func (d *daemon) readTokens() (*tokens.Set, error) {
 	return set, nil
 }
 
-// reloads loads everything again when somebody asks or a file changes, one load
+// reloads loads everything again on Config.Reload or when a file changes, one load
 // at a time, until ctx ends.
 func (d *daemon) reloads(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
@@ -144,7 +144,7 @@ func (d *daemon) reloads(ctx context.Context) error {
 		case now := <-idle.C:
 			d.routes.collect(now)
 		case <-changed:
-			d.log.Debug("looking whether a file changed")
+			d.log.Debug("checking whether a file changed")
 			d.reload(false)
 		case <-d.c.Reload:
 			d.log.Info("SIGHUP: reading everything again")
@@ -169,12 +169,12 @@ func (d *daemon) files() []string {
 	return slices.Compact(out)
 }
 
-// reload loads the tokens and each policy again. What cannot be loaded stays as
-// it is, and says so. asked says that somebody asked, and did not merely touch a
-// file: what is the same as before then counts as loaded.
+// reload loads the tokens and each policy again. What cannot be loaded stays as it
+// is and is reported. asked: a person asked for it, and not only a file was
+// touched; then what is unchanged counts as loaded, too.
 func (d *daemon) reload(asked bool) {
-	tell := d.state.Load() == serving // a manager that was told of the end hears of nothing else
-	if tell {
+	notify := d.state.Load() == stateServing // after Stopping, nothing else is reported
+	if notify {
 		d.notify(d.c.Notifier.Reloading())
 	}
 	d.reloadTokens(asked)
@@ -187,35 +187,35 @@ func (d *daemon) reload(asked bool) {
 			d.reject(n, err)
 		}
 	}
-	if tell {
+	if notify {
 		d.notify(d.c.Notifier.Ready(d.status()))
 	}
 }
 
-// reloadTokens logs that tokens are in force where there are more or fewer of them,
-// where the file was rejected before, and where tell says so.
-func (d *daemon) reloadTokens(tell bool) {
+// reloadTokens loads the tokens again. It logs that they are in force if report is
+// set, if their number has changed, or if the file was rejected before.
+func (d *daemon) reloadTokens(report bool) {
 	if d.c.Tokens == "" {
 		return
 	}
 	set, err := d.readTokens()
-	tell = d.rejected.set("the tokens file", err) || tell
+	report = d.rejected.set("the tokens file", err) || report
 	d.metrics.TokensLoaded(len(set.Refs()), err)
 	if err != nil {
 		d.log.Error("the tokens were rejected; those before stay in force", "err", err)
 		return
 	}
-	tell = tell || len(set.Refs()) != d.routes.known()
+	report = report || len(set.Refs()) != d.routes.known()
 	if closed := d.routes.set(set); closed > 0 {
 		d.log.Info("tokens were taken away; their flows are closed", "tokens", closed)
 	}
-	if tell {
+	if report {
 		d.log.Info("the tokens are in force", "tokens", len(set.Refs()))
 	}
 }
 
-// reject says that a policy could not be loaded.
-func (d *daemon) reject(n *named, err error) {
+// reject reports that a policy could not be loaded.
+func (d *daemon) reject(n *policyGate, err error) {
 	name := n.source.Name
 	d.rejected.set("policy "+name, err)
 	d.metrics.PolicyRejected(name)
@@ -223,16 +223,16 @@ func (d *daemon) reject(n *named, err error) {
 	d.emit(event.Event{Type: event.PolicyRejected, Name: name, Policy: n.current.Load().Digest(), Error: err.Error()})
 }
 
-// enforce puts c in force as n's policy and judges again what is open. After an
-// error nothing has changed. tell says that it counts as a load even when it is
-// what was in force before.
-func (d *daemon) enforce(n *named, c candidate, tell bool) error {
-	if _, err := d.authority.Extend(c.policy.Intercepted()); err != nil {
+// enforce puts c in force as n's policy and judges open flows again. After an error
+// nothing has changed. report: it counts as a load even if it is the policy that
+// was in force before.
+func (d *daemon) enforce(n *policyGate, c candidate, report bool) error {
+	if _, err := d.trust.authority.Extend(c.policy.Intercepted()); err != nil {
 		return err
 	}
 	old := n.current.Load()
-	if old != nil { // at the start it is written once, for all
-		if err := d.bundle.write(d.authority); err != nil {
+	if old != nil { // at the start it is written once for all policies
+		if err := d.trust.write(); err != nil {
 			return err
 		}
 	}
@@ -243,19 +243,19 @@ func (d *daemon) enforce(n *named, c candidate, tell bool) error {
 		closed += g.Rejudge()
 	}
 	closed += d.renarrow(n)
-	tell = d.rejected.set("policy "+n.source.Name, nil) || tell
-	if tell || old.Digest() != c.policy.Digest() {
+	report = d.rejected.set("policy "+n.source.Name, nil) || report
+	if report || old.Digest() != c.policy.Digest() {
 		d.metrics.PolicyLoaded(n.source.Name, c.policy, time.Now())
 	}
-	if old != nil && old.Digest() == c.policy.Digest() && tell {
+	if old != nil && old.Digest() == c.policy.Digest() && report {
 		d.log.Info("the policy is in force, unchanged", "policy", n.source.Name, "digest", c.policy.Digest())
 	}
-	d.told(n.source.Name, old, c.policy, closed)
+	d.reportChange(n.source.Name, old, c.policy, closed)
 	return nil
 }
 
-// told logs and records what changed, if anything did.
-func (d *daemon) told(name string, old, next *policy.Policy, closed int) {
+// reportChange logs and records what changed, if anything did.
+func (d *daemon) reportChange(name string, old, next *policy.Policy, closed int) {
 	diff := policy.Diff(old, next)
 	log := d.log.With("policy", name, "digest", next.Digest())
 	if old != nil && old.Digest() == next.Digest() && len(diff.Added)+len(diff.Removed) == 0 {
@@ -278,8 +278,8 @@ func (d *daemon) told(name string, old, next *policy.Policy, closed int) {
 	d.warn(log, old, next)
 }
 
-// warn tells what a policy needs that this machine or configuration lacks; of
-// connections only when they are more than old's, of which it was told.
+// warn logs what a policy needs that this machine or configuration lacks. About
+// connections it warns only if p allows more of them than old did.
 func (d *daemon) warn(log *slog.Logger, old, p *policy.Policy) {
 	connections := connectionsOf(p)
 	if files := openFiles(); files > 0 && uint64(connections) > files/2 && (old == nil || connections > connectionsOf(old)) {

@@ -18,13 +18,14 @@ import (
 // gateRoute is gate.Shared.Route.
 type gateRoute func(proxy.Client) *gate.Gate
 
-// routes settles who is judged by which policy: a token that the client sent,
-// else its source prefix, else the listener's policy.
+// routes picks the policy that judges a client: that of the token it sent, else of
+// its source prefix, else of the listener.
 //
-// Threat: a client picks a policy that is not its own -> a token is looked up and
-// nothing else is tried when it is unknown; the source is the address that the
-// kernel reports. Left over: who can send from an address of another's prefix is
-// that other; prefixes belong to networks that cannot be entered like that.
+// Threat: a client picks a policy that is not its own -> for an unknown token
+// nothing else is tried; the source is the address that the kernel reports. Left
+// over: a client that can send from an address in another prefix is judged by that
+// prefix's policy; use prefixes only for networks in which addresses cannot be
+// forged.
 type routes struct {
 	d       *daemon
 	sources []source // longest prefix first
@@ -36,26 +37,26 @@ type routes struct {
 
 type source struct {
 	prefix netip.Prefix
-	to     *named
+	to     *policyGate
 }
 
 // tokenGate is the gate of one token: its flows are closed when the token is
 // taken away, and its limits are its own.
 type tokenGate struct {
-	of   *named
+	of   *policyGate
 	gate *gate.Gate
 	stop context.CancelFunc
-	used time.Time // when a client showed the token last
+	used time.Time // when a client last sent the token
 }
 
 // tokenIdle is how long a token's gate without a connection is kept.
 const tokenIdle = 10 * time.Minute
 
-// needed reports whether clients are told apart by more than their listener.
+// needed reports whether anything but the listener decides about a policy.
 func (r *routes) needed() bool { return r.d.c.Tokens != "" || len(r.d.c.Sources) > 0 }
 
-// behind reports the route of a listener whose policy is own, nil being nobody's.
-func (r *routes) behind(own *named) gateRoute {
+// behind reports the route of a listener whose policy is own; nil: it has none.
+func (r *routes) behind(own *policyGate) gateRoute {
 	if own != nil && !r.needed() {
 		return nil
 	}
@@ -81,7 +82,7 @@ func (r *routes) sort() {
 	slices.SortFunc(r.sources, func(a, b source) int { return cmp.Compare(b.prefix.Bits(), a.prefix.Bits()) })
 }
 
-func (r *routes) bySource(a netip.Addr) *named {
+func (r *routes) bySource(a netip.Addr) *policyGate {
 	a = a.Unmap().WithZone("")
 	for _, s := range r.sources {
 		if s.prefix.Contains(a) {
@@ -91,7 +92,7 @@ func (r *routes) bySource(a netip.Addr) *named {
 	return nil
 }
 
-// byToken reports the gate of a token, nil when nobody has it.
+// byToken reports the gate of a token, nil if the token is unknown.
 func (r *routes) byToken(token string) *gate.Gate {
 	digest := sha256.Sum256([]byte(token))
 	r.mu.Lock()
@@ -122,8 +123,8 @@ func (r *routes) byToken(token string) *gate.Gate {
 	return t.gate
 }
 
-// collect ends the gates of tokens that nobody has used for a while; whoever
-// shows one again gets another.
+// collect ends the gates of tokens that have not been used for tokenIdle. The next
+// client with such a token gets another gate.
 func (r *routes) collect(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,8 +136,8 @@ func (r *routes) collect(now time.Time) {
 	}
 }
 
-// set puts tokens in force and closes the gates of those that stand for
-// something else now, or for nothing. It reports how many it closed.
+// set puts tokens in force and closes the gates of those that now name another
+// policy, or none. It reports how many it closed.
 func (r *routes) set(next *tokens.Set) (closed int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +160,7 @@ func (r *routes) known() int {
 }
 
 // gates lists the gates of tokens whose policy is n; nil: of all.
-func (r *routes) gates(n *named) []*gate.Gate {
+func (r *routes) gates(n *policyGate) []*gate.Gate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []*gate.Gate

@@ -19,6 +19,13 @@ const (
 	kindControl     = "control"
 )
 
+// sockets are all that the daemon listens on.
+type sockets struct {
+	all    []socket
+	own    []netip.AddrPort // TCP listeners that the daemon itself could reach
+	ownDNS []netip.AddrPort // of DNS doors
+}
+
 // socket is one listening socket, or the two of a DNS door.
 type socket struct {
 	kind   string
@@ -41,7 +48,7 @@ func (s *socket) addr() string {
 	return ""
 }
 
-// policyName is the name of the policy of those who come here.
+// policyName is the name of the policy of clients that connect here.
 func (s *socket) policyName() string {
 	if s.policy == "" {
 		return DefaultPolicy
@@ -49,7 +56,8 @@ func (s *socket) policyName() string {
 	return s.policy
 }
 
-// judge says for the log who judges those who come here, when nothing else does.
+// judge names for the log the policy that judges clients here, unless a token or
+// a source prefix names another.
 func (s *socket) judge(d *daemon) string {
 	if s.kind == kindAdmin || d.find(s.policyName()) == nil {
 		return "none"
@@ -71,10 +79,10 @@ func (d *daemon) gateOf(s *socket) *gate.Gate {
 	if n := d.find(s.policyName()); n != nil {
 		return n.gate
 	}
-	return d.nobody.gate
+	return d.unassigned.gate
 }
 
-// serve starts a door. names is until when DNS doors answer.
+// serve starts a door. DNS doors answer until names ends.
 func (s socket) serve(d *daemon, names context.Context) {
 	g := d.gateOf(&s)
 	ctx, doors := d.serving, gate.Doors{}
@@ -99,9 +107,9 @@ func (s socket) serve(d *daemon, names context.Context) {
 	})
 }
 
-// listen opens every socket, and finds out which the daemon could reach itself.
+// listen opens every socket and finds out which of them the daemon could reach.
 func (d *daemon) listen(ctx context.Context) error {
-	d.passed()
+	d.addPassed()
 	for _, k := range []struct {
 		kind, flag string
 		doors      []Door
@@ -123,7 +131,7 @@ func (d *daemon) listen(ctx context.Context) error {
 }
 
 func (d *daemon) has(kind string) bool {
-	for _, s := range d.sockets {
+	for _, s := range d.sockets.all {
 		if s.kind == kind {
 			return true
 		}
@@ -157,14 +165,14 @@ func (d *daemon) add(s socket, open func(*socket) error) error {
 		s.close()
 		return fmt.Errorf("%s: %w%s", s.what, err, s.hint(err))
 	}
-	d.sockets = append(d.sockets, s)
+	d.sockets.all = append(d.sockets.all, s)
 	return nil
 }
 
 // open listens where the calling thread is.
 func (s *socket) open(ctx context.Context, addr string) (err error) {
 	var lc net.ListenConfig
-	lc.SetMultipathTCP(false) // captured connections tell their destination on plain TCP alone
+	lc.SetMultipathTCP(false) // only plain TCP keeps the destination of captured connections
 	version := ipVersion(addr)
 	if s.ln, err = lc.Listen(ctx, "tcp"+version, addr); err != nil || s.kind != kindDNS {
 		return err
@@ -184,8 +192,8 @@ func (s *socket) open(ctx context.Context, addr string) (err error) {
 	return err
 }
 
-// ipVersion is 4 for an address of IPv4, for package net, which takes 0.0.0.0 for
-// every address there is: whoever wrote that does not think of those of IPv6.
+// ipVersion is 4 for an IPv4 address. Without it package net listens at 0.0.0.0 on
+// IPv6 addresses, too, which an operator who writes 0.0.0.0 does not expect.
 func ipVersion(addr string) string {
 	if a, err := netip.ParseAddrPort(addr); err == nil && a.Addr().Is4() {
 		return "4"
@@ -193,16 +201,16 @@ func ipVersion(addr string) string {
 	return ""
 }
 
-// portTries is how often a port is looked for that both TCP and UDP have free.
+// portTries bounds the search for a port that is free for both TCP and UDP.
 const portTries = 16
 
-// findOwn lists what the daemon could reach itself.
+// findOwn lists the listeners that the daemon could reach.
 //
 // Threat: a client asks the gate for the daemon's own admin or DNS address, which
 // is out of the client's reach -> no gate dials a listener of this daemon, under
 // whatever policy. Left over: unix sockets need no rule, as no gate dials any.
 func (d *daemon) findOwn() {
-	for _, s := range d.sockets {
+	for _, s := range d.sockets.all {
 		if s.inside || s.ln == nil && s.pc == nil {
 			continue
 		}
@@ -211,9 +219,9 @@ func (d *daemon) findOwn() {
 			continue // a unix socket
 		}
 		at = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
-		d.own = append(d.own, at)
+		d.sockets.own = append(d.sockets.own, at)
 		if s.kind == kindDNS {
-			d.ownDNS = append(d.ownDNS, at)
+			d.sockets.ownDNS = append(d.sockets.ownDNS, at)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // openToken makes and runs the gate of one token under n's policy.
-func (d *daemon) openToken(n *named, session string) (*tokenGate, error) {
+func (d *daemon) openToken(n *policyGate, session string) (*tokenGate, error) {
 	g, err := d.newGate(n, session, nil)
 	if err != nil {
 		return nil, err
@@ -19,8 +19,8 @@ func (d *daemon) openToken(n *named, session string) (*tokenGate, error) {
 	return &tokenGate{of: n, gate: g, stop: stop}, nil
 }
 
-// run keeps a gate going, and shows how it stands, until ctx ends. What it
-// returns is closed once clients may be routed there.
+// run runs a gate, and shows its metrics, until ctx ends. started is closed once
+// clients may be routed to the gate.
 func (d *daemon) run(ctx context.Context, policyName string, g *gate.Gate) (started <-chan struct{}) {
 	done := d.metrics.Gate(policyName, func() metrics.Stats { return metrics.Stats(g.Stats()) })
 	c := make(chan struct{})

@@ -9,8 +9,8 @@ import (
 	"egressd/internal/daemon/admin"
 )
 
-// Validate reports what is wrong with c that can be told without opening
-// anything; a *ConfigError.
+// Validate reports, as a *ConfigError, what is wrong with c that can be found
+// without opening anything.
 func (c *Config) Validate() error {
 	if len(c.Policies) == 0 {
 		return misconfigured("no policy: give --policy FILE (or EGRESSD_POLICY), or --allow RULE; an empty file is a policy that denies everything")
@@ -27,7 +27,8 @@ func (c *Config) hasPolicy(name string) bool {
 	return slices.ContainsFunc(c.Policies, func(s Source) bool { return s.Name == name })
 }
 
-// unknownPolicy says that what, a flag with its value, names no policy.
+// unknownPolicy reports that what, a flag with its value, names a policy that does
+// not exist.
 func (c *Config) unknownPolicy(what, name string) error {
 	var names []string
 	for _, s := range c.Policies {
@@ -108,7 +109,7 @@ func checkAddr(s, network string) error {
 	return nil
 }
 
-// checkReachable refuses a daemon that nobody could use.
+// checkReachable refuses a daemon that no client could use.
 func (c *Config) checkReachable() error {
 	n := len(c.Sockets)
 	for _, k := range c.kinds() {

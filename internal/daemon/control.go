@@ -10,26 +10,26 @@ import (
 	"egressd/internal/daemon/metrics"
 )
 
-// control is one control socket, and the sessions that launchers opened there.
+// control is one control socket and what launchers handed over there.
 type control struct {
 	*handover.Server
-	of *named // the ceiling
+	of *policyGate // the ceiling
 }
 
 // prepareControl makes the server of every control socket.
 func (d *daemon) prepareControl() {
 	ids := new(sync.Map)
 	for _, n := range d.policies {
-		ids.Store(n.source.Name, struct{}{}) // events of the daemon's own doors say it
+		ids.Store(n.source.Name, struct{}{}) // events of the daemon's own doors have it
 	}
-	for i := range d.sockets {
-		s := &d.sockets[i]
+	for i := range d.sockets.all {
+		s := &d.sockets.all[i]
 		if s.kind != kindControl {
 			continue
 		}
 		n := d.find(s.policyName())
 		d.controls = append(d.controls, control{of: n, Server: &handover.Server{
-			Name: n.source.Name, Ceiling: n.current, Resolver: n.resolver, Events: n.sink, Own: d.own,
+			Name: n.source.Name, Ceiling: n.current, Resolver: n.resolver, Events: n.sink, Own: d.sockets.own,
 			RootCAs: d.c.RootCAs, Log: d.log.With("policy", n.source.Name), Version: d.c.Version, IDs: ids,
 		}})
 		s.control = len(d.controls)
@@ -40,7 +40,7 @@ func (d *daemon) prepareControl() {
 func (d *daemon) serveControl(s socket) {
 	c := d.controls[s.control-1]
 	done := d.metrics.Gate(c.of.source.Name, func() (sum metrics.Stats) {
-		// Totals would fall when a session ends; its events have them.
+		// Totals would fall when a session ends. They are in its events.
 		for _, g := range c.Gates() {
 			now := g.Stats()
 			sum.Connections, sum.Flows = sum.Connections+now.Connections, sum.Flows+now.Flows
@@ -64,8 +64,8 @@ func (d *daemon) sessions() (n int) {
 	return n
 }
 
-// renarrow puts n, which has changed, in force for the sessions below it.
-func (d *daemon) renarrow(n *named) (closed int) {
+// renarrow puts n, which has changed, in force as a ceiling.
+func (d *daemon) renarrow(n *policyGate) (closed int) {
 	for _, c := range d.controls {
 		if c.of == n {
 			closed += c.Renarrow()
@@ -74,7 +74,7 @@ func (d *daemon) renarrow(n *named) (closed int) {
 	return closed
 }
 
-// drainer is what can be drained: a gate, or all the sessions of a socket.
+// drainer is a gate, or all that was handed over at one control socket.
 type drainer interface{ Drain(context.Context) error }
 
 func (d *daemon) drainers() []drainer {
