@@ -240,11 +240,3 @@ func (c *conn) isDraining() bool {
 	defer c.mu.Unlock()
 	return c.draining
 }
-
-// refusal is a denial and what is to be said about it.
-type refusal struct {
-	d      policy.Decision
-	detail string
-}
-
-func refuseFor(r policy.Reason, detail string) *refusal { return &refusal{because(r), detail} }

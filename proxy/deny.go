@@ -21,6 +21,17 @@ const (
 	challenge = `Basic realm="egressd", charset="UTF-8"`
 )
 
+// because is the denial with reason r that no rule decided.
+func because(r policy.Reason) policy.Decision { return policy.Decision{Reason: r} }
+
+// refusal is a denial and what is to be said about it.
+type refusal struct {
+	d      policy.Decision
+	detail string
+}
+
+func refuseFor(r policy.Reason, detail string) *refusal { return &refusal{because(r), detail} }
+
 // denial is everything that the client learns about a request that did not pass.
 type denial struct {
 	req policy.Request

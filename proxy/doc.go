@@ -27,7 +27,7 @@ package proxy
 // what a client speaks. conn.go is one client connection from accept to close.
 // flow.go is one destination that a client asks for, on its way through the
 // checks: name, addresses, ClientHello; dial.go dials an address that was judged;
-// tunnel.go carries the bytes. HTTP requests take the same way one by one:
+// tunnel.go and way.go carry the bytes. HTTP requests take the same path one by one:
 // http.go, http_exchange.go, http_forward.go. Every question goes through
 // judge.go, every event through record.go, and open_flows.go asks again when the
 // policy changes.

@@ -97,7 +97,7 @@ func (h *httpConn) stop(_ policy.Decision, why string) { h.c.end(why) }
 // its destination was known: an attempt is in the events even when the client
 // says nothing that could be answered.
 func (h *httpConn) reportUnspoken(late bool) {
-	if h.explicit() || h.sc.flow == 0 || h.served {
+	if h.sc.explicit() || h.sc.flow == 0 || h.served {
 		return
 	}
 	r := policy.Request{Host: h.sc.host, Port: h.sc.port}
@@ -138,8 +138,6 @@ func (h *httpConn) connState(_ net.Conn, st http.ConnState) {
 	}
 }
 
-func (h *httpConn) done() { h.finish.Do(func() { close(h.finished) }) }
-
 // ServeHTTP judges, records and forwards one request.
 func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.survive()
@@ -165,7 +163,7 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.refuse(refuseFor(policy.ReasonOverload, evictedDetail))
 	case no != nil:
 		x.refuse(no)
-	case facts.Method == http.MethodConnect && facts.Err == nil && h.explicit():
+	case facts.Method == http.MethodConnect && facts.Err == nil && h.sc.explicit():
 		h.handOver(w, facts)
 	default:
 		x.serve()
@@ -175,7 +173,7 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // authenticate finds the judge of a request at the explicit door. What cannot be
 // read is refused without a judge.
 func (h *httpConn) authenticate(facts http1.Request) *refusal {
-	if !h.explicit() || facts.Err != nil {
+	if !h.sc.explicit() || facts.Err != nil {
 		return nil
 	}
 	judge, no := h.c.authenticate(basicCredentials(facts.ProxyAuth, facts.HasProxyAuth))
@@ -197,10 +195,6 @@ func (h *httpConn) survive() {
 	}
 	panic(http.ErrAbortHandler)
 }
-
-// explicit reports whether this is the proxy's own door, at which absolute-form
-// names the host.
-func (h *httpConn) explicit() bool { return h.sc.host.IsZero() && !h.sc.captured }
 
 // handOver gives a CONNECT that arrived on a kept-alive connection to the
 // CONNECT door.

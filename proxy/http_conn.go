@@ -29,3 +29,6 @@ func (l *oneConn) Close() error { return nil }
 
 // Addr implements net.Listener.
 func (l *oneConn) Addr() net.Addr { return l.h.gate.LocalAddr() }
+
+// done says that net/http is done with the connection.
+func (h *httpConn) done() { h.finish.Do(func() { close(h.finished) }) }

@@ -27,6 +27,10 @@ type scope struct {
 	addr netip.AddrPort
 }
 
+// explicit reports whether this is the proxy's own door, at which absolute-form
+// names the host.
+func (sc scope) explicit() bool { return sc.host.IsZero() && !sc.captured }
+
 // target turns the facts of one request into the question for the policy. bad
 // says, in words of ours, why there is no question to ask.
 func (sc scope) target(f http1.Request) (r policy.Request, bad string) {
@@ -44,7 +48,7 @@ func (sc scope) target(f http1.Request) (r policy.Request, bad string) {
 		}
 	}
 	switch {
-	case sc.host.IsZero() && !sc.captured:
+	case sc.explicit():
 		return sc.explicitTarget(r, f)
 	case sc.captured && sc.host.IsZero():
 		r.Host, r.Port = r.HTTPHost, sc.port

@@ -85,9 +85,6 @@ func notListed(d policy.Decision) bool {
 		(d.Reason == policy.ReasonHostNotListed || d.Reason == policy.ReasonPortNotListed)
 }
 
-// because is the denial with reason r that no rule decided.
-func because(r policy.Reason) policy.Decision { return policy.Decision{Reason: r} }
-
 // approvals holds what the person approved on one client connection: for each
 // host and port the policy with that one rule (deny rules and hosts entries
 // stay), so that the checks that follow (address, SNI, Host) are made as for any

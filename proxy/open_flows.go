@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -157,33 +156,6 @@ func (g *openFlows) sweep(now time.Time, b bounds) {
 			t.stop(because(policy.ReasonOverload), fmt.Sprintf("the flow was idle for longer than it may (idle_timeout_seconds: %.0f)", b.idle.Seconds()))
 		}
 	}
-}
-
-// sweepEvery is how often idle flows are looked for: limits in time are exact to
-// within it. It is also how often silent refusals are summed up in an event.
-const sweepEvery = time.Second
-
-// sweeper runs beside every Serve and Run. Several at a time do no harm.
-func (s *Server) sweeper(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			s.tidy()
-		}
-	}
-}
-
-// tidy does what is due each second.
-func (s *Server) tidy() {
-	defer s.surviveTick()
-	now, b := s.now(), s.bounds()
-	s.reportDrops()
-	s.admitted.Tidy(b.Limits, now)
-	s.open.sweep(now, b)
 }
 
 // size counts the flows.

@@ -184,3 +184,12 @@ func reset(c net.Conn) {
 
 // peer reports the client's address, zero when it has none.
 func peer(c net.Conn) netip.AddrPort { return addrPort(c.RemoteAddr()) }
+
+// addrPort reports a as a TCP address; zero if it is another kind of address.
+func addrPort(a net.Addr) netip.AddrPort {
+	if t, ok := a.(*net.TCPAddr); ok {
+		ap := t.AddrPort()
+		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	}
+	return netip.AddrPort{}
+}

@@ -12,30 +12,6 @@ import (
 // what it wants when the gate drains.
 const drainPatience = time.Second
 
-// lifecycle is which listeners a Server has and whether it accepts connections.
-type lifecycle struct {
-	turn sync.Mutex // held while the first call begins and the last one ends
-
-	mu        sync.Mutex // guards what follows
-	users     int        // Serve and Run calls under way
-	listeners map[*listener]struct{}
-	draining  bool
-	drained   chan struct{} // closed when Drain is done; nil before it was asked for
-	files     int           // connections that the limit on open files leaves room for; 0: any number
-}
-
-func (l *lifecycle) isDraining() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.draining
-}
-
-func (l *lifecycle) filesFor() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.files
-}
-
 // begin brackets, with end, one Serve or Run call. ln is nil for Run. False:
 // the Server has been drained and serves no more.
 func (s *Server) begin(ln *listener) bool {
@@ -107,39 +83,6 @@ func (s *Server) Run(ctx context.Context, started func()) {
 	s.end(nil)
 }
 
-// whenDrained reports a channel that is closed when Drain is done.
-func (l *lifecycle) whenDrained() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.drained == nil {
-		l.drained = make(chan struct{})
-	}
-	return l.drained
-}
-
-// startDraining reports the listeners there are; more do not come.
-func (l *lifecycle) startDraining() []*listener {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.draining = true
-	all := make([]*listener, 0, len(l.listeners))
-	for ln := range l.listeners {
-		all = append(all, ln)
-	}
-	return all
-}
-
-func (l *lifecycle) finishDraining() {
-	done := l.whenDrained()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case <-done:
-	default:
-		close(l.drained)
-	}
-}
-
 // Drain shuts s down gracefully. Every listener of s is closed, so that the kernel
 // refuses new connections. Kept-alive connections without a request end at
 // once, responses under way say that their connection ends with them, and
@@ -187,4 +130,31 @@ func closeAll(set *admission.Set[*conn], why string) {
 	for _, c := range set.Close() {
 		c.end(why)
 	}
+}
+
+// sweepEvery is how often idle flows are looked for: limits in time are exact to
+// within it. It is also how often silent refusals are summed up in an event.
+const sweepEvery = time.Second
+
+// sweeper runs beside every Serve and Run. Several at a time do no harm.
+func (s *Server) sweeper(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			s.tidy()
+		}
+	}
+}
+
+// tidy does what is due each second.
+func (s *Server) tidy() {
+	defer s.surviveTick()
+	now, b := s.now(), s.bounds()
+	s.reportDrops()
+	s.admitted.Tidy(b.Limits, now)
+	s.open.sweep(now, b)
 }

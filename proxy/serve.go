@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -202,13 +201,4 @@ func (l *listener) left(c *conn, refusing bool) {
 		l.s.admitted.Refused()
 	}
 	c.leave()
-}
-
-// addrPort reports a as a TCP address; zero if it is another kind of address.
-func addrPort(a net.Addr) netip.AddrPort {
-	if t, ok := a.(*net.TCPAddr); ok {
-		ap := t.AddrPort()
-		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-	}
-	return netip.AddrPort{}
 }
