@@ -28,7 +28,7 @@ func (s *Server) answer(ctx context.Context, wire []byte, client string, tcp boo
 	q, code, ok := parseQuery(wire)
 	if !ok {
 		v := malformed(&q)
-		_ = s.record(&q, v, "", client) // dropped either way
+		s.record(&q, v, "", client) // dropped either way
 		return nil
 	}
 	var o outcome
@@ -47,8 +47,7 @@ func (s *Server) answer(ctx context.Context, wire []byte, client string, tcp boo
 		s = to
 		o, v = s.judge(ctx, &q, addrPort(client).Addr())
 	}
-	if err := s.record(&q, v, rcodeName(o.rcode), client); err != nil {
-		s.log().Error("dns query not recorded, so not answered", "err", err)
+	if !s.record(&q, v, rcodeName(o.rcode), client) {
 		o = negative(dns.RcodeServerFailure)
 	}
 	return q.pack(o, tcp)
@@ -78,7 +77,7 @@ func (s *Server) overloaded(wire []byte, client string) []byte {
 		return nil
 	}
 	v := verdict{host: q.spelling(), decision: policy.Decision{Reason: policy.ReasonOverload}}
-	_ = s.record(&q, v, rcodeName(dns.RcodeServerFailure), client) // refused either way
+	s.record(&q, v, rcodeName(dns.RcodeServerFailure), client) // refused either way
 	return q.bare(dns.RcodeServerFailure)
 }
 
@@ -178,13 +177,11 @@ func (s *Server) policy() *policy.Policy {
 	return s.Policy.Load()
 }
 
-// record writes the one event of a query. The decision is the policy's word on
+// record writes the one event of a query. False: it could not be written, and
+// the query must not be answered. The decision is the policy's word on
 // the name, the code what the client is told ("" when it is told nothing): an
 // allowed name that the upstream does not know is allowed with NXDOMAIN.
-func (s *Server) record(q *query, v verdict, rcode, client string) error {
-	if s.Events == nil {
-		return errNoSink
-	}
+func (s *Server) record(q *query, v verdict, rcode, client string) bool {
 	e := event.Event{
 		Time: time.Now(), Type: event.DNSQuery,
 		Session: s.Session, Isolation: s.Isolation, Door: event.DoorDNS,
@@ -201,7 +198,19 @@ func (s *Server) record(q *query, v verdict, rcode, client string) error {
 	if r := v.decision.Rule; r != nil {
 		e.Rule, e.RulePos = r.Text, r.Pos.String()
 	}
-	return s.Events.Emit(e)
+	rec := event.OnRecord{To: s.Events, Log: s.Log, Refusal: unanswered}
+	if v.allowed {
+		rec.Allow(e)
+	} else {
+		rec.Deny(e)
+	}
+	return !rec.Unrecorded()
+}
+
+// unanswered is the event of an allowed query that could not be recorded.
+func unanswered(e event.Event) event.Event {
+	e.RCode = rcodeName(dns.RcodeServerFailure)
+	return e
 }
 
 // rcodeName reports the mnemonic of a response code.

@@ -8,7 +8,6 @@ import (
 )
 
 var (
-	errNoSink      = errors.New("no event sink is set")
 	errNoUpstreams = errors.New("no DNS upstream is set: name one with --dns-upstream ADDRESS")
 	errNoName      = errors.New("not a host name")
 	errBusy        = errors.New("too many look-ups at once")

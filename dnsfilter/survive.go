@@ -41,8 +41,6 @@ func (s *Server) apology(wire []byte, client string) (answer []byte) {
 		return nil
 	}
 	v := verdict{host: q.spelling(), decision: policy.Decision{Reason: policy.ReasonInternal}}
-	if err := s.record(&q, v, rcodeName(dns.RcodeServerFailure), client); err != nil {
-		s.log().Error("a bug was not recorded", "err", err)
-	}
+	s.record(&q, v, rcodeName(dns.RcodeServerFailure), client) // refused either way
 	return q.bare(dns.RcodeServerFailure)
 }

@@ -25,7 +25,7 @@ type OnRecord struct {
 	Log *slog.Logger // what could not be recorded, at level error; nil discards
 	// Refusal completes the event that is written in place of an allowed one that
 	// could not be: it says blocked, with reason overload. Nil: it is complete.
-	Refusal func(*Event)
+	Refusal func(Event) Event
 
 	mu    sync.Mutex // held while the decision is written
 	state atomic.Uint32
@@ -36,7 +36,7 @@ const (
 	undecided  = iota
 	allowed    // with the sink
 	denied     // whether or not the sink has it
-	unrecorded // the sink did not take the allowed event
+	unrecorded // denied, since the sink did not take the event
 )
 
 var errNoSink = errors.New("no event sink: what cannot be recorded does not pass")
@@ -48,8 +48,7 @@ const notRecorded = "the flow could not be recorded"
 // anything.
 func (o *OnRecord) Allowed() bool { return o.state.Load() == allowed }
 
-// Unrecorded reports whether Allow failed because e could not be written: the
-// refusal has been handed to the sink in its place.
+// Unrecorded reports whether the decision, allowed or not, could not be written.
 func (o *OnRecord) Unrecorded() bool { return o.state.Load() == unrecorded }
 
 // Allow writes e, the event of a flow that is allowed, unless a decision was
@@ -71,7 +70,7 @@ func (o *OnRecord) Allow(e Event) bool {
 	e.Decision, e.Reason, e.Error = Blocked, policy.ReasonOverload.String(), notRecorded
 	e.Rule, e.RulePos, e.Audit = "", "", false
 	if o.Refusal != nil {
-		o.Refusal(&e)
+		e = o.Refusal(e)
 	}
 	// It counts in the metrics, and is in the trail when there is room again. It
 	// is as likely to fail as the event before.
@@ -86,9 +85,12 @@ func (o *OnRecord) Deny(e Event) (wasAllowed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	wasAllowed = o.Allowed()
-	o.state.CompareAndSwap(undecided, denied)
+	first := o.state.CompareAndSwap(undecided, denied)
 	if err := o.emit(e); err != nil {
 		o.log("a denial was not recorded", err)
+		if first {
+			o.state.Store(unrecorded)
+		}
 	}
 	return wasAllowed
 }

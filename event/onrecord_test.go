@@ -79,7 +79,7 @@ func TestOnRecord(t *testing.T) {
 	t.Run("not recorded", func(t *testing.T) {
 		var log strings.Builder
 		s := fussySink{refuse: allowedOnes}
-		rec := OnRecord{To: &s, Log: slog.New(slog.NewTextHandler(&log, nil)), Refusal: func(e *Event) { e.RCode = "SERVFAIL" }}
+		rec := OnRecord{To: &s, Log: slog.New(slog.NewTextHandler(&log, nil)), Refusal: func(e Event) Event { e.RCode = "SERVFAIL"; return e }}
 		if rec.Allow(yes) || rec.Allowed() || !rec.Unrecorded() {
 			t.Error("a flow passes that is not on record")
 		}
@@ -101,8 +101,12 @@ func TestOnRecord(t *testing.T) {
 	})
 	t.Run("no sink", func(t *testing.T) {
 		var rec OnRecord
-		if rec.Allow(yes) || rec.Deny(no) {
+		if rec.Allow(yes) || rec.Deny(no) || !rec.Unrecorded() {
 			t.Error("a flow passes that nobody records")
+		}
+		var other OnRecord
+		if other.Deny(no) || !other.Unrecorded() || other.Allow(yes) {
+			t.Error("a denial that nobody records is taken for recorded")
 		}
 	})
 	t.Run("the sink panics", func(t *testing.T) {
