@@ -1,4 +1,8 @@
-// Package foreground reads and sets which process group holds a terminal.
+// Package foreground reads and sets which process group holds a terminal:
+//
+//	if foreground.Of(tty) != unix.Getpgrp() {
+//		foreground.Set(tty, unix.Getpgrp())
+//	}
 package foreground
 
 import (
@@ -8,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of reports the process group that holds terminal f, -1 when f is none; 0 is
-// a group of another process namespace.
+// Of reports the process group that holds terminal f: 0 if it is in another
+// process namespace, -1 if f is not a terminal.
 func Of(f *os.File) int {
 	g, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	if err != nil {
@@ -18,15 +22,15 @@ func Of(f *os.File) int {
 	return g
 }
 
-// Set gives terminal f to group. The caller may be in the background. A
-// terminal that is gone is no error.
+// Set gives terminal f to group. The caller may be in the background. If the
+// terminal is gone, nothing happens.
 func Set(f *os.File, group int) {
 	fd := int(f.Fd())
 	Quietly(func() { unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, group) }) //nolint:errcheck // the terminal is gone
 }
 
-// Quietly runs fn, which changes the terminal, with the signal blocked that
-// stops a process of the background which does that.
+// Quietly runs fn, which changes the terminal, with SIGTTOU blocked: it would
+// stop a process in the background.
 func Quietly(fn func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AtLeast reports whether the kernel is Linux major.minor or later. A version
-// that can't be read is none.
+// AtLeast reports whether the kernel is Linux major.minor or later. It reports
+// false if the version can't be read.
 func AtLeast(major, minor int) bool {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {

@@ -21,7 +21,7 @@ const (
 // attr is struct landlock_ruleset_attr.
 type attr struct{ fs, net, scoped uint64 }
 
-// ABI reports the version of the kernel's Landlock; 0 when there is none.
+// ABI reports the version of the kernel's Landlock; 0: there is none.
 func ABI() int {
 	const versionFlag = 1 // LANDLOCK_CREATE_RULESET_VERSION
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, versionFlag)
@@ -31,10 +31,10 @@ func ABI() int {
 	return int(abi)
 }
 
-// Scope puts a wall, where the kernel has one (ABI 6), around unix sockets and
-// signals: the calling thread and what it starts reach only those of its own
-// domain. Sockets by path are in it from ABI 9 on. A kernel without Landlock, or
-// with an older one, is no error. The thread has set no_new_privs.
+// Scope limits the calling thread, and what it starts, to the abstract unix
+// sockets and the signals of its own domain (ABI 6), and to sockets by path from
+// ABI 9 on. With an older Landlock, or none, it does nothing and reports no
+// error. The thread has set no_new_privs.
 func Scope() error {
 	abi := ABI()
 	if abi < 6 {
@@ -57,12 +57,13 @@ func Scope() error {
 
 // Confine leaves the calling thread, and what it starts, the files of f, no TCP
 // port (ABI 4), and the sockets and signals of its own domain (ABI 6). Files that
-// are open stay usable. The thread has set no_new_privs. Nothing can take it back.
+// are open stay usable. Nothing can undo it. The thread has set no_new_privs. The
+// error is [ErrNotSupported] if there is no Landlock.
 //
 // Threat: code that has taken a confined process over opens the host's files by
-// path -> the kernel refuses whatever f does not name. Left over: it can look at
-// the names, sizes and owners of files that the user may look at, and on ABI 1
-// and 2 cut them short with truncate(2), which a system-call filter must refuse.
+// path -> the kernel refuses whatever f does not name. Left over: it can read the
+// names, sizes and owners of files that the user can, and on ABI 1 and 2 cut
+// them short with truncate(2), which a system-call filter must refuse.
 func Confine(f Files) error {
 	abi := ABI()
 	if abi < 1 {
@@ -111,7 +112,7 @@ func handled(abi int) attr {
 	return a
 }
 
-// create makes a rule set. Older kernels take a longer attr whose end is zero.
+// create makes a rule set. Older kernels accept a longer attr if its end is zero.
 func create(a attr) (int, error) {
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&a)), unsafe.Sizeof(a), 0)
 	if errno != 0 {

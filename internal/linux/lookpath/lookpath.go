@@ -1,7 +1,12 @@
 //go:build unix
 
-// Package lookpath finds the file of a program as a shell does, for another
-// directory and PATH than this process has.
+// Package lookpath finds the file of a program as a shell does, with a directory
+// and a PATH that need not be this process's:
+//
+//	path, err := lookpath.Find("git", "/home/user", "/usr/bin:/bin")
+//	if err != nil {
+//		os.Exit(lookpath.ExitCode(err))
+//	}
 package lookpath
 
 import (
@@ -22,8 +27,8 @@ func (e *notFoundError) Error() string { return e.name + ": command not found" }
 func (e *notFoundError) Unwrap() error { return fs.ErrNotExist }
 
 // Find reports the file of program name as a shell does: a name with a slash
-// is a path, another one is looked for in list (PATH). Relative paths start at
-// dir.
+// is a path, any other is searched for in list (PATH). Relative paths start at
+// dir. The error wraps fs.ErrNotExist if there is no such program.
 func Find(name, dir, list string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {

@@ -1,4 +1,7 @@
-// Package mountinfo reads which file systems this process sees, and where.
+// Package mountinfo reads which file systems this process sees, and where:
+//
+//	table, err := mountinfo.Read()
+//	names := table.Aliases("/path/to/file") // the other paths to it
 package mountinfo
 
 import (
@@ -14,14 +17,14 @@ import (
 type Entry struct {
 	Device string // major:minor
 	Root   string // the directory of the file system that is mounted
-	Point  string // where
+	Point  string // where it is mounted
 }
 
 // Table is every mount, in the order in which they were made.
 type Table []Entry
 
-// Read reads the mounts of this process. It is read at every start, so it
-// takes no scanner and no replacer, which cost more than the file.
+// Read reads the mounts of this process. Every start does this, so it uses no
+// scanner and no replacer, which cost more than the file.
 func Read() (Table, error) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

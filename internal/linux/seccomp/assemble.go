@@ -25,7 +25,7 @@ func ret(value uint32) bpf.Instruction { return bpf.RetConstant{Val: value} }
 
 func loadNumber() bpf.Instruction { return bpf.LoadAbsolute{Off: offNumber, Size: 4} }
 
-// loadArg loads the low 32 bits of argument i. Every argument looked at here is
+// loadArg loads the low 32 bits of argument i. Every argument compared here is
 // an int, or flags below 1<<32: the kernel ignores the upper half too, so
 // comparing it would let a caller slip past by setting it (CVE-2019-10063).
 func loadArg(i uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offArgs + 8*i, Size: 4} }

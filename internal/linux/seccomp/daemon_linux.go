@@ -4,13 +4,13 @@ package seccomp
 
 import "golang.org/x/sys/unix"
 
-// InstallDaemon loads the filter of a daemon that holds all its listeners: that of
-// the harness, and nothing that starts programs or looks into others. It holds
-// for every thread, and nothing can take it off again. The calling thread has set
-// no_new_privs (or holds CAP_SYS_ADMIN).
+// InstallDaemon loads the filter of a daemon that holds all its listeners: it
+// refuses what Install refuses, and to start programs or to read others' memory.
+// It holds for every thread, and nothing can remove it. The calling thread has
+// set no_new_privs or holds CAP_SYS_ADMIN.
 func InstallDaemon() error { return install(filter(append(Options{}.rules(), daemonRules()...))) }
 
-// daemonRules are for a process that is all there is of its program.
+// daemonRules are for a program of one process.
 func daemonRules() []rule {
 	eperm := refuse(unix.EPERM)
 	return []rule{

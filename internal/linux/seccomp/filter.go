@@ -12,19 +12,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Install loads the harness filter for every thread of this process; children
-// inherit it, and nothing can take it off again. The caller has set
-// no_new_privs (or holds CAP_SYS_ADMIN).
+// Install loads the sandboxed program's filter for every thread of this
+// process. Children inherit it, and nothing can remove it. The caller has set
+// no_new_privs or holds CAP_SYS_ADMIN. The error wraps [ErrNotSupported] if this
+// kernel has no filters.
 func Install(o Options) error { return install(filter(o.rules())) }
 
-// filter assembles rules. A system call of another architecture or ABI kills
-// the process; one without a rule is allowed.
-//
-// Threat: a program uses the 32-bit or x32 entry, where other numbers mean
-// the same calls -> no such call is ever compared, the process dies. Nothing
-// is left over.
+// filter allows every system call but what rules refuse.
 func filter(rules []rule) block {
-	f := join(
+	f := nativeOnly()
+	for _, r := range rules {
+		f = append(f, when(bpf.JumpEqual, r.number, r.body...)...)
+	}
+	return append(f, ret(retAllow))
+}
+
+// nativeOnly kills the process for a system call of another architecture or ABI,
+// and leaves the number of any other in the accumulator.
+//
+// Threat: a program uses the 32-bit or x32 entry, whose numbers mean other calls
+// -> no such call is ever compared with a rule: the process dies. Nothing is
+// left over.
+func nativeOnly() block {
+	return join(
 		block{
 			bpf.LoadAbsolute{Off: offArch, Size: 4},
 			bpf.JumpIf{Cond: bpf.JumpEqual, Val: nativeArch, SkipTrue: 1},
@@ -33,10 +43,6 @@ func filter(rules []rule) block {
 		},
 		abiRule(),
 	)
-	for _, r := range rules {
-		f = append(f, when(bpf.JumpEqual, r.number, r.body...)...)
-	}
-	return append(f, ret(retAllow))
 }
 
 func install(f block) error {

@@ -7,19 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rule is what happens to one system call.
+// rule says what one system call returns.
 type rule struct {
 	name   string
 	number uint32
 	body   block  // ends in a return on every path
-	why    string // what it would otherwise be good for
+	why    string // what the call would allow otherwise
 }
 
 func errno(e unix.Errno) uint32 { return retErrno | uint32(e) }
 
 func refuse(e unix.Errno) block { return block{ret(errno(e))} }
 
-// rules are the rules that o asks for.
+// rules are those of the filter that o chooses.
 func (o Options) rules() []rule {
 	if o.Nested {
 		return baseRules()
@@ -38,19 +38,19 @@ func baseRules() []rule {
 		{"io_uring_enter", unix.SYS_IO_URING_ENTER, enosys, "as io_uring_setup"},
 		{"io_uring_register", unix.SYS_IO_URING_REGISTER, enosys, "as io_uring_setup"},
 
-		{"clone3", unix.SYS_CLONE3, enosys, "its flags are in memory, where no filter can look; every libc falls back to clone"},
+		{"clone3", unix.SYS_CLONE3, enosys, "its flags are in memory, which no filter can read; every libc falls back to clone"},
 		{"setns", unix.SYS_SETNS, eperm, "enters another namespace through a descriptor"},
 
 		{"open_by_handle_at", unix.SYS_OPEN_BY_HANDLE_AT, eperm, "opens files by number, past every mount that hides them"},
 		{"quotactl", unix.SYS_QUOTACTL, eperm, "administers the host's file systems"},
 		{"quotactl_fd", unix.SYS_QUOTACTL_FD, eperm, "as quotactl"},
-		{"fanotify_init", unix.SYS_FANOTIFY_INIT, eperm, "watches files of the host; no harness needs it"},
+		{"fanotify_init", unix.SYS_FANOTIFY_INIT, eperm, "watches files of the host; no sandboxed program needs it"},
 
 		{"keyctl", unix.SYS_KEYCTL, eperm, "reads the keys of the user outside"},
 		{"add_key", unix.SYS_ADD_KEY, eperm, "as keyctl"},
 		{"request_key", unix.SYS_REQUEST_KEY, eperm, "asks a helper outside, which may resolve names (dns_resolver keys): a way out"},
 
-		{"bpf", unix.SYS_BPF, eperm, "kernel surface; no harness needs it"},
+		{"bpf", unix.SYS_BPF, eperm, "kernel surface; no sandboxed program needs it"},
 		{"perf_event_open", unix.SYS_PERF_EVENT_OPEN, eperm, "watches the whole machine where the host's settings are lax"},
 		{"userfaultfd", unix.SYS_USERFAULTFD, eperm, "holds the kernel still inside a copy: the usual tool of kernel exploits"},
 
@@ -71,7 +71,7 @@ func baseRules() []rule {
 }
 
 // namespaceRules keep programs from making namespaces and mounts. They are a
-// second wall: a nested user namespace has no capability over the namespaces
+// second layer: a nested user namespace has no capability over the namespaces
 // that hold the rules and the mounts, and what is covered stays covered in it.
 func namespaceRules() []rule {
 	eperm := refuse(unix.EPERM)
@@ -166,7 +166,7 @@ func unshareRule() block {
 // ioctlRule refuses by request. Threat: a program inside puts characters into
 // the input of the terminal it shares with the shell that started launch,
 // which runs them outside -> TIOCSTI and TIOCLINUX (paste) are refused.
-// TIOCSETD loads line disciplines, old kernel code that nobody needs here.
+// TIOCSETD loads line disciplines, old kernel code that no program here needs.
 func ioctlRule() block {
 	return join(
 		block{loadArg(1)},

@@ -12,29 +12,20 @@ import (
 
 // InstallWorker loads the filter of a process that computes, reads and writes
 // files, and talks on sockets that it was given: it makes no socket and no
-// process, and allows by list where the harness filter refuses by list. It holds
-// for every thread of the process pid, the caller's own, and nothing can take it
-// off again. The calling thread has set no_new_privs (or holds CAP_SYS_ADMIN).
+// process. Unlike the other filters it allows by list. It holds for every thread
+// of the process pid, which is the caller's own, and nothing can remove it. The
+// calling thread has set no_new_privs or holds CAP_SYS_ADMIN.
 func InstallWorker(pid int) error { return install(workerFilter(uint32(pid))) }
 
-// workerFilter answers EPERM to what is not on the list, and ENOSYS to what the
-// Go runtime and C libraries then do in an older way. A call of another
-// architecture or ABI kills the process.
+// workerFilter answers EPERM to what is not on the list, and ENOSYS to calls that
+// the Go runtime and C libraries then replace by older ones.
 //
 // Threat: a bug in the interpreter runs an attacker's code in the worker -> there
 // is no call to make a socket, to connect one, to start a program or a process,
 // to signal, trace or read another process, to map code, or to mount; files are
 // Landlock's. Left over: what the list allows on descriptors that are there.
 func workerFilter(pid uint32) block {
-	f := join(
-		block{
-			bpf.LoadAbsolute{Off: offArch, Size: 4},
-			bpf.JumpIf{Cond: bpf.JumpEqual, Val: nativeArch, SkipTrue: 1},
-			ret(retKill),
-			loadNumber(),
-		},
-		abiRule(),
-	)
+	f := nativeOnly()
 	for _, r := range append(workerRules(pid), fallBackRules()...) {
 		f = append(f, when(bpf.JumpEqual, r.number, r.body...)...)
 	}
@@ -70,7 +61,7 @@ func workerCalls() []uint32 {
 	}
 }
 
-// workerRules are for calls that only some arguments are allowed of.
+// workerRules are for calls that are allowed with some arguments only.
 func workerRules(pid uint32) []rule {
 	return []rule{
 		{"clone", unix.SYS_CLONE, threadRule(), "a process, a namespace"},
@@ -118,7 +109,7 @@ func noCodeRule() block {
 	)
 }
 
-// WorkerSupported reports why this kernel can't filter, nil when it can.
+// WorkerSupported reports why this kernel can't filter; nil: it can.
 func WorkerSupported() error {
 	action := uint32(retErrno)
 	if _, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action))); e != 0 && e != unix.EINVAL {

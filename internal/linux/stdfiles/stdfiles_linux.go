@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Check refuses standard files through which a program would reach past its
-// walls: those of files, which are standard input, output and error, and those
-// that are one of protect, the paths of files which the program must not change.
+// Check refuses standard files by which a program would get out of its sandbox.
+// files are standard input, output and error; none may be one of protect, the
+// paths of files that the program must not change.
 //
 // Threat: a descriptor made outside keeps the rights of its place, whatever
 // namespace its user is in: a network socket can be disconnected and connected
@@ -26,15 +26,15 @@ func Check(files [3]*os.File, protect []string) error {
 	return nil
 }
 
-// unfit says what is wrong with f; "" nothing.
+// unfit says what is wrong with f; "": nothing.
 func unfit(f *os.File, protect []string) string {
 	fi, err := f.Stat()
 	if err != nil {
-		return "not to be looked at (" + err.Error() + ")"
+		return "unreadable (" + err.Error() + ")"
 	}
 	switch {
 	case fi.IsDir():
-		return "a directory, from which the program could walk around outside"
+		return "a directory, from which the program could reach files outside"
 	case fi.Mode()&os.ModeSocket != 0 && !connectedStream(f):
 		return "a socket that the program could connect to anywhere, past the gate"
 	case !fi.Mode().IsRegular():
@@ -49,7 +49,7 @@ func unfit(f *os.File, protect []string) string {
 }
 
 // connectedStream reports whether f is a unix stream that has its peer: the
-// kernel connects such a socket to nothing else any more.
+// kernel does not connect such a socket again.
 func connectedStream(f *os.File) bool {
 	fd := int(f.Fd())
 	family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
