@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// NS is a handle on a network namespace; there are none on this platform.
+// NS is a handle on a network namespace, which this platform does not have.
 type NS struct{}
 
 // Current reports ErrNotSupported.

@@ -10,7 +10,7 @@ import (
 	vns "github.com/vishvananda/netns"
 )
 
-// NS is a handle on a network namespace, which lives at least as long as the
+// NS is a handle on a network namespace, which exists at least as long as the
 // handle. Its methods are safe for concurrent use, Close excepted.
 type NS struct {
 	handle vns.NsHandle
@@ -34,8 +34,7 @@ func Open(path string) (*NS, error) {
 	return &NS{handle: h}, nil
 }
 
-// New makes an empty namespace. The caller stays where it is. It needs
-// CAP_SYS_ADMIN.
+// New makes an empty namespace and does not enter it. It needs CAP_SYS_ADMIN.
 func New() (*NS, error) {
 	n := &NS{handle: vns.None()}
 	err := onOwnThread(func() error {

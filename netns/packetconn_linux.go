@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PacketConn wraps the UDP socket of Doors (the caller still closes f) so
-// that a reply leaves from the address that was asked: a resolver drops an
-// answer from anyone else, and connection tracking does not know it. Replies
-// must be written to the very net.Addr that ReadFrom reported. Safe for
-// concurrent use; the caller closes it.
+// PacketConn wraps the UDP socket f, capture.Doors.DNSUDP, so that a reply leaves
+// from the address that was asked: a resolver drops an answer from any other, and
+// connection tracking does not know it. Replies must be written to the net.Addr
+// value that ReadFrom reported. The result is safe for concurrent use. The caller
+// closes it, and f.
 func PacketConn(f *os.File) (net.PacketConn, error) {
 	pc, err := net.FilePacketConn(f)
 	if err != nil {
@@ -32,18 +32,19 @@ func PacketConn(f *os.File) (net.PacketConn, error) {
 	return &packetConn{conn, raw}, nil
 }
 
-// Threat: whoever made the socket keeps a copy and takes O_NONBLOCK away, which
-// belongs to the open file and not to a descriptor: every read and write would
-// keep a thread -> no call here waits in the kernel, whatever the flag says.
+// Threat: the process that made the socket keeps a copy and clears O_NONBLOCK,
+// which belongs to the open file and not to a descriptor: every read and write
+// would block a thread -> no call here waits in the kernel, whatever the flag
+// says. Nothing is left over.
 type packetConn struct {
 	*net.UDPConn
 	raw syscall.RawConn
 }
 
-// peer is who asked, and at which of our addresses.
+// peer is the client of one packet, and which of our addresses it asked.
 type peer struct {
 	client netip.AddrPort
-	at     unix.Sockaddr // client, as the kernel told it
+	at     unix.Sockaddr // client, as the kernel reported it
 	info   []byte        // control message that sends from the address asked; nil: the kernel chooses
 }
 
@@ -84,7 +85,7 @@ func (c *packetConn) WriteTo(b []byte, addr net.Addr) (int, error) {
 	return n, c.opError("write", waitErr, err)
 }
 
-// opError is what package net makes of the errors of waiting and of a call.
+// opError joins the errors of waiting and of a call as package net does.
 func (c *packetConn) opError(op string, waitErr, err error) error {
 	if waitErr != nil {
 		err = waitErr
@@ -99,7 +100,7 @@ func (c *packetConn) opError(op string, waitErr, err error) error {
 	return &net.OpError{Op: op, Net: "udp", Addr: c.LocalAddr(), Err: err}
 }
 
-// addrPort is sa without IPv6's way to write IPv4.
+// addrPort is sa's address; one that is IPv4 in IPv6 becomes IPv4.
 func addrPort(sa unix.Sockaddr) netip.AddrPort {
 	switch sa := sa.(type) {
 	case *unix.SockaddrInet4:
@@ -110,8 +111,8 @@ func addrPort(sa unix.Sockaddr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// replyInfo turns the packet info of what arrived into the one that sends from
-// the same address.
+// replyInfo turns the packet info of a packet that arrived into that of a reply
+// from the same address.
 func replyInfo(oob []byte) []byte {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {

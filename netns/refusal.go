@@ -9,12 +9,12 @@ import (
 
 // Refusal is one packet that the rules refused.
 type Refusal struct {
-	Proto string     // udp, icmp, sctp, …; the number of a protocol without a name here
-	Src   netip.Addr // where it came from, inside
+	Proto string     // udp, icmp, sctp, …; a number for a protocol without a name here
+	Src   netip.Addr // the sender's address, inside
 	Dst   netip.Addr
 	Port  uint16 // destination port; 0 for protocols without ports
 
-	// Count is how many packets came too fast to be told apart: nothing else is
+	// Count is how many packets came too fast to record each: nothing else is
 	// known of them, and no other field is set. 0: this is one packet.
 	Count int64
 }
@@ -38,8 +38,8 @@ const maxExtensions = 8
 
 var errPacket = errors.New("not the start of an IP packet")
 
-// ParsePacket reads from the start of an IP packet what a Refusal tells. A
-// packet cut short after its addresses is reported without a port.
+// ParsePacket reads the start of an IP packet. The Refusal of a packet that is
+// cut short after its addresses has no port.
 func ParsePacket(b []byte) (Refusal, error) {
 	if len(b) == 0 {
 		return Refusal{}, errPacket
@@ -94,7 +94,7 @@ func parse6(b []byte) (Refusal, error) {
 }
 
 // extensionSize reports the length of the extension header proto at the start
-// of b, 0 when it isn't one or is cut short.
+// of b; 0 if it is something else or cut short.
 func extensionSize(proto byte, b []byte) int {
 	if len(b) < 8 {
 		return 0

@@ -25,15 +25,15 @@ const (
 // countEvery is how often packets that have no record of their own are reported.
 const countEvery = time.Second
 
-// ServeRefusals reports each refused packet read from f (Doors.Refusals) to
-// fn, one at a time, until ctx ends or f fails. It closes f. When packets come
-// faster than the rules record them, or than fn takes them, the rest are
-// refused all the same: fn is told once a second, and at the end, how many they
-// were (Refusal.Count).
+// ServeRefusals reads refused packets from f, capture.Doors.Refusals, and calls
+// fn with each, one at a time, until ctx ends or f fails. It closes f. If packets
+// come faster than the rules record them, or than fn returns, the rest are
+// refused all the same, and fn gets their number (Refusal.Count) once a second
+// and at the end.
 //
-// Threat: a program sends something unwanted amid a flood, so that nothing is
-// on record -> that there was more is on record, and how much. Left over: which
-// addresses those packets named.
+// Threat: a program hides a packet in a flood, so that it is not on record -> the
+// record says that there were more, and how many. Left over: which addresses
+// those packets named.
 func ServeRefusals(ctx context.Context, f *os.File, fn func(Refusal)) error {
 	own, err := pollable(f)
 	if err != nil {
@@ -51,7 +51,7 @@ func ServeRefusals(ctx context.Context, f *os.File, fn func(Refusal)) error {
 	t := &tally{fn: fn}
 	buf := make([]byte, 64<<10)
 	for {
-		// Before the look at ctx: its end then finds this deadline, and moves it.
+		// Before ctx is checked: its end then finds this deadline, and moves it.
 		if err := own.SetReadDeadline(t.due); err != nil {
 			return fmt.Errorf("read refused packets: %w", err)
 		}
@@ -74,19 +74,19 @@ func ServeRefusals(ctx context.Context, f *os.File, fn func(Refusal)) error {
 	}
 }
 
-// tally tells what has a record of its own, and adds up what has none.
+// tally reports packets that are recorded, and counts those that are not.
 type tally struct {
 	fn      func(Refusal)
 	next    [capture.CountGroup + 1]uint32 // the number of each group's next packet
 	count   int64                          // not yet reported
-	overrun bool                           // the kernel dropped records and no number has told yet how many
+	overrun bool                           // the kernel dropped records; the next number says how many
 	due     time.Time                      // when count is to be reported; zero: there is none
 
 	listed int       // packets with a record, up to capture.LogBurst
 	last   time.Time // when the last of them came
 }
 
-// take takes one datagram of nfnetlink_log.
+// take adds one datagram of nfnetlink_log.
 func (t *tally) take(b []byte) {
 	for _, l := range parseLog(b) {
 		if int(l.group) >= len(t.next) {
@@ -118,7 +118,7 @@ func (t *tally) add(n int64) {
 	}
 }
 
-// report tells what has been counted, if anything.
+// report reports what has been counted, if anything.
 func (t *tally) report() {
 	if t.count > 0 {
 		t.fn(Refusal{Count: t.count})
@@ -126,9 +126,9 @@ func (t *tally) report() {
 	t.count, t.due = 0, time.Time{}
 }
 
-// finish takes what the kernel has ready, and waits for what it collects only
-// where there may be something: packets go uncounted only while those that are
-// recorded come at full rate.
+// finish takes what the kernel has ready. It waits for what the kernel collects
+// only if there may be something: packets go uncounted only while recorded ones
+// come at full rate.
 func (t *tally) finish(raw syscall.RawConn, buf []byte) error {
 	end := time.Now()
 	if t.listed == capture.LogBurst && time.Since(t.last) < 2*capture.CountFlush {
@@ -146,7 +146,7 @@ func (t *tally) finish(raw syscall.RawConn, buf []byte) error {
 	return nil
 }
 
-// readReady takes one datagram that is there within wait; false when none is.
+// readReady takes one datagram that is there within wait; false: there is none.
 func (t *tally) readReady(fd int, buf []byte, wait time.Duration) bool {
 	ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	n, err := unix.Poll(ready, int(max(wait, 0).Milliseconds()))
@@ -159,14 +159,15 @@ func (t *tally) readReady(fd int, buf []byte, wait time.Duration) bool {
 		return true
 	}
 	t.take(buf[:max(n, 0)])
-	return err == nil && wait > -capture.CountFlush // what lives on may go on sending
+	return err == nil && wait > -capture.CountFlush // programs that still run may go on sending
 }
 
 // receive reads one datagram, until the deadline of raw.
 //
-// Threat: whoever made the socket keeps a copy and takes O_NONBLOCK away, which
-// belongs to the open file and not to a descriptor: a read would keep a thread
-// -> no read here waits in the kernel, whatever the flag says.
+// Threat: the process that made the socket keeps a copy and clears O_NONBLOCK,
+// which belongs to the open file and not to a descriptor: a read would block a
+// thread -> no read here waits in the kernel, whatever the flag says. Nothing is
+// left over.
 func receive(raw syscall.RawConn, buf []byte) (n int, err error) {
 	rerr := raw.Read(func(fd uintptr) bool {
 		n, _, err = unix.Recvfrom(int(fd), buf, unix.MSG_DONTWAIT)
@@ -198,16 +199,16 @@ func pollable(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// logged is one packet as nfnetlink_log tells it.
+// logged is one packet as nfnetlink_log reports it.
 type logged struct {
 	group    uint16
-	seq      uint32 // among those of its group, from 0; numbered says that there is one
+	seq      uint32 // among those of its group, from 0; numbered: it has one
 	numbered bool
-	payload  []byte // how the packet starts; nil: not asked for
+	payload  []byte // the start of the packet; nil: not asked for
 }
 
-// parseLog reads the packets in one datagram of nfnetlink_log. What it can't
-// read it leaves out.
+// parseLog reads the packets in one datagram of nfnetlink_log, and leaves out
+// what it can't read.
 func parseLog(b []byte) []logged {
 	messages, err := syscall.ParseNetlinkMessage(b)
 	if err != nil {

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Mode says how traffic that would leave a namespace is caught.
+// Mode says how traffic that would leave a namespace is captured.
 type Mode string
 
 const (
-	// ModeAuto is ModeNFT where the kernel can, else ModeAnyIP.
+	// ModeAuto is ModeNFT if the kernel can, else ModeAnyIP.
 	ModeAuto Mode = ""
 	// ModeNFT redirects every TCP connection with nftables and refuses every
 	// other protocol, and can record what it refuses.
 	ModeNFT Mode = "nft"
-	// ModeAnyIP listens on every address at the ports named by
-	// Config.Ports. Other ports are refused by the kernel, unrecorded.
+	// ModeAnyIP listens on every address at the ports of Config.Ports. The
+	// kernel refuses other ports, without a record.
 	ModeAnyIP Mode = "anyip"
 )
 
@@ -24,12 +24,12 @@ const (
 type Config struct {
 	Mode Mode
 
-	// Ports are the TCP ports the policy names. Only ModeAnyIP needs them:
-	// each gets a listener on every address. 0 and 53 are skipped.
+	// Ports are the TCP ports that the policy names. Only ModeAnyIP needs
+	// them: each gets a listener on every address. 0 and 53 are skipped.
 	Ports []uint16
 
-	// Reserved are ports inside that the caller needs for something else:
-	// the gate's own listeners keep off them.
+	// Reserved are ports inside that the caller needs for something else: the
+	// gate's own listeners do not use them.
 	Reserved []uint16
 }
 
@@ -37,7 +37,7 @@ type Config struct {
 // file is a plain socket, close-on-exec, that may be passed to another process
 // and turned into a listener with net.FileListener, and DNSUDP into a packet
 // connection with netns.PacketConn. They are blocking until then: Go's poller
-// would cost who only passes them on its start.
+// would slow down the start of a process that only passes them on.
 type Doors struct {
 	Proxy       *os.File   // 127.0.0.1:ProxyPort: CONNECT, HTTP, SOCKS
 	Transparent []*os.File // captured TCP: one listener (nft), or one a port (anyip)
@@ -50,8 +50,8 @@ type Doors struct {
 	IPv6      bool // the kernel has IPv6
 	Dummy     bool // an eth0 that is up exists
 
-	// Notes say in plain English what this kernel could not do and what that
-	// means for the run. Empty: everything worked.
+	// Notes say in plain English what this kernel can't do and what that means
+	// for the run. Empty: everything worked.
 	Notes []string
 }
 
@@ -82,7 +82,7 @@ func (d *Doors) Close() error {
 // any will do.
 const (
 	LogGroup   = 1 // packets that are recorded
-	CountGroup = 2 // packets beyond the rate: only how many is asked
+	CountGroup = 2 // packets beyond the rate: they are only counted
 )
 
 // LogPerSecond packets are recorded at most, and LogBurst at once. Beyond that
@@ -92,8 +92,8 @@ const (
 	LogBurst     = 500
 )
 
-// CountFlush is how long the kernel collects before it hands over what belongs
-// to CountGroup.
+// CountFlush is how long the kernel collects packets of CountGroup before it
+// reports them.
 const CountFlush = 200 * time.Millisecond
 
 // LogSnaplen is how many bytes of each refused packet are recorded: the IPv6

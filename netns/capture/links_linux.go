@@ -23,33 +23,32 @@ const ethIndex = 100
 // addrGenModeNone is IN6_ADDR_GEN_MODE_NONE, linux/if_link.h.
 const addrGenModeNone = 1
 
-// OwnAddr is the non-loopback address inside (TEST-NET-1, RFC 5737: nothing a
-// policy could want to reach). Without one getaddrinfo with AI_ADDRCONFIG
-// finds no address family. It is also what connections come from.
+// OwnAddr is the non-loopback address inside (TEST-NET-1, RFC 5737: no policy has
+// a use for it). Without one getaddrinfo with AI_ADDRCONFIG finds no address
+// family. It is also the source address of connections.
 const OwnAddr = "192.0.2.1"
 
 func ownAddr() []byte { return []byte{192, 0, 2, 1} }
 
-// Linked is a namespace that leads nowhere, not captured yet.
+// Linked is a namespace without a way out that is not captured yet.
 type Linked struct {
 	IPv6  bool // the kernel has IPv6
 	Dummy bool // an eth0 that is up exists
 }
 
 // Link gives the calling thread's network namespace its devices and routes. It
-// needs CAP_NET_ADMIN over that namespace, and is meant for a namespace that
-// was made for this: it is called once, before anything else runs there. The
-// thread stays the caller's for as long as this takes: it is locked, or every
-// thread is in the namespace.
+// needs CAP_NET_ADMIN over that namespace, and is meant for a namespace that was
+// made for this: it is called once, before anything else runs there. The caller
+// has locked the thread, or every thread is in the namespace.
 func Link() (*Linked, error) { return LinkKind(linkKind) }
 
 // LinkKind is Link with another kind of device for eth0.
 //
-// It brings lo up and makes every address local to it (AnyIP): what
-// is sent anywhere arrives here, and nothing can be routed out.
+// It brings lo up and makes every address local to it (AnyIP): what is sent
+// anywhere arrives here, and nothing can be routed out.
 //
-// An eth0 of that kind, which leads nowhere, is there for programs that take a
-// machine with nothing but lo for offline; not every kernel has the device.
+// An eth0 of that kind, which leads nowhere, is for programs that consider a
+// machine with nothing but lo offline. Not every kernel has the device.
 func LinkKind(kind string) (*Linked, error) {
 	c, err := netlink.Dial(unix.NETLINK_ROUTE)
 	if err != nil {

@@ -26,15 +26,15 @@ const (
 	nfulSequence   = 1                            // NFULNL_CFG_F_SEQ: number the packets
 )
 
-// Implementation constants of the socket: a burst fits, so that nothing of it is
-// dropped where a reader is late.
+// Implementation constants of the socket: a burst fits, so that a slow reader
+// loses nothing of it.
 const (
 	logBuffer     = 512 // bytes that the kernel sets aside for one record
 	receiveBuffer = 208 << 10
 )
 
-// countBuffer is how much the kernel collects for CountGroup before it hands it
-// over: some hundred packets. A reader needs room for as much at once.
+// countBuffer is how many bytes the kernel collects for CountGroup before it
+// reports them: some hundred packets. A reader needs room for as much at once.
 const countBuffer = 32 << 10
 
 // OpenRefusals opens a socket that receives the packets of both groups in the

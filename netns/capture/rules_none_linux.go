@@ -2,6 +2,6 @@
 
 package capture
 
-// encodedRules has none: the processor numbers bytes the other way, or nobody
+// encodedRules has none for this processor: its byte order may differ, and no one
 // has tried it. The system-call filter knows the same two processors.
 func encodedRules() []encodedRule { return nil }

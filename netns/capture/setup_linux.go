@@ -118,12 +118,12 @@ func (d *Doors) openAnyIP(c Config) error {
 	return d.Listen(ports)
 }
 
-// errRules is wrapped by every error of applyRules: the same errno from a
-// listener says nothing about nftables.
+// errRules is wrapped by every error of applyRules: the same errno from a listener
+// says nothing about nftables.
 var errRules = errors.New("install the capture rules")
 
-// applyRules installs the capture rules, with a record of refusals where the
-// kernel can keep one.
+// applyRules installs the capture rules, with a record of refusals if the kernel
+// can keep one.
 func (d *Doors) applyRules(transparent uint16) error {
 	c, err := netlink.Dial(unix.NETLINK_NETFILTER)
 	if err != nil {
@@ -166,8 +166,8 @@ func (d *Doors) Listen(transparent []uint16) error {
 	return err
 }
 
-// freePort reports the first port from want on that is not taken, 0 (the
-// kernel chooses) when there is none.
+// freePort reports the first port from want on that is not taken; 0 (the kernel
+// chooses) if there is none.
 func freePort(want uint16, taken []uint16) uint16 {
 	used := map[uint16]bool{0: true}
 	for _, port := range taken {
@@ -181,7 +181,7 @@ func freePort(want uint16, taken []uint16) uint16 {
 	return 0
 }
 
-// silenceEcho keeps the kernel from answering pings where no rule can.
+// silenceEcho keeps the kernel from answering pings, for want of a rule.
 func silenceEcho(ipv6 bool) error {
 	err := os.WriteFile("/proc/sys/net/ipv4/icmp_echo_ignore_all", []byte("1"), 0)
 	if ipv6 {
@@ -190,9 +190,9 @@ func silenceEcho(ipv6 bool) error {
 	return err
 }
 
-// ListenLoopback listens at port on 127.0.0.1 and, where the kernel has IPv6,
-// on ::1, in the calling thread's namespace: for what should look like a local
-// service inside. The thread is as for Link. The caller closes the files.
+// ListenLoopback listens at port on 127.0.0.1 and, if the kernel has IPv6, on
+// ::1, in the calling thread's namespace: for a service that seems local inside.
+// The thread is as for Link. The caller closes the files.
 func ListenLoopback(port uint16) ([]*os.File, error) {
 	f4, err := listenTCP(loopback4(port))
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	keepInterval = 25
 )
 
-// everywhere is every address, of both families where there are two.
+// everywhere is every address, of both families if there are two.
 func everywhere(ipv6 bool, port uint16) unix.Sockaddr {
 	if ipv6 {
 		return &unix.SockaddrInet6{Port: int(port)}
@@ -78,7 +78,7 @@ func listenUDP(at unix.Sockaddr) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "udp "+name(at)), nil
 }
 
-// name tells an address of ours from the others.
+// name names an address in errors.
 func name(at unix.Sockaddr) string {
 	switch a := at.(type) {
 	case *unix.SockaddrInet4:

@@ -34,6 +34,6 @@ func Unlink(eth uint32) error {
 // oldRoute is "ip route del local default dev lo".
 func oldRoute(family byte) netlink.Message {
 	b := localDefault(family)
-	b[5] = unix.RTPROT_UNSPEC // whoever made it
+	b[5] = unix.RTPROT_UNSPEC // made by any program
 	return netlink.Message{Kind: unix.RTM_DELROUTE, Flags: unix.NLM_F_ACK, About: "remove the route", Body: b}
 }

@@ -14,8 +14,7 @@ import (
 	"errors"
 )
 
-// Constants of linux/netlink.h, here because attributes are also written where
-// there is no such header.
+// Constants of linux/netlink.h, which other platforms do not have.
 const (
 	attrHeader   = 4       // NLA_HDRLEN
 	attrAlign    = 4       // NLA_ALIGNTO
@@ -28,7 +27,7 @@ type Attr struct {
 	Kind  uint16
 	Data  []byte
 	Inner []Attr // nil: Data counts
-	List  bool   // Inner is complete and in order, for whoever compares
+	List  bool   // for comparisons: Inner is complete and in order
 }
 
 // Number is an attribute of 32 bits in network byte order, as nfnetlink has

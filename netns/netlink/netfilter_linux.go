@@ -25,7 +25,7 @@ func Batch(messages []Message) []Message {
 	return append(all, Message{Kind: unix.NFNL_MSG_BATCH_END, Body: mark})
 }
 
-// NFTAbsent tells a kernel that lacks a part of nftables from a failure.
+// NFTAbsent reports whether err means that this kernel lacks a part of nftables.
 func NFTAbsent(err error) bool {
 	for _, errno := range []unix.Errno{
 		unix.EPROTONOSUPPORT, unix.EAFNOSUPPORT, // no nfnetlink

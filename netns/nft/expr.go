@@ -6,8 +6,8 @@ import (
 	"egressd/netns/netlink"
 )
 
-// Constants of linux/netfilter/nf_tables.h by their kernel names: rules are
-// also printed where there is no such header.
+// Constants of linux/netfilter/nf_tables.h by their kernel names: rules are also
+// printed on platforms that do not have them.
 const (
 	attrListElem = 1 // NFTA_LIST_ELEM
 	attrExprName = 1 // NFTA_EXPR_NAME

@@ -55,8 +55,8 @@ func (r Rules) Install() (Result, error) {
 
 // mayInstall refuses what is nearly always a mistake.
 //
-// Threat: a pod that shares the machine's network is captured, and every
-// program of the machine loses its network -> it has to be asked for.
+// Threat: a pod that shares the machine's network is captured, and every program
+// of the machine loses its network -> only Rules.Machine allows that.
 func (r Rules) mayInstall() error {
 	wide, err := machineWide()
 	if err != nil || !wide || r.Machine {
@@ -65,8 +65,8 @@ func (r Rules) mayInstall() error {
 	return ErrMachine
 }
 
-// install is Install for the devices: with the table for frames where the
-// kernel can.
+// install is Install for the devices, with the table for frames if the kernel
+// can.
 func (r Rules) install(c netlink.Conn, names []string) (Result, error) {
 	var result Result
 	tables := r.tables(names)

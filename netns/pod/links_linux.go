@@ -79,7 +79,7 @@ func native(b []byte) uint32 {
 
 // outermost are the devices to which the IP stack hands packets itself. What a
 // bridge or a VLAN passes on to the device below has lost its route, and would
-// look like a foreign frame there.
+// seem a foreign frame there.
 func outermost(all []device) (names, below []string) {
 	for _, d := range all {
 		if d.index == loIndex {

@@ -8,19 +8,20 @@ import (
 	"egressd/netns/nft"
 )
 
-// ErrNotSupported is returned where the platform or the kernel lacks what
-// capture needs. Nothing was installed then.
+// ErrNotSupported is returned if the platform or the kernel lacks what capture
+// needs. Nothing was installed then.
 var ErrNotSupported = errors.New("capture is not supported here")
 
-// ErrNotPermitted is returned to who lacks CAP_NET_ADMIN over the namespace.
+// ErrNotPermitted is returned if the caller lacks CAP_NET_ADMIN over the
+// namespace.
 var ErrNotPermitted = errors.New("capture needs the capability NET_ADMIN over the network namespace")
 
 // ErrMachine is returned in the machine's own namespace, unless Rules.Machine
 // is set.
 var ErrMachine = errors.New("this is the machine's own network, not a container's: every program on it would lose the network")
 
-// Rules says what is captured, and whom the rules exempt. The zero value
-// exempts nobody and is not valid.
+// Rules says what is captured, and which packets are exempted. The zero value
+// exempts none and is not valid.
 type Rules struct {
 	// Users are exempted: egressd's, and those of other proxies through which
 	// egressd's connections travel, such as a service mesh's.
@@ -38,7 +39,7 @@ type Rules struct {
 	// egressd's metrics and admin listeners. Others may come from outside.
 	Protected []uint16
 
-	// Machine allows to capture the machine's own network, with all its
+	// Machine allows capturing the machine's own network, with all its
 	// programs, rather than a container's.
 	Machine bool
 }
@@ -48,8 +49,8 @@ const (
 	maxUsers     = 16
 	maxProtected = 64
 
-	// overflowID is what the kernel shows for every user that has no name in
-	// a namespace (/proc/sys/kernel/overflowuid), also nobody's.
+	// overflowID is what the kernel shows for every user that has no number in
+	// a namespace (/proc/sys/kernel/overflowuid). It is also that of "nobody".
 	overflowID = 65534
 	noID       = 1<<32 - 1 // (uid_t)-1, which no process can have
 )
@@ -88,8 +89,9 @@ func (r Rules) Validate() error {
 	return nil
 }
 
-// Text is the rules as a script for nft -f, that replaces what was there. With
-// devices it has also the table that refuses frames which are not IP's.
+// Text is the rules as a script for nft -f, which replaces those that are there.
+// With devices it includes the table that refuses frames of other protocols than
+// IP.
 func (r Rules) Text(devices []string) string {
 	var text string
 	for _, t := range r.tables(devices) {
@@ -98,7 +100,7 @@ func (r Rules) Text(devices []string) string {
 	return text
 }
 
-// tables is the blueprint: pure and deterministic.
+// tables is the plan: pure and deterministic.
 func (r Rules) tables(devices []string) []nft.Table {
 	tables := []nft.Table{r.packets()}
 	if len(devices) > 0 {
@@ -114,9 +116,9 @@ type Result struct {
 	Changed  bool     // false: exactly these rules were there already
 	Replaced bool     // other rules of ours were there
 	Isolated bool     // the namespace had no network; it got routes to itself
-	Devices  []string // where frames that are not IP's are refused
+	Devices  []string // the interfaces whose frames are judged
 
-	// Notes say in plain English what this kernel could not do and what
-	// follows from that. Empty: everything worked.
+	// Notes say in plain English what this kernel can't do and what follows
+	// from that. Empty: everything worked.
 	Notes []string
 }

@@ -11,19 +11,19 @@ import (
 // tableName is the name of our tables, of family inet and of family netdev.
 const tableName = "egressd"
 
-// Two bits of the connection mark. Nobody inside can set them: a connection
-// mark is set by rules alone. Other bits are left to others.
+// Two bits of the connection mark. No program inside can set them: only rules set
+// a connection mark. Other bits are left to others.
 const (
-	ownMark     = 0x10000000 // the exempted began this connection
-	inboundMark = 0x20000000 // somebody outside did
+	ownMark     = 0x10000000 // an exempted process began this connection
+	inboundMark = 0x20000000 // it began outside
 )
 
 const (
 	dnsPort = 53
 
 	// beforeOthers orders our redirection before that of Docker's embedded
-	// DNS, Istio and everybody who follows the convention (-100). The kernel
-	// takes the first that applies. It refuses -200 and below.
+	// DNS, Istio and others that follow the convention (-100). The kernel
+	// applies the first that matches. It refuses -200 and below.
 	beforeOthers = -199
 	// afterOthers puts the last chain behind every translation of addresses.
 	afterOthers = 250
@@ -60,9 +60,9 @@ func (r Rules) verdicts() []nft.Chain {
 			{nft.Accept()},
 		}},
 		// Threat: a raw socket injects packets into egressd's connections ->
-		// packets with an owner, who is not egressd here, are refused. What
-		// has none is the kernel's: acknowledgements and resets for sockets
-		// that are closed.
+		// packets that have an owner, which is not egressd here, are refused.
+		// Those without one are the kernel's: acknowledgements and resets for
+		// sockets that are closed.
 		{Name: "guarded", Rules: []nft.Rule{
 			{owned(), nft.Goto("refuse")},
 			{nft.Direction("original"), nft.ConnMark(ownMark), nft.Accept()},
@@ -71,7 +71,7 @@ func (r Rules) verdicts() []nft.Chain {
 	}
 }
 
-// exempt is who may leave, one rule each.
+// exempt gives verdict to the packets that may leave, one rule for each user.
 func (r Rules) exempt(verdict nft.Part) []nft.Rule {
 	if r.Mark != 0 {
 		return []nft.Rule{{nft.Meta("mark", r.Mark), verdict}}

@@ -34,7 +34,7 @@ func TestListen(t *testing.T) {
 	if err := os.WriteFile(plain, []byte("keep me"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(t.Context(), plain); err == nil || !strings.Contains(err.Error(), "no socket") {
+	if _, err := Listen(t.Context(), plain); err == nil || !strings.Contains(err.Error(), "not a socket") {
 		t.Errorf("a file: %v", err)
 	}
 	if data, err := os.ReadFile(plain); err != nil || string(data) != "keep me" {
