@@ -3,9 +3,9 @@
 //	ns, err := netns.Open("/proc/1234/ns/net")
 //	defer ns.Close()
 //	ln, err := ns.Listen(ctx, "tcp", "127.0.0.1:3128")
-//	err = ns.Do(func() error { return pod.Rules{…}.Install() })
+//	err = ns.Do(func() error { return rules.Verify() }) // anything, on a thread inside
 //
-//	pc, err := netns.PacketConn(doors.DNSUDP)      // answers from the address that was asked
+//	pc, err := netns.PacketConn(doors.DNSUDP)              // replies from the address that was asked
 //	err = netns.ServeRefusals(ctx, doors.Refusals, report) // what the rules refused
 //
 // Package capture captures a namespace of a sandbox and opens its doors; package
