@@ -260,3 +260,24 @@ func TestDecideAddr(t *testing.T) {
 		t.Error("the invalid address passes")
 	}
 }
+
+// Methods are case-sensitive (RFC 9110 section 9.1), but not every origin minds:
+// what an allow rule does not take for GET, a deny rule does.
+func TestMethodCase(t *testing.T) {
+	p := compileRules(t, "a.test", "GET https://b.test/**", "!GET https://a.test/admin/**")
+	for _, tt := range []struct {
+		host, method string
+		want         Reason
+	}{
+		{"a.test", "GET", ReasonDeniedByRule},
+		{"a.test", "get", ReasonDeniedByRule},
+		{"a.test", "Get", ReasonDeniedByRule},
+		{"a.test", "POST", ReasonAllowed},
+		{"b.test", "GET", ReasonAllowed},
+		{"b.test", "get", ReasonMethodNotListed},
+	} {
+		if d := p.Decide(Request{Host: host(t, tt.host), Port: 443, Method: tt.method, Path: "/admin/x"}); d.Reason != tt.want {
+			t.Errorf("%s https://%s: %s, want %s", tt.method, tt.host, d.Reason, tt.want)
+		}
+	}
+}

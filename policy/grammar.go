@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
+
+	"egressd/policy/internal/pathmatch"
 )
 
 // Implementation constant: the longest rule text.
@@ -277,8 +279,8 @@ func parsePathRule(methods, url string) (pattern, error) {
 	} else if p.ports.has(80) {
 		return pattern{}, wrong("leave the port out", "rule %q: port 80 speaks plain HTTP, path rules are for https", methods+" "+url)
 	}
-	if err := checkPathPattern(rest[slash:]); err != nil {
-		return pattern{}, err
+	if what, fix := pathmatch.CheckPattern(rest[slash:]); what != "" {
+		return pattern{}, wrong(fix, "%s", what)
 	}
 	p.path = &pathRule{methods: list, path: rest[slash:]}
 	return p, nil

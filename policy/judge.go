@@ -3,6 +3,8 @@ package policy
 import (
 	"net/netip"
 	"slices"
+
+	"egressd/policy/internal/pathmatch"
 )
 
 // found is what the rules say about one host and port.
@@ -209,7 +211,7 @@ func (r *Request) hostAgrees() bool {
 // judgeRequest takes the fourth look: at one HTTP request to a host that path
 // rules cover.
 func (p *Policy) judgeRequest(r *Request, f *found, d Decision) Decision {
-	if !cleanPath(r.Path) {
+	if !pathmatch.Clean(r.Path) {
 		return Decision{Reason: ReasonMalformed, Rule: d.Rule}
 	}
 	if deny := p.matchingDeny(r); deny != nil {
@@ -222,7 +224,7 @@ func (p *Policy) judgeRequest(r *Request, f *found, d Decision) Decision {
 	var hit, near *compiled
 	for c := p.allow.find(r.Host); c.next(); {
 		rule := c.rule
-		if rule.path == nil || !rule.ports.has(r.Port) || !rule.path.matchAllow(r.Path) {
+		if rule.path == nil || !rule.ports.has(r.Port) || !rule.path.allows(r.Path) {
 			continue
 		}
 		if rule.path.hasMethod(r.Method) {

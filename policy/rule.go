@@ -3,6 +3,9 @@ package policy
 import (
 	"net/netip"
 	"slices"
+	"strings"
+
+	"egressd/policy/internal/pathmatch"
 )
 
 // Rule is one compiled rule. Read-only.
@@ -74,4 +77,14 @@ type pathRule struct {
 // hasMethod reports whether m is one of the rule's methods, exactly.
 func (p *pathRule) hasMethod(m string) bool {
 	return len(p.methods) == 0 || slices.Contains(p.methods, m)
+}
+
+// allows reports whether an allow rule of this path covers path.
+func (p *pathRule) allows(path string) bool { return pathmatch.Allows(p.path, path) }
+
+// forbids reports whether a deny rule of this kind covers the request, its
+// method in any case: some origins take get for GET.
+func (p *pathRule) forbids(method, path string) bool {
+	same := func(m string) bool { return strings.EqualFold(m, method) }
+	return (len(p.methods) == 0 || slices.ContainsFunc(p.methods, same)) && pathmatch.Denies(p.path, path)
 }

@@ -14,10 +14,15 @@ type room struct {
 var rooms = []room{
 	{
 		path:    "policy",
-		ours:    []string{"internal/nearest"},
+		ours:    []string{"policy/internal/pathmatch", "internal/nearest"},
 		outside: []string{"golang.org/x/net/idna", "golang.org/x/net/publicsuffix", "go.yaml.in/yaml/v3"},
 		std:     []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "math/rand", "math/rand/v2", "crypto/rand", "syscall"},
 		reason:  "the one decision is pure: no clock, no network, no logging, so that it gives one answer for one question",
+	},
+	{
+		path:   "policy/internal/pathmatch",
+		std:    []string{"net", "net/http", "time", "os", "log", "log/slog"},
+		reason: "paths compared with paths, pure",
 	},
 	{
 		path:   "policy/presets",

@@ -1,7 +1,16 @@
-package policy
+// Package pathmatch compares the path of an HTTP request with the path of a
+// rule. Origins disagree about what a path means; each reading that any of them
+// is known to take counts:
+//
+//	pathmatch.Clean("/v1/..%2fadmin")             // false: malformed
+//	pathmatch.Allows("/v1/**", "/v1/a%2fb")       // true under every reading
+//	pathmatch.Denies("/admin/**", "/%2561dmin/x") // true under one
+//
+// It is pure, and linear in the product of both lengths.
+package pathmatch
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 )
 
@@ -17,32 +26,33 @@ const (
 	readings     = 8                 // all combinations of the above
 )
 
-// checkPathPattern accepts the path half of a rule.
-func checkPathPattern(p string) error {
+// CheckPattern reports what is wrong with the path of a rule, and what to write
+// instead; both are empty for a good one.
+func CheckPattern(p string) (what, fix string) {
 	if strings.ContainsAny(p, "?#") {
-		return wrong("leave the query out: rules see the path only", "path %q holds a query or fragment", p)
+		return fmt.Sprintf("path %q holds a query or fragment", p), "leave the query out: rules see the path only"
 	}
-	if !cleanPath(p) {
-		return wrong("write the path as the client sends it, without . or .. segments", "path %q is not in one clear form", p)
+	if !Clean(p) {
+		return fmt.Sprintf("path %q is not in one clear form", p), "write the path as the client sends it, without . or .. segments"
 	}
 	for i := 0; i < len(p); {
 		start, end, next := segment(p, i, 0, allowLevels)
 		seg := p[start:end]
 		if strings.Contains(seg, "*") && seg != "*" && seg != "**" {
-			return wrong("write * for one whole segment, or ** for any number of them", "path %q: * stands only for whole segments", p)
+			return fmt.Sprintf("path %q: * stands only for whole segments", p), "write * for one whole segment, or ** for any number of them"
 		}
 		i = next
 	}
-	return nil
+	return "", ""
 }
 
-// cleanPath reports whether p can be read at all: origin-form, well-formed
+// Clean reports whether p can be read at all: origin-form, well-formed
 // percent-encoding, no control bytes, no backslash, and no segment that any
 // reading, decoded however often, takes for "." or "..".
 //
 // Threat: GET /public/..%2fadmin matches /public/** here and is /admin at the
 // origin. No path rule is asked about such a path; it is malformed.
-func cleanPath(p string) bool {
+func Clean(p string) bool {
 	if p == "" || p[0] != '/' {
 		return false
 	}
@@ -191,34 +201,29 @@ func dotSegment(seg string) bool {
 	return dots == 1 || dots == 2
 }
 
-// matchAllow reports whether the pattern covers the path under every reading.
-func (p *pathRule) matchAllow(path string) bool {
+// Allows reports whether pattern covers path under every reading. An allow rule
+// asks this.
+func Allows(pattern, path string) bool {
 	amb := ambiguous(path, allowLevels)
 	for r := reading(0); r < readings; r++ {
-		if r&^amb == 0 && !matchPath(p.path, path, r, allowLevels) {
+		if r&^amb == 0 && !matchPath(pattern, path, r, allowLevels) {
 			return false
 		}
 	}
 	return true
 }
 
-// forbids reports whether a deny rule of this kind covers the request, its
-// method in any case: some origins take get for GET.
-func (p *pathRule) forbids(method, path string) bool {
-	same := func(m string) bool { return strings.EqualFold(m, method) }
-	return (len(p.methods) == 0 || slices.ContainsFunc(p.methods, same)) && p.matchDeny(path)
-}
-
-// matchDeny reports whether the pattern covers the path under any reading.
+// Denies reports whether pattern covers path under any reading. A deny rule asks
+// this.
 //
 // Threat: a deny rule for /admin/** is passed by /Admin, /%2561dmin, /admin. or
 // /admin%20, which some origins take for /admin -> deny rules decode as deep as
 // dot segments are looked for, fold case, and ignore dots and spaces at the end
 // of a segment. Left over: names that an origin maps by rules of its own.
-func (p *pathRule) matchDeny(path string) bool {
-	amb := ambiguous(path, deepLevels) | ambiguous(p.path, deepLevels)
+func Denies(pattern, path string) bool {
+	amb := ambiguous(path, deepLevels) | ambiguous(pattern, deepLevels)
 	for r := reading(0); r < readings; r++ {
-		if r&^amb == 0 && matchPath(p.path, path, r, deepLevels) {
+		if r&^amb == 0 && matchPath(pattern, path, r, deepLevels) {
 			return true
 		}
 	}
