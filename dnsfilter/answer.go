@@ -14,8 +14,8 @@ import (
 
 // verdict is what was decided about one query, for its event.
 type verdict struct {
-	host     string // judged, or as asked when it could not be read as a host
-	judged   policy.Host
+	host     policy.Host // judged; zero when nothing was
+	asked    string      // the name as asked, when host is zero
 	allowed  bool
 	decision policy.Decision // Reason, Rule and Audit as they go into the event
 	digest   string
@@ -24,11 +24,11 @@ type verdict struct {
 
 // answer judges one message, records it, and reports the bytes to send back;
 // nil means no answer. It holds the only path from a query to a reply.
-func (s *Server) answer(ctx context.Context, wire []byte, client string, tcp bool) []byte {
+func (s *Server) answer(ctx context.Context, wire []byte, client netip.AddrPort, tcp bool) []byte {
 	q, code, ok := parseQuery(wire)
 	if !ok {
 		v := malformed(&q)
-		s.record(&q, v, "", client) // dropped either way
+		s.record(&q, v, event.NoAnswer, client) // dropped either way
 		return nil
 	}
 	var o outcome
@@ -41,48 +41,39 @@ func (s *Server) answer(ctx context.Context, wire []byte, client string, tcp boo
 	default:
 		to := s.routed(client)
 		if to == nil {
-			o, v = negative(dns.RcodeRefused), verdict{host: q.spelling(), decision: policy.Decision{Reason: policy.ReasonNotAuthenticated}}
+			o, v = negative(dns.RcodeRefused), verdict{asked: q.spelling(), decision: policy.Decision{Reason: policy.ReasonNotAuthenticated}}
 			break
 		}
 		s = to
-		o, v = s.judge(ctx, &q, addrPort(client).Addr())
+		o, v = s.judge(ctx, &q, client.Addr())
 	}
-	if !s.record(&q, v, rcodeName(o.rcode), client) {
+	if !s.record(&q, v, rcodeOf(o.rcode), client) {
 		o = negative(dns.RcodeServerFailure)
 	}
 	return q.pack(o, tcp)
 }
 
 // routed reports who answers client; nil refuses.
-func (s *Server) routed(client string) *Server {
+func (s *Server) routed(client netip.AddrPort) *Server {
 	if s.Route == nil {
 		return s
 	}
-	return s.Route(addrPort(client))
-}
-
-// addrPort reads a client's address; zero when it is not known.
-func addrPort(client string) netip.AddrPort {
-	addr, err := netip.ParseAddrPort(client)
-	if err != nil {
-		return netip.AddrPort{}
-	}
-	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+	return s.Route(client)
 }
 
 // overloaded refuses a query unjudged: too many are in flight.
-func (s *Server) overloaded(wire []byte, client string) []byte {
+func (s *Server) overloaded(wire []byte, client netip.AddrPort) []byte {
 	q, _, ok := parseQuery(wire)
 	if !ok {
 		return nil
 	}
-	v := verdict{host: q.spelling(), decision: policy.Decision{Reason: policy.ReasonOverload}}
-	s.record(&q, v, rcodeName(dns.RcodeServerFailure), client) // refused either way
+	v := verdict{asked: q.spelling(), decision: policy.Decision{Reason: policy.ReasonOverload}}
+	s.record(&q, v, event.ServFail, client) // refused either way
 	return q.bare(dns.RcodeServerFailure)
 }
 
 func malformed(q *query) verdict {
-	return verdict{host: q.spelling(), decision: policy.Decision{Reason: policy.ReasonMalformed}}
+	return verdict{asked: q.spelling(), decision: policy.Decision{Reason: policy.ReasonMalformed}}
 }
 
 // judge decides one question of class IN, which client asks.
@@ -93,7 +84,7 @@ func (s *Server) judge(ctx context.Context, q *query, client netip.Addr) (outcom
 		return denied(policy.Request{}, v.decision), v
 	}
 	p := s.policy()
-	v := verdict{host: h.Name(), judged: h, digest: p.Digest()}
+	v := verdict{host: h, digest: p.Digest()}
 	if isLocalhost(h) && len(p.Static(h)) == 0 {
 		v.allowed, v.decision = true, policy.Decision{Verdict: policy.Allow, Reason: policy.ReasonAllowed}
 		return q.addresses(loopback(), syntheticTTL), v
@@ -178,27 +169,20 @@ func (s *Server) policy() *policy.Policy {
 }
 
 // record writes the one event of a query. False: it could not be written, and
-// the query must not be answered. The decision is the policy's word on
-// the name, the code what the client is told ("" when it is told nothing): an
-// allowed name that the upstream does not know is allowed with NXDOMAIN.
-func (s *Server) record(q *query, v verdict, rcode, client string) bool {
-	e := event.Event{
-		Time: time.Now(), Type: event.DNSQuery,
-		Session: s.Session, Isolation: s.Isolation, Door: event.DoorDNS,
-		Decision: event.Blocked, Reason: v.decision.Reason.String(), Audit: v.decision.Audit,
-		Policy: v.digest, Host: strings.TrimSuffix(v.host, "."), Client: client,
-		QType: q.typeName(), RCode: rcode,
+// the query must not be answered. The decision is the policy's word on the
+// name, the code what the client was answered: an allowed name that the
+// upstream does not know is allowed with NXDOMAIN.
+func (s *Server) record(q *query, v verdict, rcode event.RCode, client netip.AddrPort) bool {
+	asked := &event.Query{
+		Verdict: event.Judged(v.decision), Host: v.host, Asked: strings.TrimSuffix(v.asked, "."),
+		Addr: v.addr, Client: client, QType: q.typeName(), RCode: rcode,
 	}
+	asked.Decision = event.Blocked
 	if v.allowed {
-		e.Decision = event.Allowed
+		asked.Decision = event.Allowed
 	}
-	if v.addr.IsValid() {
-		e.Addr = v.addr.String()
-	}
-	if r := v.decision.Rule; r != nil {
-		e.Rule, e.RulePos = r.Text, r.Pos.String()
-	}
-	rec := event.OnRecord{To: s.Events, Log: s.Log, Refusal: unanswered}
+	e := event.Event{Time: time.Now(), Session: s.Session, Isolation: s.Isolation, Policy: v.digest, Body: asked}
+	rec := event.OnRecord{To: s.Events, Log: s.Log}
 	if v.allowed {
 		rec.Allow(e)
 	} else {
@@ -207,16 +191,22 @@ func (s *Server) record(q *query, v verdict, rcode, client string) bool {
 	return !rec.Unrecorded()
 }
 
-// unanswered is the event of an allowed query that could not be recorded.
-func unanswered(e event.Event) event.Event {
-	e.RCode = rcodeName(dns.RcodeServerFailure)
-	return e
-}
-
-// rcodeName reports the mnemonic of a response code.
-func rcodeName(code int) string {
-	if code == dns.RcodeBadVers {
-		return "BADVERS" // shares its number with BADSIG
+// rcodeOf reports the word of the event for a response code. The rest of the
+// codes is never sent.
+func rcodeOf(code int) event.RCode {
+	switch code {
+	case dns.RcodeSuccess:
+		return event.NoError
+	case dns.RcodeFormatError:
+		return event.FormErr
+	case dns.RcodeNameError:
+		return event.NXDomain
+	case dns.RcodeNotImplemented:
+		return event.NotImp
+	case dns.RcodeRefused:
+		return event.Refused
+	case dns.RcodeBadVers:
+		return event.BadVers
 	}
-	return dns.RcodeToString[code]
+	return event.ServFail
 }

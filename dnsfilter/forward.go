@@ -19,11 +19,11 @@ const forwardTTL = 5 * time.Minute
 // which was judged: one in a denied class denies them all, of either family.
 // The upstream is asked from scratch; nothing but the name comes from the client.
 func (s *Server) forward(ctx context.Context, p *policy.Policy, q *query, v verdict) (outcome, verdict) {
-	req := policy.Request{Host: v.judged}
-	found := found{addrs: p.Static(v.judged), expires: time.Now().Add(syntheticTTL * time.Second)}
+	req := policy.Request{Host: v.host}
+	found := found{addrs: p.Static(v.host), expires: time.Now().Add(syntheticTTL * time.Second)}
 	if len(found.addrs) == 0 {
 		var err error
-		if found, err = s.Resolver.lookup(ctx, v.judged); err != nil {
+		if found, err = s.Resolver.lookup(ctx, v.host); err != nil {
 			return failed(err, v)
 		}
 	}

@@ -79,12 +79,19 @@ type claim struct {
 	spelled bool       // the policy spells the name out
 }
 
-// NewPins hands out addresses from prefix (zero: 198.18.0.0/15, RFC 2544), an
+// SyntheticRange is where synthetic addresses come from unless [NewPins] is
+// given another prefix: 198.18.0.0/15, set aside for benchmarks (RFC 2544), so
+// that no network has it.
+func SyntheticRange() netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, 0, 0}), 15)
+}
+
+// NewPins hands out addresses from prefix (zero: [SyntheticRange]), an
 // IPv4 prefix of at most 30 bits. Addresses that end in .0 or .255 and the
 // prefix's first and last are left out: some programs take them for networks.
 func NewPins(prefix netip.Prefix) (*Pins, error) {
 	if prefix == (netip.Prefix{}) {
-		prefix = netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, 0, 0}), 15)
+		prefix = SyntheticRange()
 	}
 	if !prefix.IsValid() || !prefix.Addr().Is4() || prefix.Bits() > 30 || prefix != prefix.Masked() {
 		return nil, fmt.Errorf("synthetic addresses from %q: give an IPv4 network of at most 30 bits, like 198.18.0.0/15", prefix)

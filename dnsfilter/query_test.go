@@ -3,6 +3,7 @@ package dnsfilter
 import (
 	"bytes"
 	"encoding/binary"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -165,7 +166,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		rec := &recorder{}
 		s := &Server{Policy: c, Pins: pins, Events: rec}
-		out := s.answer(t.Context(), in, "client", false)
+		out := s.answer(t.Context(), in, netip.AddrPort{}, false)
 		e := rec.one(t)
 		if out == nil {
 			return

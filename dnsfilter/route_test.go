@@ -2,6 +2,7 @@ package dnsfilter
 
 import (
 	"context"
+	"net"
 	"net/netip"
 	"testing"
 
@@ -34,8 +35,12 @@ func TestRoute(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		var from net.Addr // that of the socket
+		if ap, err := netip.ParseAddrPort(tt.client); err == nil {
+			from = net.UDPAddrFromAddrPort(ap)
+		}
 		m := new(dns.Msg)
-		if err := m.Unpack(front.answer(t.Context(), wire, tt.client, false)); err != nil {
+		if err := m.Unpack(front.answer(t.Context(), wire, addrPort(from), false)); err != nil {
 			t.Fatal(err)
 		}
 		if m.Rcode != tt.want {

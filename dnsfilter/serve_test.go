@@ -106,7 +106,7 @@ func TestNothingIsAnsweredUnrecorded(t *testing.T) {
 	s := &Server{Policy: compile(t, "", "allowed.test")} // no sink
 	s.Pins, _ = NewPins(zeroPrefix)
 	var m dns.Msg
-	if err := m.Unpack(s.answer(t.Context(), wire(t, nil), "", false)); err != nil || m.Rcode != dns.RcodeServerFailure || len(m.Answer) != 0 {
+	if err := m.Unpack(s.answer(t.Context(), wire(t, nil), netip.AddrPort{}, false)); err != nil || m.Rcode != dns.RcodeServerFailure || len(m.Answer) != 0 {
 		t.Errorf("without a sink: %v, %v", &m, err)
 	}
 }
@@ -249,9 +249,9 @@ func TestIdleTCP(t *testing.T) {
 	defer func() { _ = client.Close() }()
 	c := &deadlines{Conn: server}
 	r := &running{Server: &Server{Events: &recorder{}}, tcp: share{most: 1}, conns: map[net.Conn]struct{}{}}
-	r.keep(c)
+	r.keep(c, netip.Addr{})
 	done := make(chan struct{})
-	go func() { defer close(done); r.serveConn(t.Context(), c) }()
+	go func() { defer close(done); r.serveConn(t.Context(), c, netip.AddrPort{}) }()
 	_, _ = client.Write([]byte{0}) // half a length keeps nothing open
 	<-done
 	if c.reads != 1 {

@@ -3,10 +3,12 @@ package dnsfilter
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"runtime/debug"
 
 	"github.com/miekg/dns"
 
+	"egressd/event"
 	"egressd/policy"
 )
 
@@ -17,7 +19,7 @@ import (
 // everybody's way out -> every query is answered in here. Left over: a panic
 // with a lock held would block what needs the lock; the locks of this package
 // are held around map and list operations alone.
-func (s *Server) answerCalmly(ctx context.Context, wire []byte, client string, tcp bool) (answer []byte) {
+func (s *Server) answerCalmly(ctx context.Context, wire []byte, client netip.AddrPort, tcp bool) (answer []byte) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.log().Error("a bug in the DNS filter cost a query its answer", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
@@ -29,7 +31,7 @@ func (s *Server) answerCalmly(ctx context.Context, wire []byte, client string, t
 
 // apology records a query that met a bug and answers SERVFAIL. Nil, which is no
 // answer, where the bug is in reading or in recording.
-func (s *Server) apology(wire []byte, client string) (answer []byte) {
+func (s *Server) apology(wire []byte, client netip.AddrPort) (answer []byte) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.log().Error("a bug was not recorded", "panic", fmt.Sprint(r))
@@ -40,7 +42,7 @@ func (s *Server) apology(wire []byte, client string) (answer []byte) {
 	if !ok {
 		return nil
 	}
-	v := verdict{host: q.spelling(), decision: policy.Decision{Reason: policy.ReasonInternal}}
-	s.record(&q, v, rcodeName(dns.RcodeServerFailure), client) // refused either way
+	v := verdict{asked: q.spelling(), decision: policy.Decision{Reason: policy.ReasonInternal}}
+	s.record(&q, v, event.ServFail, client) // refused either way
 	return q.bare(dns.RcodeServerFailure)
 }

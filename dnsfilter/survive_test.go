@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -67,7 +68,7 @@ func TestPanicInAnswerIsRecorded(t *testing.T) {
 	sink := new(panicOnce)
 	s := &Server{Policy: compile(t, "", "a.test"), Events: sink, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	var m dns.Msg
-	if err := m.Unpack(s.answerCalmly(t.Context(), wire(t, nil), "192.0.2.1:5", false)); err != nil || m.Rcode != dns.RcodeServerFailure {
+	if err := m.Unpack(s.answerCalmly(t.Context(), wire(t, nil), netip.MustParseAddrPort("192.0.2.1:5"), false)); err != nil || m.Rcode != dns.RcodeServerFailure {
 		t.Errorf("%v, %v", &m, err)
 	}
 	if e := sink.one(t); e.Decision != "blocked" || e.Reason != policy.ReasonInternal.String() || e.Client != "192.0.2.1:5" {

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"egressd/event"
 )
 
 // errQueryTooLong ends a connection whose next message is no question.
@@ -25,34 +27,46 @@ func (r *running) serveTCP(ctx context.Context, ln net.Listener) {
 			continue
 		}
 		errs = 0
-		if !r.keep(c) {
+		client := addrPort(c.RemoteAddr())
+		if !r.keep(c, client.Addr()) {
 			_ = c.Close() // over its share, or closing
 			continue
 		}
-		r.wg.Go(func() { r.serveConn(ctx, c) })
+		r.wg.Go(func() { r.serveConn(ctx, c, client) })
 	}
 }
 
 // keep remembers c so that closeConns ends it; false when there is no room.
-func (r *running) keep(c net.Conn) bool {
+func (r *running) keep(c net.Conn, client netip.Addr) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.conns == nil || !r.tcp.take(clientOf(c)) {
+	if r.conns == nil || !r.tcp.take(client) {
 		return false
 	}
 	r.conns[c] = struct{}{}
 	return true
 }
 
-func (r *running) forget(c net.Conn) {
+func (r *running) forget(c net.Conn, client netip.Addr) {
 	r.mu.Lock()
 	delete(r.conns, c)
 	r.mu.Unlock()
 	_ = c.Close()
-	r.tcp.give(clientOf(c))
+	r.tcp.give(client)
 }
 
-func clientOf(c net.Conn) netip.Addr { return addrPort(c.RemoteAddr().String()).Addr() }
+// addrPort reports a as an address and port, IPv4-mapped ones as IPv4; zero
+// when a is none.
+func addrPort(a net.Addr) netip.AddrPort {
+	var ap netip.AddrPort
+	switch a := a.(type) {
+	case *net.UDPAddr:
+		ap = a.AddrPort()
+	case *net.TCPAddr:
+		ap = a.AddrPort()
+	}
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}
 
 // closeConns ends every open connection and admits no more.
 func (r *running) closeConns() {
@@ -68,21 +82,22 @@ func (r *running) closeConns() {
 // side and possibly out of order (RFC 7766 section 6.2.1.1), writes are whole.
 type tcpConn struct {
 	net.Conn
-	mu    sync.Mutex // one answer at a time
-	slots chan struct{}
-	wg    sync.WaitGroup
+	client netip.AddrPort
+	mu     sync.Mutex // one answer at a time
+	slots  chan struct{}
+	wg     sync.WaitGroup
 }
 
 // serveConn answers queries on c until it closes, idles or misbehaves.
-func (r *running) serveConn(ctx context.Context, c net.Conn) {
-	defer r.forget(c)
-	t := &tcpConn{Conn: c, slots: make(chan struct{}, tcpPerConn)}
+func (r *running) serveConn(ctx context.Context, c net.Conn, client netip.AddrPort) {
+	defer r.forget(c, client.Addr())
+	t := &tcpConn{Conn: c, client: client, slots: make(chan struct{}, tcpPerConn)}
 	defer t.wg.Wait()
 	for {
 		wire, err := t.next()
 		if err != nil {
 			if errors.Is(err, errQueryTooLong) {
-				_ = r.record(&query{}, malformed(&query{}), "", c.RemoteAddr().String()) // ends either way
+				_ = r.record(&query{}, malformed(&query{}), event.NoAnswer, client) // ends either way
 			}
 			return
 		}
@@ -116,11 +131,11 @@ func (t *tcpConn) next() ([]byte, error) {
 
 // answerInTurn answers a query when its client has room for one more.
 func (r *running) answerInTurn(ctx context.Context, t *tcpConn, wire []byte) []byte {
-	if client := clientOf(t); r.inFlight.take(client) {
-		defer r.inFlight.give(client)
-		return r.answerCalmly(ctx, wire, t.RemoteAddr().String(), true)
+	if r.inFlight.take(t.client.Addr()) {
+		defer r.inFlight.give(t.client.Addr())
+		return r.answerCalmly(ctx, wire, t.client, true)
 	}
-	return r.overloaded(wire, t.RemoteAddr().String())
+	return r.overloaded(wire, t.client)
 }
 
 func (r *running) answerTCP(ctx context.Context, t *tcpConn, wire []byte) {

@@ -27,19 +27,19 @@ func (r *running) serveUDP(ctx context.Context, pc net.PacketConn) {
 			continue
 		}
 		errs = 0
-		client := addrPort(reply.client()).Addr()
-		if !r.inFlight.take(client) {
+		client := addrPort(reply.addr)
+		if !r.inFlight.take(client.Addr()) {
 			// Threat: a client floods queries faster than they can be judged
 			// -> its share is in flight, the rest is refused here, in the
 			// reading goroutine, so that the socket's own queue fills and the
 			// kernel drops. Left over: other clients of the same socket wait.
-			reply.send(r.overloaded(buf[:n], reply.client()))
+			reply.send(r.overloaded(buf[:n], client))
 			continue
 		}
 		wire := append([]byte(nil), buf[:n]...)
 		r.wg.Go(func() {
-			defer r.inFlight.give(client)
-			reply.send(r.answerCalmly(ctx, wire, reply.client(), false))
+			defer r.inFlight.give(client.Addr())
+			reply.send(r.answerCalmly(ctx, wire, client, false))
 		})
 	}
 }
@@ -70,7 +70,10 @@ func newUDPSocket(pc net.PacketConn) udpSocket {
 func (u udpSocket) read(buf []byte) (int, udpReply, error) {
 	if u.udp != nil {
 		n, session, err := dns.ReadFromSessionUDP(u.udp, buf)
-		return n, udpReply{socket: u, session: session}, err
+		if err != nil {
+			return 0, udpReply{}, err
+		}
+		return n, udpReply{socket: u, session: session, addr: session.RemoteAddr()}, nil
 	}
 	n, addr, err := u.pc.ReadFrom(buf)
 	return n, udpReply{socket: u, addr: addr}, err
@@ -79,19 +82,8 @@ func (u udpSocket) read(buf []byte) (int, udpReply, error) {
 // udpReply is the way back to one client.
 type udpReply struct {
 	socket  udpSocket
-	session *dns.SessionUDP
-	addr    net.Addr
-}
-
-// client reports the client's address for the event.
-func (r udpReply) client() string {
-	switch {
-	case r.session != nil:
-		return r.session.RemoteAddr().String()
-	case r.addr != nil:
-		return r.addr.String()
-	}
-	return ""
+	session *dns.SessionUDP // nil: the socket cannot say where a query was sent to
+	addr    net.Addr        // the client
 }
 
 // send writes an answer; nil drops the query. A client that is gone is not an

@@ -1,11 +1,15 @@
 package event
 
 import (
+	"math"
+	"net/netip"
 	"strconv"
-	"unicode/utf8"
+	"time"
+
+	"egressd/policy"
 )
 
-// maxStringBytes bounds every string of an event before it is escaped. What is
+// maxStringBytes bounds every string of a line before it is escaped. What is
 // cut off is counted at the end of the string. Implementation constant: a host
 // has at most 253 bytes; a longer path or error says nothing more.
 const maxStringBytes = 2048
@@ -14,157 +18,251 @@ const maxStringBytes = 2048
 // lines sort as text.
 const timeLayout = "2006-01-02T15:04:05.000000Z07:00"
 
-// appendLine appends e as one line of JSON, ending in a newline. The order of
-// the fields is that of Event and never changes.
+// appendLine appends e as one line of JSON, ending in a newline.
+func appendLine(b []byte, e *Event) []byte {
+	return append(appendObject(b, e, maxStringBytes), '\n')
+}
+
+// MarshalJSON encodes e as in a line of the audit trail, but cuts no string:
+// for a process that hands its events to another. [Decode] reads it.
+func (e Event) MarshalJSON() ([]byte, error) { return appendObject(nil, &e, math.MaxInt), nil }
+
+// appendObject appends e as one JSON object. The order of the keys is the same
+// for all types, is that of internal/line, and never changes. A zero value is
+// left out.
 //
 // Threat: a client puts line breaks, terminal escapes, invalid UTF-8 or
 // separators that only some readers honour into a host, a path or an SNI, to
 // forge or hide a line -> everything outside printable ASCII is escaped, so a
-// line holds no byte that any reader takes for a line's end. Left over: whoever
-// decodes a line and prints the string raw must escape it again.
-func appendLine(b []byte, e *Event) []byte {
-	b = append(b, `{"time":"`...)
-	b = e.Time.UTC().AppendFormat(b, timeLayout)
-	b = append(b, `","seq":`...)
-	b = strconv.AppendUint(b, e.Seq, 10)
-	b = append(b, `,"type":`...)
-	b = appendString(b, string(e.Type))
-	b = appendStringField(b, "session", e.Session)
-	b = appendStringField(b, "isolation", e.Isolation)
-	b = appendUintField(b, "flow", e.Flow)
-	b = appendVerdict(b, e)
-	b = appendTarget(b, e)
-	b = appendStringField(b, "qtype", e.QType)
-	b = appendStringField(b, "rcode", e.RCode)
-	b = appendIntField(b, "bytes_out", e.BytesOut)
-	b = appendIntField(b, "bytes_in", e.BytesIn)
-	b = appendIntField(b, "duration_ms", e.DurationMS)
-	b = appendStringField(b, "error", e.Error)
-	b = appendStringField(b, "argv_hash", e.ArgvHash)
-	if e.ExitCode != nil {
-		b = append(b, `,"exit_code":`...)
-		b = strconv.AppendInt(b, int64(*e.ExitCode), 10)
+// line holds no byte that any reader takes for a line's end. Left over: a
+// reader that decodes a line and prints the string raw must escape it again.
+func appendObject(b []byte, e *Event, most int) []byte {
+	o := object{b: b, most: most}
+	o.b = append(o.b, `{"time":"`...)
+	o.b = e.Time.UTC().AppendFormat(o.b, timeLayout)
+	o.b = append(o.b, `","seq":`...)
+	o.b = strconv.AppendUint(o.b, e.Seq, 10)
+	o.b = append(o.b, `,"type":`...)
+	o.b = appendString(o.b, e.Type(), most)
+	o.text("session", e.Session)
+	o.text("isolation", e.Isolation)
+	switch body := e.Body.(type) {
+	case *Connection:
+		o.connection(body, e.Policy)
+	case *Packet:
+		o.packet(body, e.Policy)
+	case *Close:
+		o.close(body, e.Policy)
+	case *Query:
+		o.query(body, e.Policy)
+	default:
+		o.text("policy", e.Policy)
+		o.other(body)
 	}
-	b = appendStringField(b, "name", e.Name)
-	b = appendIntField(b, "added", e.Added)
-	b = appendIntField(b, "removed", e.Removed)
-	b = appendStringField(b, "version", e.Version)
-	b = appendStringField(b, "change", e.Change)
-	return append(b, '}', '\n')
+	return append(o.b, '}')
 }
 
-func appendVerdict(b []byte, e *Event) []byte {
-	b = appendStringField(b, "door", string(e.Door))
-	b = appendStringField(b, "decision", e.Decision)
-	b = appendStringField(b, "reason", e.Reason)
-	b = appendStringField(b, "rule", e.Rule)
-	b = appendStringField(b, "rule_pos", e.RulePos)
-	if e.Audit {
-		b = append(b, `,"audit":true`...)
+func (o *object) connection(c *Connection, digest string) {
+	o.uint("flow", c.Flow)
+	o.verdict(c.Door, c.Verdict)
+	o.text("policy", digest)
+	o.host("host", c.Host)
+	o.uint("port", uint64(c.Port))
+	o.addrPort("addr", c.Addr)
+	o.host("server", c.Server)
+	o.addrPort("client", c.Client)
+	o.text("method", c.Method)
+	o.text("path", c.Path)
+	o.text("error", c.Error)
+}
+
+func (o *object) packet(p *Packet, digest string) {
+	o.verdict(DoorKernel, p.verdict())
+	o.text("policy", digest)
+	o.addr("host", p.Dst)
+	o.uint("port", uint64(p.Port))
+	o.addr("addr", p.Dst)
+	o.addr("client", p.Src)
+	o.text("proto", p.Proto)
+	o.int("count", p.Count)
+}
+
+func (o *object) close(c *Close, digest string) {
+	o.uint("flow", c.Flow)
+	o.text("door", c.Door.String())
+	o.text("policy", digest)
+	o.host("host", c.Host)
+	o.uint("port", uint64(c.Port))
+	o.int("bytes_out", c.BytesOut)
+	o.int("bytes_in", c.BytesIn)
+	o.duration(c.Duration)
+	o.text("error", c.Error)
+}
+
+func (o *object) query(q *Query, digest string) {
+	o.verdict(DoorDNS, q.Verdict)
+	o.text("policy", digest)
+	if q.Host.IsZero() {
+		o.text("host", q.Asked)
+	} else {
+		o.host("host", q.Host)
 	}
-	return appendStringField(b, "policy", e.Policy)
+	o.addr("addr", q.Addr)
+	o.addrPort("client", q.Client)
+	o.text("qtype", q.QType)
+	o.text("rcode", q.RCode.String())
 }
 
-func appendTarget(b []byte, e *Event) []byte {
-	b = appendStringField(b, "host", e.Host)
-	b = appendUintField(b, "port", uint64(e.Port))
-	b = appendStringField(b, "addr", e.Addr)
-	b = appendStringField(b, "server", e.Server)
-	b = appendStringField(b, "client", e.Client)
-	b = appendStringField(b, "method", e.Method)
-	b = appendStringField(b, "path", e.Path)
-	b = appendStringField(b, "proto", e.Proto)
-	return appendIntField(b, "count", e.Count)
+// other appends the bodies that are about no connection.
+func (o *object) other(body Body) {
+	switch b := body.(type) {
+	case *Command:
+		o.text("argv_hash", b.ArgvHash)
+	case *RunCompleted:
+		o.duration(b.Duration)
+		o.exitCode(b.ExitCode)
+	case *RunFailed:
+		o.duration(b.Duration)
+		o.text("error", b.Error)
+		o.exitCode(b.ExitCode)
+	case *FileChanged:
+		o.text("path", b.Path)
+		o.text("change", b.Change.String())
+	case *PolicyLoaded:
+		o.text("name", b.Name)
+		o.int("added", b.Added)
+		o.int("removed", b.Removed)
+	case *PolicyRejected:
+		o.text("error", b.Error)
+		o.text("name", b.Name)
+	case *DaemonStarted:
+		o.text("version", b.Version)
+	case *DaemonStopped:
+		o.duration(b.Duration)
+		o.text("error", b.Error)
+		o.text("version", b.Version)
+	case *SessionOpened:
+		o.session(b.Client, 0, "", b.ArgvHash, b.Name)
+	case *SessionRefused:
+		o.session(b.Client, b.Duration, b.Error, b.ArgvHash, b.Name)
+	case *SessionClosed:
+		o.session(b.Client, b.Duration, b.Error, b.ArgvHash, b.Name)
+	}
 }
 
-// appendKey takes only the names above: nothing in them needs escaping.
-func appendKey(b []byte, key string) []byte {
-	b = append(b, ',', '"')
-	b = append(b, key...)
-	return append(b, '"', ':')
+func (o *object) session(client string, took time.Duration, failure, argvHash, name string) {
+	o.text("client", client)
+	o.duration(took)
+	o.text("error", failure)
+	o.text("argv_hash", argvHash)
+	o.text("name", name)
 }
 
-func appendStringField(b []byte, key, s string) []byte {
+func (o *object) verdict(door Door, v Verdict) {
+	o.text("door", door.String())
+	o.text("decision", v.Decision.String())
+	o.text("reason", v.Reason.String())
+	if r := v.Rule; r != nil {
+		o.text("rule", r.Text)
+		o.pos("rule_pos", r.Pos)
+	}
+	if v.Audit {
+		o.b = append(o.b, `,"audit":true`...)
+	}
+}
+
+// object is one JSON object in the making.
+type object struct {
+	b    []byte
+	most int // bytes of one string before escaping
+}
+
+// key appends one of the names above: nothing in them needs escaping.
+func (o *object) key(key string) {
+	o.b = append(o.b, ',', '"')
+	o.b = append(o.b, key...)
+	o.b = append(o.b, '"', ':')
+}
+
+func (o *object) text(key, s string) {
 	if s == "" {
-		return b
+		return
 	}
-	return appendString(appendKey(b, key), s)
+	o.key(key)
+	o.b = appendString(o.b, s, o.most)
 }
 
-func appendUintField(b []byte, key string, v uint64) []byte {
+func (o *object) uint(key string, v uint64) {
 	if v == 0 {
-		return b
+		return
 	}
-	return strconv.AppendUint(appendKey(b, key), v, 10)
+	o.key(key)
+	o.b = strconv.AppendUint(o.b, v, 10)
 }
 
-func appendIntField(b []byte, key string, v int64) []byte {
+func (o *object) int(key string, v int64) {
 	if v == 0 {
-		return b
+		return
 	}
-	return strconv.AppendInt(appendKey(b, key), v, 10)
+	o.key(key)
+	o.b = strconv.AppendInt(o.b, v, 10)
 }
 
-// plain marks the bytes that stand for themselves: printable ASCII but for the
-// quote and the backslash (JSON) and <, > and & (pages that show events).
-var plain = func() (t [utf8.RuneSelf]bool) {
-	for c := byte(' '); c < 0x7f; c++ {
-		t[c] = c != '"' && c != '\\' && c != '<' && c != '>' && c != '&'
-	}
-	return t
-}()
+func (o *object) duration(d time.Duration) { o.int("duration_ms", d.Milliseconds()) }
 
-func appendString(b []byte, s string) []byte {
-	cut := 0
-	if len(s) > maxStringBytes {
-		end := maxStringBytes
-		for end > maxStringBytes-utf8.UTFMax && !utf8.RuneStart(s[end]) {
-			end--
-		}
-		cut, s = len(s)-end, s[:end]
-	}
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		if c := s[i]; c < utf8.RuneSelf && plain[c] {
-			i++
-			continue
-		}
-		b = append(b, s[start:i]...)
-		r, n := utf8.DecodeRuneInString(s[i:]) // U+FFFD for a byte that is not UTF-8
-		b = appendRune(b, r)
-		i += n
-		start = i
-	}
-	b = append(b, s[start:]...)
-	if cut > 0 {
-		b = append(b, "...(+"...)
-		b = strconv.AppendInt(b, int64(cut), 10)
-		b = append(b, " bytes)"...)
-	}
-	return append(b, '"')
+func (o *object) exitCode(code int) {
+	o.key("exit_code")
+	o.b = strconv.AppendInt(o.b, int64(code), 10)
 }
 
-func appendRune(b []byte, r rune) []byte {
-	switch r {
-	case '"', '\\':
-		return append(b, '\\', byte(r))
-	case '\n':
-		return append(b, '\\', 'n')
-	case '\r':
-		return append(b, '\\', 'r')
-	case '\t':
-		return append(b, '\\', 't')
+func (o *object) host(key string, h policy.Host) {
+	if a := h.Addr(); a.IsValid() {
+		o.addr(key, a)
+		return
 	}
-	if r > 0xffff { // RFC 8259 section 7: a surrogate pair
-		r -= 0x10000
-		b = appendUnit(b, 0xd800+(r>>10))
-		return appendUnit(b, 0xdc00+(r&0x3ff))
-	}
-	return appendUnit(b, r)
+	o.text(key, h.Name())
 }
 
-func appendUnit(b []byte, u rune) []byte {
-	const hex = "0123456789abcdef"
-	return append(b, '\\', 'u', hex[u>>12&15], hex[u>>8&15], hex[u>>4&15], hex[u&15])
+func (o *object) addr(key string, a netip.Addr) {
+	if !a.IsValid() {
+		return
+	}
+	start := o.open(key)
+	o.b = a.AppendTo(o.b)
+	o.end(start)
+}
+
+func (o *object) addrPort(key string, a netip.AddrPort) {
+	if !a.IsValid() {
+		return
+	}
+	start := o.open(key)
+	o.b = a.AppendTo(o.b)
+	o.end(start)
+}
+
+func (o *object) pos(key string, p policy.Pos) {
+	if p == (policy.Pos{}) {
+		return
+	}
+	start := o.open(key)
+	o.b = p.AppendTo(o.b)
+	o.end(start)
+}
+
+// open begins a string whose text the caller appends to o.b as it is, which
+// saves a copy; end escapes it, if need be.
+func (o *object) open(key string) (start int) {
+	o.key(key)
+	o.b = append(o.b, '"')
+	return len(o.b)
+}
+
+func (o *object) end(start int) {
+	text := o.b[start:]
+	if len(text) <= o.most && isPlain(text) {
+		o.b = append(o.b, '"')
+		return
+	}
+	o.b = appendString(o.b[:start-1], string(text), o.most)
 }

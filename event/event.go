@@ -1,107 +1,76 @@
-// Package event holds the one record that every door writes, and the sinks
-// that take it: an audit writer that never drops, and a fan-out.
+// Package event is the audit trail: one event, one line of JSON.
 //
-// One event is one line of JSON, in plain ASCII, whatever bytes a client put
-// into it. docs/event.schema.json describes the lines; docs/events.md explains
-// them.
+// A door says what happened; a sink records it before the door acts on it:
+//
+//	w := &event.Writer{W: file}
+//	err := w.Emit(event.Event{Session: id, Body: &event.Connection{
+//		Door: event.DoorConnect, Verdict: event.Judged(decision),
+//		Host: host, Port: 443, Client: client,
+//	}})
+//	if err != nil {
+//		// not recorded: deny
+//	}
+//
+// Decisions, reasons and addresses are types up to the encoder; only a line has
+// words. [Writer] is the sink that never drops, [Fanout] joins sinks, [Decode]
+// reads an event back. A line is plain ASCII, whatever bytes a client put into
+// it. docs/event.schema.json describes the lines; docs/events.md explains them.
 package event
 
 import "time"
 
-// Sink takes events. Implementations are safe for concurrent use.
+// Sink receives events. Implementations are safe for concurrent use.
 type Sink interface {
 	// Emit records e. It returns once e is safely handed over (for the audit
 	// writer: once the operating system has the line). An error means that e
 	// was not recorded: the caller must deny the flow with reason overload.
+	//
+	// A sink does not change e.Body, and does not keep it after Emit returns.
 	Emit(e Event) error
 }
 
-// Type names what happened.
-type Type string
-
-// The types of event.
-const (
-	NetworkConnected Type = "network.connected" // one decision about one flow or one HTTP request
-	NetworkClosed    Type = "network.closed"    // the end of an allowed flow: bytes and duration
-	DNSQuery         Type = "dns.query"
-	CommandExecuted  Type = "command.executed"
-	RunCompleted     Type = "run.completed"
-	RunFailed        Type = "run.failed"
-	FileChanged      Type = "file.changed" // a change that an overlay kept out of the workspace
-
-	PolicyLoaded   Type = "policy.loaded"   // a policy is in force: the first one, or after a reload
-	PolicyRejected Type = "policy.rejected" // a reload failed; the policy before stays in force
-	DaemonStarted  Type = "daemon.started"
-	DaemonStopped  Type = "daemon.stopped"
-
-	SessionOpened  Type = "session.opened"  // a launcher handed its listeners to the daemon
-	SessionRefused Type = "session.refused" // ... and was turned away
-	SessionClosed  Type = "session.closed"  // its listeners and flows are gone
-)
-
-// Door names the way in.
-type Door string
-
-// The doors.
-const (
-	DoorConnect     Door = "connect" // HTTP CONNECT
-	DoorHTTP        Door = "http"    // absolute-form HTTP
-	DoorSOCKS5      Door = "socks5"
-	DoorSOCKS4      Door = "socks4"      // SOCKS4 and 4a
-	DoorTransparent Door = "transparent" // captured TCP
-	DoorIntercept   Door = "intercept"   // a request inside intercepted TLS
-	DoorDNS         Door = "dns"
-	DoorKernel      Door = "kernel" // refused by the capture rules: UDP, ICMP, other protocols
-)
-
-// Decision words.
-const (
-	Allowed = "allowed"
-	Blocked = "blocked"
-)
-
-// Event is one line of the audit trail. Strings may hold anything a client
-// sent; encoding makes them safe. Zero fields are left out.
+// Event is one line of the audit trail: what every line says, and a body that
+// depends on what happened.
 type Event struct {
-	Time      time.Time `json:"time"` // the writer fills in a zero time
-	Seq       uint64    `json:"seq"`  // set by the writer; gaps mean loss
-	Type      Type      `json:"type"`
-	Session   string    `json:"session,omitempty"`
-	Isolation string    `json:"isolation,omitempty"` // netns, advisory, ...
-	Flow      uint64    `json:"flow,omitempty"`      // joins connected and closed
+	Time      time.Time // the writer fills in a zero time
+	Seq       uint64    // set by the writer; gaps mean loss
+	Session   string    // the run
+	Isolation string    // its tier: netns, advisory, ...
+	Policy    string    // digest of the policy in force; "": none, or it does not matter
+	Body      Body      // what happened. Nil encodes as an event of no type, which the schema refuses
+}
 
-	Door     Door   `json:"door,omitempty"`
-	Decision string `json:"decision,omitempty"` // allowed | blocked
-	Reason   string `json:"reason,omitempty"`   // policy.Reason
-	Rule     string `json:"rule,omitempty"`     // the rule's text
-	RulePos  string `json:"rule_pos,omitempty"` // where it stands
-	Audit    bool   `json:"audit,omitempty"`    // allowed only because the policy audits
-	Policy   string `json:"policy,omitempty"`   // digest of the policy that decided
+// Type reports the word for what happened, such as "network.closed"; "" for an
+// event without a body.
+func (e Event) Type() string {
+	if e.Body == nil {
+		return ""
+	}
+	return e.Body.word()
+}
 
-	Host   string `json:"host,omitempty"` // as judged
-	Port   uint16 `json:"port,omitempty"`
-	Addr   string `json:"addr,omitempty"`   // dialled, or captured and refused
-	Server string `json:"server,omitempty"` // SNI or Host when it is not Host
-	Client string `json:"client,omitempty"`
-	Method string `json:"method,omitempty"`
-	Path   string `json:"path,omitempty"`  // file.changed: from the workspace on
-	Proto  string `json:"proto,omitempty"` // udp, icmp, ... for DoorKernel
-	Count  int64  `json:"count,omitempty"` // DoorKernel: packets that came too fast for a line each
+// Verdict reports what was decided; ok is false for events that decide nothing.
+func (e Event) Verdict() (v Verdict, ok bool) {
+	switch b := e.Body.(type) {
+	case *Connection:
+		return b.Verdict, true
+	case *Query:
+		return b.Verdict, true
+	case *Packet:
+		return b.verdict(), true
+	}
+	return Verdict{}, false
+}
 
-	QType string `json:"qtype,omitempty"` // dns.query
-	RCode string `json:"rcode,omitempty"`
+// Allowed reports whether e is about a flow, a request or a query that may go
+// on. The end of a flow allows nothing.
+func (e Event) Allowed() bool {
+	v, ok := e.Verdict()
+	return ok && v.Decision == Allowed
+}
 
-	BytesOut   int64  `json:"bytes_out,omitempty"` // client to origin
-	BytesIn    int64  `json:"bytes_in,omitempty"`  // origin to client
-	DurationMS int64  `json:"duration_ms,omitempty"`
-	Error      string `json:"error,omitempty"`
-
-	ArgvHash string `json:"argv_hash,omitempty"` // SHA-256, hex
-	ExitCode *int   `json:"exit_code,omitempty"`
-
-	Name    string `json:"name,omitempty"`    // of the policy: policy.*, session.*
-	Added   int64  `json:"added,omitempty"`   // policy.loaded: lines of policy that are new
-	Removed int64  `json:"removed,omitempty"` // policy.loaded: lines of policy that are gone
-	Version string `json:"version,omitempty"` // daemon.started
-	Change  string `json:"change,omitempty"`  // file.changed: added | modified | deleted
+// Body is what happened: one of the types of this package, by pointer. Strings
+// in it may hold anything a client sent; encoding makes them safe.
+type Body interface {
+	word() string // the value of "type"
 }

@@ -20,7 +20,7 @@ func (f Fanout) Emit(e Event) error {
 		if first == nil {
 			first = err
 		}
-		if e.Decision != Blocked {
+		if v, ok := e.Verdict(); !ok || v.Decision != Blocked {
 			return first
 		}
 	}

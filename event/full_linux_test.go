@@ -65,7 +65,7 @@ func TestDiskFillsUp(t *testing.T) {
 	if got := len(numbers(t, readForTest(t, path))); got != len(kept) || got == 400 {
 		t.Fatalf("%d lines are on the full disk, %d were reported", got, len(kept))
 	}
-	if err := w.Emit(Event{Type: DNSQuery}); !errors.Is(err, unix.ENOSPC) {
+	if err := w.Emit(Event{Body: asked(strings.Repeat("x", 500))}); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("on a full disk: %v", err)
 	}
 	if data := readForTest(t, path); data[len(data)-1] != '\n' {
@@ -95,7 +95,7 @@ func rotateOnAFullDisk(t *testing.T, w *Writer, path, ballast string, kept int) 
 	}
 	fillUp(t, ballast)
 	kept += len(fill(t, w, "slack", 80)) // the file's last page has room
-	if err := w.Emit(Event{Type: DNSQuery, Host: strings.Repeat("x", 500)}); err == nil {
+	if err := w.Emit(Event{Body: asked(strings.Repeat("x", 500))}); err == nil {
 		t.Fatal("the disk is not full")
 	}
 	if err := os.Rename(path, path+".1"); err != nil {
@@ -105,7 +105,7 @@ func rotateOnAFullDisk(t *testing.T, w *Writer, path, ballast string, kept int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(old.(*os.File).Close(), os.Remove(ballast), w.Emit(Event{Type: DNSQuery})); err != nil {
+	if err := errors.Join(old.(*os.File).Close(), os.Remove(ballast), w.Emit(Event{Body: asked("")})); err != nil {
 		t.Fatal(err)
 	}
 	both := append(readForTest(t, path+".1"), readForTest(t, path)...)
@@ -122,7 +122,7 @@ func fill(t *testing.T, w *Writer, word string, n int) (kept []string) {
 		wg.Go(func() {
 			for i := range n / 4 {
 				host := fmt.Sprintf("%s-%d-%d", word, g, i)
-				err := w.Emit(Event{Type: DNSQuery, Host: host, Path: strings.Repeat("p", 200)})
+				err := w.Emit(Event{Body: &Connection{Method: host, Path: strings.Repeat("p", 200)}})
 				if err == nil {
 					mu.Lock()
 					kept = append(kept, host)

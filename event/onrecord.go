@@ -23,9 +23,6 @@ import (
 type OnRecord struct {
 	To  Sink         // nil: nothing can be recorded
 	Log *slog.Logger // what could not be recorded, at level error; nil discards
-	// Refusal completes the event that is written in place of an allowed one that
-	// could not be: it says blocked, with reason overload. Nil: it is complete.
-	Refusal func(Event) Event
 
 	mu    sync.Mutex // held while the decision is written
 	state atomic.Uint32
@@ -67,15 +64,27 @@ func (o *OnRecord) Allow(e Event) bool {
 		return true
 	}
 	o.log("a flow was not recorded and is denied", err)
-	e.Decision, e.Reason, e.Error = Blocked, policy.ReasonOverload.String(), notRecorded
-	e.Rule, e.RulePos, e.Audit = "", "", false
-	if o.Refusal != nil {
-		e = o.Refusal(e)
-	}
-	// It counts in the metrics, and is in the trail when there is room again. It
-	// is as likely to fail as the event before.
+	// The refusal counts in the metrics, and is in the trail when there is room
+	// again. It is as likely to fail as the event before.
+	e.Body = refusal(e.Body)
 	_ = o.emit(e)
 	return false
+}
+
+// refusal is what is written in place of allowed, which could not be.
+func refusal(allowed Body) Body {
+	v := Verdict{Reason: policy.ReasonOverload}
+	switch b := allowed.(type) {
+	case *Connection:
+		no := *b
+		no.Verdict, no.Error = v, notRecorded
+		return &no
+	case *Query:
+		no := *b
+		no.Verdict, no.RCode = v, ServFail
+		return &no
+	}
+	return allowed // nothing else is allowed
 }
 
 // Deny writes e, the event of a denial. Nothing passes after that, whether or not

@@ -33,16 +33,17 @@ var errFull = errors.New("full")
 
 // allowedOnes refuses the events of what is allowed.
 func allowedOnes(e Event) error {
-	if e.Decision == Allowed {
+	if e.Allowed() {
 		return errFull
 	}
 	return nil
 }
 
 func TestOnRecord(t *testing.T) {
-	yes := Event{Type: NetworkConnected, Decision: Allowed, Reason: policy.ReasonAllowed.String(), Rule: "a.example", RulePos: "f:1"}
-	no := Event{Type: NetworkConnected, Decision: Blocked, Reason: policy.ReasonNotTLS.String()}
-	end := Event{Type: NetworkClosed}
+	v := Verdict{Decision: Allowed, Reason: policy.ReasonAllowed, Rule: &policy.Rule{Text: "a.example"}}
+	yes := Event{Body: &Connection{Verdict: v}}
+	no := Event{Body: &Connection{Verdict: Verdict{Reason: policy.ReasonNotTLS}}}
+	end := Event{Body: new(Close)}
 	t.Run("allowed once", func(t *testing.T) {
 		var s fussySink
 		rec := OnRecord{To: &s}
@@ -79,7 +80,7 @@ func TestOnRecord(t *testing.T) {
 	t.Run("not recorded", func(t *testing.T) {
 		var log strings.Builder
 		s := fussySink{refuse: allowedOnes}
-		rec := OnRecord{To: &s, Log: slog.New(slog.NewTextHandler(&log, nil)), Refusal: func(e Event) Event { e.RCode = "SERVFAIL"; return e }}
+		rec := OnRecord{To: &s, Log: slog.New(slog.NewTextHandler(&log, nil))}
 		if rec.Allow(yes) || rec.Allowed() || !rec.Unrecorded() {
 			t.Error("a flow passes that is not on record")
 		}
@@ -91,12 +92,25 @@ func TestOnRecord(t *testing.T) {
 		if len(s.events) != 1 {
 			t.Fatalf("%+v", s.events)
 		}
-		e := s.events[0]
-		if e.Decision != Blocked || e.Reason != policy.ReasonOverload.String() || e.Rule != "" || e.RCode != "SERVFAIL" || e.Error == "" {
+		e := s.events[0].Body.(*Connection)
+		if e.Decision != Blocked || e.Reason != policy.ReasonOverload || e.Rule != nil || e.Error == "" {
 			t.Errorf("%+v", e)
+		}
+		if yes.Body.(*Connection).Decision != Allowed {
+			t.Error("the caller's event was changed")
 		}
 		if text := log.String(); strings.Count(text, "level=ERROR") != 1 || !strings.Contains(text, "full") {
 			t.Error(text)
+		}
+	})
+	t.Run("question not recorded", func(t *testing.T) {
+		s := fussySink{refuse: allowedOnes}
+		rec := OnRecord{To: &s}
+		if rec.Allow(Event{Body: &Query{Verdict: v, RCode: NoError}}) || len(s.events) != 1 {
+			t.Fatalf("%+v", s.events)
+		}
+		if q := s.events[0].Body.(*Query); q.Decision != Blocked || q.Reason != policy.ReasonOverload || q.Rule != nil || q.RCode != ServFail {
+			t.Errorf("%+v", q)
 		}
 	})
 	t.Run("no sink", func(t *testing.T) {

@@ -68,7 +68,7 @@ func TestOpenPipes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &Writer{W: f}
-	if err := w.Emit(Event{Type: DNSQuery}); err != nil {
+	if err := w.Emit(Event{Body: asked("")}); err != nil {
 		t.Error(err)
 	}
 	g, err := Open("/dev/fd/" + strconv.Itoa(int(f.Fd())))

@@ -42,7 +42,7 @@ func TestRotation(t *testing.T) {
 	for range writers {
 		wg.Go(func() {
 			for range each {
-				if err := w.Emit(Event{Type: DNSQuery, Host: "h"}); err != nil {
+				if err := w.Emit(Event{Body: asked("h")}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -81,13 +81,13 @@ func TestReopenAtRest(t *testing.T) {
 	if old, err := w.Reopen(&a); old != nil || err != nil {
 		t.Fatalf("%v, %v", old, err)
 	}
-	if err := w.Emit(Event{Type: DNSQuery}); err != nil {
+	if err := w.Emit(Event{Body: asked("")}); err != nil {
 		t.Fatal(err)
 	}
 	if old, err := w.Reopen(&b); old != io.Writer(&a) || err != nil {
 		t.Fatalf("%v, %v", old, err)
 	}
-	if err := w.Emit(Event{Type: DNSQuery}); err != nil {
+	if err := w.Emit(Event{Body: asked("")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Reopen(nil); err == nil {
@@ -105,7 +105,7 @@ func TestReopenWhileStalled(t *testing.T) {
 		g.next = func(p []byte) (int, error) { <-hold; return len(p), nil }
 		w := &Writer{W: g, Timeout: time.Second}
 		first := make(chan error, 1)
-		go func() { first <- w.Emit(Event{Type: DNSQuery}) }()
+		go func() { first <- w.Emit(Event{Body: asked("")}) }()
 		synctest.Wait()
 		var b bytes.Buffer
 		start := time.Now()
@@ -120,7 +120,7 @@ func TestReopenWhileStalled(t *testing.T) {
 		if old, err := w.Reopen(&b); old != io.Writer(g) || err != nil {
 			t.Errorf("once it moves again: %v, %v", old, err)
 		}
-		if err := w.Emit(Event{Type: DNSQuery}); err != nil {
+		if err := w.Emit(Event{Body: asked("")}); err != nil {
 			t.Error(err)
 		}
 		if got := append(numbers(t, g.Bytes()), numbers(t, b.Bytes())...); len(got) != 2 || got[1] != 2 {
@@ -136,7 +136,7 @@ func TestReopenAfterACutLine(t *testing.T) {
 		g := &gateWriter{}
 		g.next = func(p []byte) (int, error) { return min(10, len(p)), full }
 		w := &Writer{W: g}
-		if err := w.Emit(Event{Type: DNSQuery, Host: "cut"}); !errors.Is(err, full) {
+		if err := w.Emit(Event{Body: asked("cut")}); !errors.Is(err, full) {
 			t.Fatal(err)
 		}
 		if g.next = func([]byte) (int, error) { return 0, full }; heals {
@@ -146,7 +146,7 @@ func TestReopenAfterACutLine(t *testing.T) {
 		if _, err := w.Reopen(&b); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Emit(Event{Type: DNSQuery, Host: "whole"}); err != nil {
+		if err := w.Emit(Event{Body: asked("whole")}); err != nil {
 			t.Fatal(err)
 		}
 		lines := b.Bytes()
@@ -165,7 +165,7 @@ func TestHalfALineOfAnother(t *testing.T) {
 	}
 	w := &Writer{W: openForTest(t, path)}
 	for range 2 {
-		if err := w.Emit(Event{Type: DNSQuery}); err != nil {
+		if err := w.Emit(Event{Body: asked("")}); err != nil {
 			t.Fatal(err)
 		}
 	}

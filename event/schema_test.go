@@ -3,13 +3,11 @@ package event
 import (
 	"bytes"
 	"encoding/json"
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"net/netip"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,33 +50,24 @@ func validate(t *testing.T, s *jsonschema.Schema, line []byte) error {
 	return s.Validate(v)
 }
 
-// constants reports the values of the string constants of typ in event.go.
-func constants(t *testing.T, match func(name, typ string) bool) []string {
-	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), "event.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
+// wordsOf lists the words from first on that a type has.
+func wordsOf[T interface {
+	~uint8
+	String() string
+}](first T) (words []string) {
+	for v := first; v.String() != "" && v.String() != T(255).String(); v++ {
+		words = append(words, v.String())
 	}
-	var out []string
-	ast.Inspect(f, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok || len(spec.Values) == 0 {
-			return true
-		}
-		typ := ""
-		if id, ok := spec.Type.(*ast.Ident); ok {
-			typ = id.Name
-		}
-		if lit, ok := spec.Values[0].(*ast.BasicLit); ok && match(spec.Names[0].Name, typ) {
-			v, err := strconv.Unquote(lit.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out = append(out, v)
-		}
-		return true
-	})
-	return out
+	return words
+}
+
+// types lists the types of events.
+func types() (words []string) {
+	for _, e := range every() {
+		words = append(words, e.Type())
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
 }
 
 func TestSchemaIsInStep(t *testing.T) {
@@ -96,25 +85,16 @@ func TestSchemaIsInStep(t *testing.T) {
 	if schema.AdditionalProperties == nil || *schema.AdditionalProperties {
 		t.Error("additionalProperties must be false")
 	}
-	var fields []string
-	typ := reflect.TypeFor[Event]()
-	for i := range typ.NumField() {
-		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-		fields = append(fields, name)
-	}
 	var have []string
 	for name := range schema.Properties {
 		have = append(have, name)
 	}
-	same(t, "properties", have, fields)
-	same(t, "types", schema.Properties["type"].Enum, constants(t, func(_, typ string) bool { return typ == "Type" }))
-	same(t, "doors", schema.Properties["door"].Enum, constants(t, func(_, typ string) bool { return typ == "Door" }))
-	same(t, "decisions", schema.Properties["decision"].Enum, []string{Allowed, Blocked})
-	var reasons []string
-	for r := policy.ReasonNoPolicy; r.String() != (policy.ReasonInternal + 1).String(); r++ {
-		reasons = append(reasons, r.String())
-	}
-	same(t, "reasons", schema.Properties["reason"].Enum, reasons)
+	same(t, "properties", have, closedOrder())
+	same(t, "types", schema.Properties["type"].Enum, types())
+	same(t, "doors", schema.Properties["door"].Enum, wordsOf(DoorConnect))
+	same(t, "decisions", schema.Properties["decision"].Enum, []string{Allowed.String(), Blocked.String()})
+	same(t, "reasons", schema.Properties["reason"].Enum, wordsOf(policy.ReasonNoPolicy))
+	same(t, "changes", schema.Properties["change"].Enum, wordsOf(Added))
 }
 
 func same(t *testing.T, what string, got, want []string) {
@@ -128,58 +108,66 @@ func same(t *testing.T, what string, got, want []string) {
 
 // every returns one event of each kind, with every field set somewhere.
 func every() []Event {
-	code := 0
-	digest := "sha256:" + strings.Repeat("0f", 32)
-	base := Event{Time: time.Unix(1, 2), Seq: 1, Session: "s", Isolation: "netns", Policy: digest}
-	with := func(f func(*Event)) Event { e := base; f(&e); return e }
-	return []Event{
-		with(func(e *Event) {
-			e.Type, e.Door, e.Decision, e.Reason, e.Flow = NetworkConnected, DoorTransparent, Allowed, "allowed", 1
-			e.Host, e.Port, e.Addr, e.Server, e.Client = "h", 443, "203.0.113.1:443", "other", "192.0.2.1:1"
-			e.Rule, e.RulePos, e.Audit, e.Method, e.Path = "h", "--allow #1", true, "GET", "/"
-		}),
-		with(func(e *Event) {
-			e.Type, e.Door, e.Decision, e.Reason, e.Proto = NetworkConnected, DoorKernel, Blocked, "protocol_not_carried", "udp"
-		}),
-		with(func(e *Event) {
-			e.Type, e.Flow, e.BytesIn, e.BytesOut, e.DurationMS, e.Error = NetworkClosed, 1, 1, 1, 1, "reset"
-		}),
-		with(func(e *Event) {
-			e.Type, e.Door, e.Decision, e.Reason, e.QType, e.RCode = DNSQuery, DoorDNS, Blocked, "host_not_listed", "A", "NXDOMAIN"
-		}),
-		with(func(e *Event) { e.Type, e.ArgvHash = CommandExecuted, strings.Repeat("a0", 32) }),
-		with(func(e *Event) { e.Type, e.ExitCode, e.DurationMS = RunCompleted, &code, 5 }),
-		with(func(e *Event) { e.Type, e.ExitCode, e.Error = RunFailed, &code, "no" }),
-		with(func(e *Event) { e.Type, e.Path, e.Change = FileChanged, "/a", "added" }),
-		with(func(e *Event) { e.Type, e.Name, e.Added, e.Removed = PolicyLoaded, "default", 2, 1 }),
-		with(func(e *Event) { e.Type, e.Name, e.Error = PolicyRejected, "default", "p.yaml:1:1: no" }),
-		with(func(e *Event) { e.Type, e.Version = DaemonStarted, "v1.2.3" }),
-		with(func(e *Event) { e.Type, e.DurationMS = DaemonStopped, 5 }),
-		with(func(e *Event) {
-			e.Type, e.Name, e.Client, e.ArgvHash = SessionOpened, "default", "uid=1000 gid=1000 pid=1", strings.Repeat("a0", 32)
-		}),
-		with(func(e *Event) {
-			e.Type, e.Name, e.Client, e.Error = SessionRefused, "default", "uid=1000 gid=1000 pid=1", "no"
-		}),
-		with(func(e *Event) {
-			e.Type, e.Name, e.Client, e.DurationMS = SessionClosed, "default", "uid=1000 gid=1000 pid=1", 5
-		}),
+	hash, peer := strings.Repeat("a0", 32), "uid=1000 gid=1000 pid=1"
+	v := Verdict{
+		Decision: Allowed, Reason: policy.ReasonAllowed, Audit: true,
+		Rule: &policy.Rule{Text: "h", Pos: policy.Pos{File: "--allow", Line: 1}},
+	}
+	bodies := []Body{
+		&Connection{
+			Flow: 1, Door: DoorTransparent, Verdict: v, Host: hostOf("h"), Port: 443, Server: hostOf("other"),
+			Addr: netip.MustParseAddrPort("203.0.113.1:443"), Client: netip.MustParseAddrPort("192.0.2.1:1"),
+			Method: "GET", Path: "/", Error: "no",
+		},
+		&Connection{Door: DoorHTTP, Host: hostOf("2001:db8::1"), Port: 80, Server: hostOf("192.0.2.1")},
+		&Packet{Proto: "udp", Dst: netip.MustParseAddr("203.0.113.1"), Port: 443, Src: netip.MustParseAddr("2001:db8::1")},
+		&Packet{Count: 7},
+		&Close{Flow: 1, Door: DoorConnect, Host: hostOf("h"), Port: 22, BytesIn: 1, BytesOut: 1, Duration: time.Millisecond, Error: "reset"},
+		&Query{
+			Verdict: v, Host: hostOf("h"), Addr: netip.MustParseAddr("10.0.0.1"), Client: netip.MustParseAddrPort("[::1]:1"),
+			QType: "A", RCode: NXDomain,
+		},
+		&Query{Verdict: Verdict{Reason: policy.ReasonMalformed}, Asked: `a\032b`, QType: "TYPE65399"},
+		&Command{ArgvHash: hash},
+		&RunCompleted{ExitCode: 0, Duration: 5 * time.Millisecond},
+		&RunFailed{ExitCode: 125, Error: "no"},
+		&FileChanged{Path: "/a", Change: Added},
+		&PolicyLoaded{Name: "default", Added: 2, Removed: 1},
+		&PolicyRejected{Name: "default", Error: "p.yaml:1:1: no"},
+		&DaemonStarted{Version: "v1.2.3"},
+		&DaemonStopped{Version: "v1.2.3", Duration: 5 * time.Millisecond, Error: "no"},
+		&SessionOpened{Name: "default", Client: peer, ArgvHash: hash},
+		&SessionRefused{Name: "default", Client: peer, ArgvHash: hash, Duration: 5 * time.Millisecond, Error: "no"},
+		&SessionClosed{Name: "default", Client: peer, ArgvHash: hash, Duration: 5 * time.Millisecond, Error: "no"},
+	}
+	events := make([]Event, 0, len(bodies))
+	for _, b := range bodies {
+		events = append(events, Event{
+			Time: time.Unix(1, 2), Seq: 1, Session: "s", Isolation: "netns", Policy: "sha256:" + strings.Repeat("0f", 32), Body: b,
+		})
+	}
+	return events
+}
+
+// Every type that implements Body has an example: the code lists them here.
+func TestEveryBodyHasAnExample(t *testing.T) {
+	src, err := os.ReadFile("body.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`func \(\*(\w+)\) word\(\)`).FindAllSubmatch(src, -1) {
+		if !slices.ContainsFunc(every(), func(e Event) bool { return reflect.TypeOf(e.Body).Elem().Name() == string(m[1]) }) {
+			t.Errorf("no example of %s", m[1])
+		}
 	}
 }
 
 func TestEveryKindValidates(t *testing.T) {
 	s := loadSchema(t)
-	seen := make(map[Type]bool)
 	for _, e := range every() {
 		line := appendLine(nil, &e)
 		if err := validate(t, s, line); err != nil {
 			t.Errorf("%s%v", line, err)
-		}
-		seen[e.Type] = true
-	}
-	for _, typ := range constants(t, func(_, typ string) bool { return typ == "Type" }) {
-		if !seen[Type(typ)] {
-			t.Errorf("no example of %s", typ)
 		}
 	}
 }

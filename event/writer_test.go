@@ -12,16 +12,18 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"egressd/event/internal/line"
 )
 
 // numbers decodes lines and reports their numbers; every line must be whole.
 func numbers(t *testing.T, data []byte) []uint64 {
 	t.Helper()
 	var out []uint64
-	for line := range bytes.Lines(data) {
-		var e Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			t.Fatalf("line %q: %v", line, err)
+	for text := range bytes.Lines(data) {
+		var e line.Line
+		if err := json.Unmarshal(text, &e); err != nil {
+			t.Fatalf("line %q: %v", text, err)
 		}
 		out = append(out, e.Seq)
 	}
@@ -51,7 +53,7 @@ func TestWriterKeepsEveryEvent(t *testing.T) {
 	for range writers {
 		wg.Go(func() {
 			for range each {
-				if err := w.Emit(Event{Type: DNSQuery, Host: "h"}); err != nil {
+				if err := w.Emit(Event{Body: asked("h")}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -96,7 +98,7 @@ func TestEmitReturnsAfterTheWrite(t *testing.T) {
 		w := &Writer{W: g}
 		done := make(chan error, 10)
 		for range 10 {
-			go func() { done <- w.Emit(Event{Type: DNSQuery}) }()
+			go func() { done <- w.Emit(Event{Body: asked("")}) }()
 		}
 		synctest.Wait()
 		if len(done) != 0 {
@@ -127,13 +129,13 @@ func TestPartialWrite(t *testing.T) {
 			g := &gateWriter{}
 			g.next = func(p []byte) (int, error) { return min(cut, len(p)), full }
 			w := &Writer{W: g}
-			first := w.Emit(Event{Type: DNSQuery, Host: "first"})
-			length := len(appendLine(nil, &Event{Time: time.Now(), Seq: 1, Type: DNSQuery, Host: "first"}))
+			first := w.Emit(Event{Body: asked("first")})
+			length := len(appendLine(nil, &Event{Time: time.Now(), Seq: 1, Body: asked("first")}))
 			if whole := cut >= length; (first == nil) != whole || !whole && !errors.Is(first, full) {
 				t.Errorf("cut %d of %d: Emit reports %v", cut, length, first)
 			}
 			g.next = nil
-			if err := w.Emit(Event{Type: DNSQuery, Host: "second"}); err != nil {
+			if err := w.Emit(Event{Body: asked("second")}); err != nil {
 				t.Error(err)
 			}
 			want := 2
@@ -157,7 +159,7 @@ func TestFailureReachesEverybodyInLine(t *testing.T) {
 		w := &Writer{W: g}
 		done := make(chan error, 5)
 		for range 5 {
-			go func() { done <- w.Emit(Event{Type: DNSQuery}) }()
+			go func() { done <- w.Emit(Event{Body: asked("")}) }()
 			synctest.Wait()
 		}
 		close(hold)
@@ -167,7 +169,7 @@ func TestFailureReachesEverybodyInLine(t *testing.T) {
 			}
 		}
 		g.next = nil
-		if err := w.Emit(Event{Type: DNSQuery}); err != nil {
+		if err := w.Emit(Event{Body: asked("")}); err != nil {
 			t.Error(err)
 		}
 		wantNoGaps(t, numbers(t, g.Bytes()), 1)
@@ -183,7 +185,7 @@ func TestStalledWrite(t *testing.T) {
 		start := time.Now()
 		done := make(chan error, 3)
 		for range 3 {
-			go func() { done <- w.Emit(Event{Type: DNSQuery}) }()
+			go func() { done <- w.Emit(Event{Body: asked("")}) }()
 			synctest.Wait()
 		}
 		for range 3 {
@@ -199,7 +201,7 @@ func TestStalledWrite(t *testing.T) {
 		}
 		close(hold) // the reader wakes up
 		synctest.Wait()
-		if err := w.Emit(Event{Type: DNSQuery}); err != nil {
+		if err := w.Emit(Event{Body: asked("")}); err != nil {
 			t.Error(err)
 		}
 		wantNoGaps(t, numbers(t, g.Bytes()), 2)
@@ -212,7 +214,7 @@ func TestStalledWrite(t *testing.T) {
 // A Writer that nobody set up denies, like every zero value.
 func TestZeroWriter(t *testing.T) {
 	var w Writer
-	if err := w.Emit(Event{Type: DNSQuery}); err == nil {
+	if err := w.Emit(Event{Body: asked("")}); err == nil {
 		t.Error("an event went nowhere, and nobody was told")
 	}
 	if err := w.Close(); err == nil {
@@ -226,7 +228,7 @@ func TestCloseDoesNotHang(t *testing.T) {
 		g := &gateWriter{}
 		g.next = func(p []byte) (int, error) { <-hold; return len(p), nil }
 		w := &Writer{W: g, Timeout: time.Second}
-		go func() { _ = w.Emit(Event{Type: DNSQuery}) }() // its error is Close's, too
+		go func() { _ = w.Emit(Event{Body: asked("")}) }() // its error is Close's, too
 		synctest.Wait()
 		if err := w.Close(); !errors.Is(err, ErrStalled) {
 			t.Errorf("Close: %v", err)
@@ -241,7 +243,7 @@ func TestQueueIsBounded(t *testing.T) {
 		g := &gateWriter{}
 		g.next = func(p []byte) (int, error) { <-hold; return len(p), nil }
 		w := &Writer{W: g}
-		big := Event{Type: DNSQuery, Path: string(bytes.Repeat([]byte{1}, maxStringBytes))}
+		big := Event{Body: &FileChanged{Path: string(bytes.Repeat([]byte{1}, maxStringBytes))}}
 		var wg sync.WaitGroup
 		for range 400 {
 			wg.Go(func() {
@@ -275,7 +277,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skip(err)
 	}
 	w := &Writer{W: f}
-	if err := w.Emit(Event{Type: DNSQuery}); err == nil {
+	if err := w.Emit(Event{Body: asked("")}); err == nil {
 		t.Error("a full disk took the line")
 	}
 	if err := errors.Join(w.Close(), f.Close()); err == nil {
@@ -289,13 +291,13 @@ func TestClosedPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &Writer{W: wr}
-	if err := w.Emit(Event{Type: DNSQuery}); err != nil {
+	if err := w.Emit(Event{Body: asked("")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Emit(Event{Type: DNSQuery}); err == nil {
+	if err := w.Emit(Event{Body: asked("")}); err == nil {
 		t.Error("a closed pipe took the line")
 	}
 	if err := wr.Close(); err != nil {
@@ -306,7 +308,7 @@ func TestClosedPipe(t *testing.T) {
 func TestFanout(t *testing.T) {
 	var a, b counter
 	bad := &failing{}
-	allowed, blocked := Event{Decision: Allowed}, Event{Decision: Blocked}
+	allowed, blocked := Event{Body: &Query{Verdict: Verdict{Decision: Allowed}}}, Event{Body: new(Query)}
 	f := Fanout{&a, bad, &b}
 	if f.Emit(allowed) == nil || f.Emit(blocked) == nil {
 		t.Error("the failure of one sink is not reported")
@@ -346,3 +348,6 @@ func BenchmarkEmit(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// asked is a small body.
+func asked(name string) *Query { return &Query{Asked: name} }

@@ -116,15 +116,8 @@ func (g *Gate) refused(r netns.Refusal) {
 		return
 	}
 	e := event.Event{
-		Type: event.NetworkConnected, Session: g.proxy.Session, Isolation: g.proxy.Isolation,
-		Door: event.DoorKernel, Decision: event.Blocked, Reason: policy.ReasonProtocol.String(),
-		Proto: r.Proto, Port: r.Port, Count: r.Count, Policy: g.proxy.Policy.Load().Digest(),
-	}
-	if r.Dst.IsValid() {
-		e.Host, e.Addr = r.Dst.String(), r.Dst.String()
-	}
-	if r.Src.IsValid() {
-		e.Client = r.Src.String()
+		Session: g.proxy.Session, Isolation: g.proxy.Isolation, Policy: g.proxy.Policy.Load().Digest(),
+		Body: &event.Packet{Proto: r.Proto, Dst: r.Dst, Port: r.Port, Src: r.Src, Count: r.Count},
 	}
 	if err := g.proxy.Events.Emit(e); err != nil {
 		g.log.Error("a refused packet was not recorded", slog.Any("error", err))

@@ -31,16 +31,20 @@ func (p *Problem) Error() string {
 
 // String reports "file:line:column", or "--allow #2" for a flag; "" for the
 // zero Pos.
-func (p Pos) String() string {
+func (p Pos) String() string { return string(p.AppendTo(nil)) }
+
+// AppendTo appends what String reports to b.
+func (p Pos) AppendTo(b []byte) []byte {
+	b = append(b, p.File...)
 	switch {
 	case p.File == "" && p.Line == 0:
-		return ""
 	case p.Column > 0:
-		return p.File + ":" + strconv.Itoa(p.Line) + ":" + strconv.Itoa(p.Column)
+		b = strconv.AppendInt(append(b, ':'), int64(p.Line), 10)
+		b = strconv.AppendInt(append(b, ':'), int64(p.Column), 10)
 	case p.Line > 0:
-		return p.File + " #" + strconv.Itoa(p.Line)
+		b = strconv.AppendInt(append(b, " #"...), int64(p.Line), 10)
 	}
-	return p.File
+	return b
 }
 
 // fixError is a problem with policy text whose place its finder does not know.

@@ -53,9 +53,9 @@ func (d *drops) take() map[drop]uint64 {
 // word since the last time. Every sweeper calls it once a second.
 func (s *Server) reportDrops() {
 	for d, n := range s.drops.take() {
-		ev := event.Event{
-			Type: event.NetworkConnected, Door: d.door, Decision: event.Blocked,
-			Reason: policy.ReasonOverload.String(), Error: fmt.Sprintf("%d connections %s", n, d.why),
+		ev := &event.Connection{
+			Door: d.door, Verdict: event.Verdict{Reason: policy.ReasonOverload},
+			Error: fmt.Sprintf("%d connections %s", n, d.why),
 		}
 		s.deny(ev)
 	}

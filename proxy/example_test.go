@@ -17,7 +17,9 @@ import (
 type printed struct{}
 
 func (printed) Emit(e event.Event) error {
-	fmt.Println(e.Decision, e.Host, e.Reason)
+	if c, ok := e.Body.(*event.Connection); ok {
+		fmt.Println(c.Decision, c.Host, c.Reason)
+	}
 	return nil
 }
 

@@ -81,7 +81,7 @@ func (t *tunnel) judgeHello(h wire.Hello, st wire.State) bool {
 	}
 	// If the server spoke first, the flow is on record as allowed; that it ends
 	// here is then a second decision about it.
-	if t.rec.Deny(f.denial(d, "")) {
+	if t.rec.Deny(f.s.stamp(f.denial(d, ""))) {
 		why := "denied by its ClientHello: " + d.Reason.String()
 		t.ending.why.CompareAndSwap(nil, &why)
 	}

@@ -320,8 +320,8 @@ func (f *flow) end() {
 func (f *flow) report(d policy.Decision, detail string) { f.s.deny(f.denial(d, detail)) }
 
 // denial is the event of the denial d.
-func (f *flow) denial(d policy.Decision, detail string) event.Event {
-	ev := f.s.decisionEvent(f.sc, f.req, d, "")
+func (f *flow) denial(d policy.Decision, detail string) *event.Connection {
+	ev := f.s.decisionEvent(f.sc, f.req, d, netip.AddrPort{})
 	ev.Error = clip(f.overDetail(d, detail))
 	return ev
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -118,7 +119,7 @@ func (h *httpConn) reportUnspoken(late bool) {
 	default:
 		d, detail = because(policy.ReasonNotHTTP), "the client ended the connection without a request"
 	}
-	ev := h.s.decisionEvent(h.sc, r, d, "")
+	ev := h.s.decisionEvent(h.sc, r, d, netip.AddrPort{})
 	ev.Error = detail
 	h.s.deny(ev)
 }

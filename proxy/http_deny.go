@@ -3,6 +3,7 @@ package proxy
 import (
 	"io"
 	"net/http"
+	"net/netip"
 
 	"egressd/event"
 	"egressd/policy"
@@ -73,12 +74,12 @@ func (x *exchange) refuse(no *refusal) {
 // recordDenial writes the blocked event. A sink that takes no more events does not
 // turn a denial into anything else.
 func (x *exchange) recordDenial(d policy.Decision, detail string) {
-	ev := x.h.s.decisionEvent(x.sc, x.req, d, "")
-	x.describe(&ev)
+	ev := x.h.s.decisionEvent(x.sc, x.req, d, netip.AddrPort{})
+	x.describe(ev)
 	ev.Error = detail
-	x.rec.Deny(ev)
+	x.rec.Deny(x.h.s.stamp(ev))
 }
 
-func (x *exchange) describe(ev *event.Event) {
+func (x *exchange) describe(ev *event.Connection) {
 	ev.Method, ev.Path = clip(x.facts.Method), clip(x.facts.Path)
 }

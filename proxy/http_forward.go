@@ -72,13 +72,13 @@ func (x *exchange) Dial(ctx context.Context) (net.Conn, error) {
 
 // Pass implements forward.Gate: it records the allowed request, once, before its
 // first byte goes to addr.
-func (x *exchange) Pass(addr string) error {
+func (x *exchange) Pass(addr net.Addr) error {
 	if x.rec.Allowed() {
 		return nil
 	}
-	ev := x.h.s.decisionEvent(x.sc, x.req, x.dec, addr)
-	x.describe(&ev)
-	if !x.rec.Allow(ev) {
+	ev := x.h.s.decisionEvent(x.sc, x.req, x.dec, addrPort(addr))
+	x.describe(ev)
+	if !x.rec.Allow(x.h.s.stamp(ev)) {
 		return errNotRecorded
 	}
 	return nil
@@ -121,11 +121,9 @@ func (x *exchange) recordEnd(done forward.Outcome) {
 	if !x.rec.Allowed() {
 		return
 	}
-	ev := event.Event{
-		Type: event.NetworkClosed, Flow: x.sc.flow, Door: x.sc.door,
-		Host: x.req.Host.String(), Port: x.req.Port,
-		BytesOut: done.Sent, BytesIn: done.Received,
-		DurationMS: time.Since(x.start).Milliseconds(),
+	ev := &event.Close{
+		Flow: x.sc.flow, Door: x.sc.door, Host: x.req.Host, Port: x.req.Port,
+		BytesOut: done.Sent, BytesIn: done.Received, Duration: time.Since(x.start),
 	}
 	ended := x.ended.Load()
 	switch why := x.h.c.endedFor(); {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/netip"
 	"time"
 
 	"egressd/event"
@@ -81,7 +82,7 @@ func handshakeDetail(err error) string {
 
 // reportIntercept records that the requests of a flow cannot be judged.
 func (s *Server) reportIntercept(sc scope, r policy.Request, detail string) {
-	ev := s.decisionEvent(sc, r, policy.Decision{Reason: policy.ReasonInterceptOff}, "")
+	ev := s.decisionEvent(sc, r, policy.Decision{Reason: policy.ReasonInterceptOff}, netip.AddrPort{})
 	ev.Error = clip(detail)
 	s.deny(ev)
 }

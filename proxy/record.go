@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"net/netip"
+
 	"egressd/event"
 	"egressd/policy"
 )
@@ -15,41 +17,28 @@ func (s *Server) onRecord() event.OnRecord { return event.OnRecord{To: s.Events,
 // nextFlow reports the next flow number, from 1.
 func (s *Server) nextFlow() uint64 { return s.flows.Add(1) }
 
-// decisionEvent is the one place where a network.connected event is built.
-// addr is what was dialled or captured, "" when nothing was.
-func (s *Server) decisionEvent(sc scope, r policy.Request, d policy.Decision, addr string) event.Event {
-	ev := event.Event{
-		Type: event.NetworkConnected, Flow: sc.flow, Door: sc.door,
-		Decision: event.Blocked, Reason: d.Reason.String(), Audit: d.Audit,
-		Host: r.Host.String(), Port: r.Port, Addr: addr,
+// decisionEvent is the one place where the event of a decision is built. addr
+// is what was dialled; zero when nothing was.
+func (s *Server) decisionEvent(sc scope, r policy.Request, d policy.Decision, addr netip.AddrPort) *event.Connection {
+	ev := &event.Connection{
+		Flow: sc.flow, Door: sc.door, Verdict: event.Judged(d),
+		Host: r.Host, Port: r.Port, Addr: addr, Client: sc.client,
 		Method: clip(r.Method), Path: clip(r.Path),
-	}
-	if d.Allowed() {
-		ev.Decision = event.Allowed
-	}
-	if d.Rule != nil {
-		ev.Rule, ev.RulePos = d.Rule.Text, d.Rule.Pos.String()
 	}
 	for _, named := range [...]policy.Host{r.SNI, r.HTTPHost} {
 		if named != r.Host && !named.IsZero() {
-			ev.Server = named.String()
+			ev.Server = named
 		}
 	}
-	if sc.client.IsValid() {
-		ev.Client = sc.client.String()
+	if !addr.IsValid() {
+		ev.Addr = sc.addr
 	}
-	if addr == "" && sc.addr.IsValid() {
-		ev.Addr = sc.addr.String()
-	}
-	return s.stamp(ev)
+	return ev
 }
 
-// stamp fills in what all events of this Server share.
-func (s *Server) stamp(ev event.Event) event.Event {
-	ev.Session, ev.Isolation = s.Session, s.Isolation
-	if ev.Time.IsZero() {
-		ev.Time = s.now()
-	}
+// stamp joins body with what all events of this Server share.
+func (s *Server) stamp(body event.Body) event.Event {
+	ev := event.Event{Time: s.now(), Session: s.Session, Isolation: s.Isolation, Body: body}
 	if s.Policy != nil {
 		ev.Policy = s.Policy.Load().Digest()
 	}
@@ -57,7 +46,7 @@ func (s *Server) stamp(ev event.Event) event.Event {
 }
 
 // deny records a denial that is not about a flow with a record of its own.
-func (s *Server) deny(ev event.Event) {
+func (s *Server) deny(ev *event.Connection) {
 	rec := s.onRecord()
 	rec.Deny(s.stamp(ev))
 }

@@ -238,7 +238,7 @@ type dialOnly string
 func (o dialOnly) Dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", string(o))
 }
-func (dialOnly) Pass(string) error      { return nil }
+func (dialOnly) Pass(net.Addr) error    { return nil }
 func (dialOnly) Outgoing(*http.Request) {}
 func (dialOnly) Count(int) error        { return nil }
 func (dialOnly) Upgraded()              {}

@@ -33,10 +33,7 @@ func (c *conn) panicked(r any, stack []byte) {
 	if s == nil {
 		s = c.front
 	}
-	ev := event.Event{Door: c.door}
-	if c.client.IsValid() {
-		ev.Client = c.client.String()
-	}
+	ev := &event.Connection{Door: c.door, Client: c.client}
 	c.end(bugDetail)
 	s.reportBug(ev, r, stack)
 }
@@ -44,15 +41,14 @@ func (c *conn) panicked(r any, stack []byte) {
 // surviveTick is survive for what the Server does each second.
 func (s *Server) surviveTick() {
 	if r := recover(); r != nil {
-		s.reportBug(event.Event{Door: event.DoorHTTP}, r, debug.Stack())
+		s.reportBug(&event.Connection{Door: event.DoorHTTP}, r, debug.Stack())
 	}
 }
 
 // reportBug completes ev, writes it and logs the panic r.
-func (s *Server) reportBug(ev event.Event, r any, stack []byte) {
+func (s *Server) reportBug(ev *event.Connection, r any, stack []byte) {
 	s.log().Error("a bug in the gate ended a connection", "panic", fmt.Sprint(r), "stack", string(stack))
-	ev.Type, ev.Decision = event.NetworkConnected, event.Blocked
-	ev.Reason, ev.Error = policy.ReasonInternal.String(), bugDetail
+	ev.Verdict, ev.Error = event.Verdict{Reason: policy.ReasonInternal}, bugDetail
 	defer func() { // the sink may be what panicked
 		if r := recover(); r != nil {
 			s.log().Error("a bug was not recorded", "err", fmt.Errorf("the event sink panicked: %v", r))

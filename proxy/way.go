@@ -103,11 +103,10 @@ func (t *tunnel) ends() {
 
 func (t *tunnel) recordEnd() {
 	f := t.f
-	ev := event.Event{
-		Type: event.NetworkClosed, Flow: f.sc.flow, Door: f.sc.door,
-		Host: f.req.Host.String(), Port: f.req.Port,
+	ev := &event.Close{
+		Flow: f.sc.flow, Door: f.sc.door, Host: f.req.Host, Port: f.req.Port,
 		BytesOut: t.toOrigin.carried.Load(), BytesIn: t.toClient.carried.Load(),
-		DurationMS: f.s.now().Sub(t.ending.start).Milliseconds(),
+		Duration: f.s.now().Sub(t.ending.start),
 	}
 	if why := t.ending.why.Load(); why != nil {
 		ev.Error = *why

@@ -23,7 +23,7 @@ type Line = line.Line
 // Of reports e as a reader of the file would find it. It panics when the line
 // is not JSON, which is a bug of the encoder.
 func Of(e event.Event) Line {
-	data, err := json.Marshal(e)
+	data, err := e.MarshalJSON()
 	if err != nil {
 		panic(err)
 	}

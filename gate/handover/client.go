@@ -227,12 +227,12 @@ func (r *Client) frames(ctx context.Context) (last end, err error) {
 func (r *Client) frame(ctx context.Context, k kind, n uint64, body []byte) error {
 	switch k {
 	case kindEvent:
-		var e event.Event
-		if err := json.Unmarshal(body, &e); err != nil {
-			return errForeign
+		e, err := event.Decode(body)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errForeign, err)
 		}
-		err := r.offer.Events.Emit(e)
-		if e.Decision == event.Allowed {
+		err = r.offer.Events.Emit(e)
+		if e.Allowed() {
 			return r.answer(kindAck, n, err == nil)
 		}
 	case kindAsk:

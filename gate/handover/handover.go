@@ -135,7 +135,7 @@ func (h *handover) accept(daemon context.Context) error {
 	h.mu.Lock()
 	h.gate = g
 	h.mu.Unlock()
-	if err := h.emit(event.SessionOpened, nil); err != nil {
+	if err := h.emit(&event.SessionOpened{Name: h.server.Name, Client: h.peer.String(), ArgvHash: h.hello.ArgvHash}); err != nil {
 		return fmt.Errorf("it could not be recorded: %w", err)
 	}
 	h.log.Info("session opened", slog.String("digest", answer.Digest))
@@ -339,7 +339,11 @@ func (h *handover) refuse(err error) {
 	_ = h.link.sendJSON(kindRefused, refusal{Why: err.Error()}) // the launcher may have left
 	h.log.Warn("session refused", slog.Any("error", err))
 	if h.server.Events != nil {
-		if rerr := h.emit(event.SessionRefused, err); rerr != nil {
+		rerr := h.emit(&event.SessionRefused{
+			Name: h.server.Name, Client: h.peer.String(), ArgvHash: h.hello.ArgvHash,
+			Duration: time.Since(h.opened), Error: err.Error(),
+		})
+		if rerr != nil {
 			h.log.Error("a refused session was not recorded", slog.Any("error", rerr))
 		}
 	}
@@ -347,27 +351,23 @@ func (h *handover) refuse(err error) {
 
 // ended records the end of a handover that was accepted.
 func (h *handover) ended(err error) {
-	took := slog.Duration("took", time.Since(h.opened))
+	end := &event.SessionClosed{
+		Name: h.server.Name, Client: h.peer.String(), ArgvHash: h.hello.ArgvHash, Duration: time.Since(h.opened),
+	}
+	took := slog.Duration("took", end.Duration)
 	if err != nil {
+		end.Error = err.Error()
 		h.log.Info("session closed", took, slog.Any("error", err))
 	} else {
 		h.log.Info("session closed", took)
 	}
-	if rerr := h.emit(event.SessionClosed, err); rerr != nil {
+	if rerr := h.emit(end); rerr != nil {
 		h.log.Error("the end of a session was not recorded", slog.Any("error", rerr))
 	}
 }
 
-func (h *handover) emit(t event.Type, err error) error {
-	e := event.Event{
-		Type: t, Session: h.hello.Session, Isolation: h.hello.Isolation, ArgvHash: h.hello.ArgvHash,
-		Name: h.server.Name, Client: h.peer.String(), Policy: h.current.Load().Digest(),
-	}
-	if err != nil {
-		e.Error = err.Error()
-	}
-	if t != event.SessionOpened {
-		e.DurationMS = time.Since(h.opened).Milliseconds()
-	}
-	return h.server.Events.Emit(e)
+func (h *handover) emit(body event.Body) error {
+	return h.server.Events.Emit(event.Event{
+		Session: h.hello.Session, Isolation: h.hello.Isolation, Policy: h.current.Load().Digest(), Body: body,
+	})
 }

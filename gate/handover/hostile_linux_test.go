@@ -23,7 +23,7 @@ func TestClosesAreRecordedUnread(t *testing.T) {
 	hold := make(chan struct{})
 	o := offer("deaf", allow)
 	o.Events = sinkFunc(func(e event.Event) error {
-		if e.Decision != "allowed" {
+		if !e.Allowed() {
 			<-hold
 		}
 		return nil
@@ -33,7 +33,7 @@ func TestClosesAreRecordedUnread(t *testing.T) {
 		t.Fatalf("no tunnel: %v", err)
 	}
 	t.Cleanup(func() { close(hold) })
-	noise := event.Event{Type: event.NetworkConnected, Decision: event.Blocked, Host: "x"}
+	noise := event.Event{Body: &event.Connection{Door: event.DoorConnect, Path: "x"}}
 	for full := 0; full < 20; full++ { // once the socket is full, too, it stays so
 		for !errors.Is(d.list()[0].events.Emit(noise), errNoRoom) {
 			full = 0
@@ -47,13 +47,13 @@ func TestClosesAreRecordedUnread(t *testing.T) {
 func TestBothSinks(t *testing.T) {
 	fails := errors.New("no")
 	for _, tt := range []struct {
-		decision string
-		told     bool
-	}{{"allowed", false}, {"blocked", true}, {"", true}} {
+		body event.Body
+		told bool
+	}{{&event.Query{Verdict: event.Verdict{Decision: event.Allowed}}, false}, {new(event.Query), true}, {new(event.Close), true}} {
 		record := newRecords()
-		err := sinkPair{sinkFunc(func(event.Event) error { return fails }), record}.Emit(event.Event{Decision: tt.decision})
+		err := sinkPair{sinkFunc(func(event.Event) error { return fails }), record}.Emit(event.Event{Body: tt.body})
 		if !errors.Is(err, fails) || len(record.all) > 0 != tt.told {
-			t.Errorf("%q: error %v, recorded %v", tt.decision, err, record.all)
+			t.Errorf("%+v: error %v, recorded %v", tt.body, err, record.all)
 		}
 	}
 }

@@ -149,8 +149,8 @@ func TestForeignDaemon(t *testing.T) {
 }
 
 func TestStream(t *testing.T) {
-	allowed := event.Event{Type: event.NetworkConnected, Decision: event.Allowed}
-	blocked := event.Event{Type: event.NetworkConnected, Decision: event.Blocked}
+	allowed := event.Event{Body: &event.Connection{Verdict: event.Verdict{Decision: event.Allowed}}}
+	blocked := event.Event{Body: new(event.Connection)}
 	synctest.Test(t, func(t *testing.T) {
 		s := newStream(time.Second)
 		start := time.Now()
@@ -174,7 +174,7 @@ func TestStream(t *testing.T) {
 			t.Error(err)
 		}
 		s.answered(99, true) // nobody's
-		for s.Emit(event.Event{Type: event.NetworkClosed, Path: strings.Repeat("x", 1000)}) == nil {
+		for s.Emit(event.Event{Body: &event.Close{Error: strings.Repeat("x", 1000)}}) == nil {
 		}
 		if err := s.Emit(blocked); err == nil && len(s.queue) > maxQueue {
 			t.Error("the queue has no bound")

@@ -143,7 +143,7 @@ func TestBugIsContained(t *testing.T) {
 	d := serve(t, allow, func(s *Server) {
 		whole := s.Events
 		s.Events = sinkFunc(func(e event.Event) error {
-			if e.Type == "session.opened" && e.Session == "unlucky" {
+			if e.Type() == "session.opened" && e.Session == "unlucky" {
 				panic("a bug")
 			}
 			return whole.Emit(e)

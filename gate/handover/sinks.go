@@ -18,7 +18,7 @@ type sinkPair struct{ launcher, record event.Sink }
 // Emit implements event.Sink.
 func (p sinkPair) Emit(e event.Event) error {
 	err := p.launcher.Emit(e)
-	if err != nil && e.Decision == event.Allowed {
+	if err != nil && e.Allowed() {
 		return err
 	}
 	return errors.Join(err, p.record.Emit(e))

@@ -44,11 +44,11 @@ func newStream(timeout time.Duration) *stream {
 
 // Emit implements event.Sink.
 func (s *stream) Emit(e event.Event) error {
-	body, err := json.Marshal(e)
+	body, err := e.MarshalJSON()
 	if err != nil {
 		return err
 	}
-	n, reply, err := s.push(kindEvent, body, e.Decision == event.Allowed)
+	n, reply, err := s.push(kindEvent, body, e.Allowed())
 	if err != nil || reply == nil {
 		return err
 	}

@@ -76,16 +76,16 @@ func (d *daemon) close() error {
 }
 
 func startedEvent(version string) event.Event {
-	return event.Event{Type: event.DaemonStarted, Version: version}
+	return event.Event{Body: &event.DaemonStarted{Version: version}}
 }
 
 // stopped records the end of the daemon, and why if it was not asked to end.
 func (d *daemon) stopped(why error) {
-	e := event.Event{Type: event.DaemonStopped, Version: d.c.Version, DurationMS: time.Since(d.started).Milliseconds()}
+	end := &event.DaemonStopped{Version: d.c.Version, Duration: time.Since(d.started)}
 	if why != nil {
-		e.Error = why.Error()
+		end.Error = why.Error()
 	}
-	d.emit(e)
+	d.emit(event.Event{Body: end})
 }
 
 // emit records an event of the daemon itself. If it cannot, it logs that and goes
@@ -93,6 +93,6 @@ func (d *daemon) stopped(why error) {
 // can be recorded.
 func (d *daemon) emit(e event.Event) {
 	if err := d.record.audit.Emit(e); err != nil {
-		d.log.Error("an event was not recorded", "type", string(e.Type), "err", err)
+		d.log.Error("an event was not recorded", "type", e.Type(), "err", err)
 	}
 }

@@ -220,7 +220,7 @@ func (d *daemon) reject(n *policyGate, err error) {
 	d.rejected.set("policy "+name, err)
 	d.metrics.PolicyRejected(name)
 	d.log.Error("the policy was rejected; the one before stays in force", "policy", name, "err", err)
-	d.emit(event.Event{Type: event.PolicyRejected, Name: name, Policy: n.current.Load().Digest(), Error: err.Error()})
+	d.emit(event.Event{Policy: n.current.Load().Digest(), Body: &event.PolicyRejected{Name: name, Error: err.Error()}})
 }
 
 // enforce puts c in force as n's policy and judges open flows again. After an error
@@ -262,10 +262,9 @@ func (d *daemon) reportChange(name string, old, next *policy.Policy, closed int)
 		log.Debug("the policy is unchanged")
 		return
 	}
-	d.emit(event.Event{
-		Type: event.PolicyLoaded, Name: name, Policy: next.Digest(),
-		Added: int64(len(diff.Added)), Removed: int64(len(diff.Removed)),
-	})
+	d.emit(event.Event{Policy: next.Digest(), Body: &event.PolicyLoaded{
+		Name: name, Added: int64(len(diff.Added)), Removed: int64(len(diff.Removed)),
+	}})
 	if old != nil {
 		for _, line := range first(diff.Removed) {
 			log.Info("policy change", "removed", line)

@@ -48,26 +48,26 @@ func (r *running) tellChanges() {
 	if r.ended.Total < 0 {
 		return // they are not known, which is not that there are none
 	}
-	words := map[byte]string{'A': "added", 'M': "modified", 'D': "deleted"}
+	kinds := map[byte]event.Change{'A': event.Added, 'M': event.Modified, 'D': event.Deleted}
 	list := make([]Change, 0, len(r.ended.Changes))
 	for _, c := range r.ended.Changes {
-		if words[c.Kind] == "" || c.Path == "" || len(list) == control.MaxChanges {
+		if kinds[c.Kind] == 0 || c.Path == "" || len(list) == control.MaxChanges {
 			continue // no worker of ours says that
 		}
 		list = append(list, Change{Kind: c.Kind, Path: c.Path})
-		r.b.record(event.Event{Type: event.FileChanged, Path: c.Path, Change: words[c.Kind]})
+		r.b.record(&event.FileChanged{Path: c.Path, Change: kinds[c.Kind]})
 	}
 	if r.b.Changed != nil {
 		r.b.Changed(list, max(r.ended.Total, len(list)))
 	}
 }
 
-// record writes e as one of this run's events.
-func (b *Backend) record(e event.Event) {
+// record writes body as one of this run's events.
+func (b *Backend) record(body event.Body) {
 	if b.Gate.Events == nil {
 		return
 	}
-	e.Session, e.Isolation = b.Gate.Session, isolation
+	e := event.Event{Session: b.Gate.Session, Isolation: isolation, Body: body}
 	if b.Gate.Policy != nil {
 		e.Policy = b.Gate.Policy.Load().Digest()
 	}

@@ -38,11 +38,11 @@ func (r *run) bringBack(ctx context.Context) error {
 		aside = ""
 	}
 	for _, part := range []struct {
-		what  string
+		what  event.Change
 		names []string
-	}{{"added", report.Added}, {"modified", report.Changed}, {"deleted", report.Deleted}} {
+	}{{event.Added, report.Added}, {event.Modified, report.Changed}, {event.Deleted, report.Deleted}} {
 		for _, name := range part.names {
-			err = errors.Join(err, r.record(event.Event{Type: event.FileChanged, Path: "/" + name, Change: part.what}))
+			err = errors.Join(err, r.record(&event.FileChanged{Path: "/" + name, Change: part.what}))
 		}
 	}
 	if r.Changed != nil {
@@ -57,12 +57,11 @@ func (r *run) bringBack(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) record(e event.Event) error {
+func (r *run) record(body event.Body) error {
 	if r.Events == nil {
 		return nil
 	}
-	e.Session, e.Isolation = r.Session, r.Isolation()
-	return r.Events.Emit(e)
+	return r.Events.Emit(event.Event{Session: r.Session, Isolation: r.Isolation(), Body: body})
 }
 
 // pack packs the workspace there into a file there.

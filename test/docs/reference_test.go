@@ -121,15 +121,11 @@ func TestMetricsReference(t *testing.T) {
 	m := metrics.New("test")
 	defer m.Gate("default", func() metrics.Stats { return metrics.Stats{BytesOut: 1, BytesIn: 1} })()
 	sink := m.Audit(m.Sink("default"))
-	for _, e := range []event.Event{
-		{Type: event.NetworkConnected},
-		{Type: event.NetworkClosed},
-		{Type: event.DNSQuery},
-		{Type: event.SessionOpened},
-		{Type: event.SessionRefused},
-		{Type: event.SessionClosed},
+	for _, body := range []event.Body{
+		new(event.Connection), new(event.Close), new(event.Query),
+		new(event.SessionOpened), new(event.SessionRefused), new(event.SessionClosed),
 	} {
-		if err := sink.Emit(e); err != nil {
+		if err := sink.Emit(event.Event{Body: body}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -13,9 +12,8 @@ import (
 // values, found without a lock or an allocation. A combination becomes a series
 // with its first event.
 type counts struct {
-	words     *words
-	decisions []atomic.Uint64 // by door, verdict, reason
-	dns       []atomic.Uint64 // by rcode
+	decisions [doorCount][verdictCount][reasonCount]atomic.Uint64
+	dns       [rcodeCount]atomic.Uint64
 	sessions  [sessionCount]atomic.Uint64
 	duration  prometheus.Observer
 }
@@ -30,46 +28,36 @@ const (
 
 func sessionWord(i int) string { return [...]string{"opened", "refused", "closed"}[i] }
 
-func newCounts(w *words, duration prometheus.Observer) *counts {
-	return &counts{
-		words:     w,
-		decisions: make([]atomic.Uint64, len(w.doors)*verdictCount*len(w.reasons)),
-		dns:       make([]atomic.Uint64, len(w.rcodes)),
-		duration:  duration,
-	}
-}
-
 // Emit implements [event.Sink].
 func (c *counts) Emit(e event.Event) error {
-	switch e.Type {
-	case event.NetworkConnected:
-		c.decide(&e)
-	case event.DNSQuery:
-		c.decide(&e)
-		c.dns[at(c.words.rcode, e.RCode)].Add(1)
-	case event.NetworkClosed:
-		c.duration.Observe((time.Duration(e.DurationMS) * time.Millisecond).Seconds())
-	case event.SessionOpened:
+	switch b := e.Body.(type) {
+	case *event.Connection:
+		c.decide(b.Door, b.Verdict)
+	case *event.Packet:
+		v, _ := e.Verdict()
+		c.decide(event.DoorKernel, v)
+	case *event.Query:
+		c.decide(event.DoorDNS, b.Verdict)
+		c.dns[place(b.RCode, firstRCode, lastRCode)].Add(1)
+	case *event.Close:
+		c.duration.Observe(b.Duration.Seconds())
+	case *event.SessionOpened:
 		c.sessions[sessionOpened].Add(1)
-	case event.SessionRefused:
+	case *event.SessionRefused:
 		c.sessions[sessionRefused].Add(1)
-	case event.SessionClosed:
+	case *event.SessionClosed:
 		c.sessions[sessionClosed].Add(1)
 	}
 	return nil
 }
 
-// decide counts one decision. Anything but "allowed" is a refusal.
-func (c *counts) decide(e *event.Event) {
-	verdict := verdictBlocked
-	if e.Decision == event.Allowed {
-		verdict = verdictAllowed
+// decide counts one decision. Anything but Allowed is a refusal.
+func (c *counts) decide(door event.Door, v event.Verdict) {
+	verdict := event.Blocked
+	if v.Decision == event.Allowed {
+		verdict = event.Allowed
 	}
-	c.decisions[c.place(at(c.words.door, string(e.Door)), verdict, at(c.words.reason, e.Reason))].Add(1)
-}
-
-func (c *counts) place(door, verdict, reason int) int {
-	return (door*verdictCount+verdict)*len(c.words.reasons) + reason
+	c.decisions[place(door, firstDoor, lastDoor)][verdict][place(v.Reason, firstReason, lastReason)].Add(1)
 }
 
 // eventCollector shows the counts of every policy.
@@ -106,15 +94,16 @@ func (e eventCollector) Collect(out chan<- prometheus.Metric) {
 				out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n), append([]string{name}, labels...)...)
 			}
 		}
-		for d, door := range c.words.doors {
-			for v := range verdictCount {
-				for r, reason := range c.words.reasons {
-					show(decisions, c.decisions[c.place(d, v, r)].Load(), door, verdictWord(v), reason)
+		for d := range c.decisions {
+			for v := range c.decisions[d] {
+				for r := range c.decisions[d][v] {
+					show(decisions, c.decisions[d][v][r].Load(),
+						word(d, firstDoor, lastDoor), event.Decision(v).String(), word(r, firstReason, lastReason))
 				}
 			}
 		}
-		for r, rcode := range c.words.rcodes {
-			show(dns, c.dns[r].Load(), rcode)
+		for r := range c.dns {
+			show(dns, c.dns[r].Load(), word(r, firstRCode, lastRCode))
 		}
 		for s := range sessionCount {
 			show(sessions, c.sessions[s].Load(), sessionWord(s))

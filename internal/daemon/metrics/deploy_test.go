@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"egressd/event"
 	"egressd/policy"
 )
 
@@ -32,10 +33,19 @@ func everything(t *testing.T) shown {
 		t.Fatal(err)
 	}
 	s := shown{labels: map[string][]string{"up": nil}, values: map[string][]string{
-		"door": m.words.doors, "reason": m.words.reasons, "rcode": m.words.rcodes, "verdict": {verdictWord(0), verdictWord(1)},
+		"verdict":   {event.Allowed.String(), event.Blocked.String()},
 		"direction": {"in", "out"}, "action": {"allow", "deny"},
 		"result": {loaded, rejected, sessionWord(0), sessionWord(1), sessionWord(2)},
 	}}
+	for i := range doorCount {
+		s.values["door"] = append(s.values["door"], word(i, firstDoor, lastDoor))
+	}
+	for i := range reasonCount {
+		s.values["reason"] = append(s.values["reason"], word(i, firstReason, lastReason))
+	}
+	for i := range rcodeCount {
+		s.values["rcode"] = append(s.values["rcode"], word(i, firstRCode, lastRCode))
+	}
 	for limit := range limitsInForce(policy.Limits{}) {
 		s.values["limit"] = append(s.values["limit"], limit)
 	}

@@ -35,8 +35,7 @@ const (
 
 // Metrics is one registry and everything in it. It is safe for concurrent use.
 type Metrics struct {
-	reg   *prometheus.Registry
-	words words
+	reg *prometheus.Registry
 
 	written, failed prometheus.Counter
 	duration        *prometheus.HistogramVec
@@ -63,7 +62,6 @@ func New(version string) *Metrics {
 	}
 	m := &Metrics{
 		reg:      prometheus.NewRegistry(),
-		words:    newWords(),
 		names:    make(map[string]bool),
 		policies: make(map[string]*counts),
 		gates:    make(map[string]*gates),
@@ -116,7 +114,7 @@ func (m *Metrics) Sink(policyName string) event.Sink {
 	name := m.policyLabelLocked(policyName)
 	c := m.policies[name]
 	if c == nil {
-		c = newCounts(&m.words, m.duration.WithLabelValues(name))
+		c = &counts{duration: m.duration.WithLabelValues(name)}
 		m.policies[name] = c
 	}
 	return c

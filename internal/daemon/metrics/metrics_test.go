@@ -39,8 +39,12 @@ func emit(t *testing.T, s event.Sink, events ...event.Event) {
 	}
 }
 
-func decision(door event.Door, word string, reason policy.Reason) event.Event {
-	return event.Event{Type: event.NetworkConnected, Door: door, Decision: word, Reason: reason.String(), Host: "client.chose.example"}
+func decision(door event.Door, d event.Decision, reason policy.Reason) event.Event {
+	h, err := policy.ParseHost("client.chose.example")
+	if err != nil {
+		panic(err)
+	}
+	return event.Event{Body: &event.Connection{Door: door, Verdict: event.Verdict{Decision: d, Reason: reason}, Host: h}}
 }
 
 // scrape reports what a scraper sees.
@@ -87,10 +91,10 @@ func full(t *testing.T) *Metrics {
 		decision(event.DoorConnect, event.Allowed, policy.ReasonAllowed),
 		decision(event.DoorConnect, event.Allowed, policy.ReasonAllowed),
 		decision(event.DoorSOCKS5, event.Blocked, policy.ReasonHostNotListed),
-		event.Event{Type: event.DNSQuery, Door: event.DoorDNS, Decision: event.Blocked, Reason: policy.ReasonHostNotListed.String(), RCode: "NXDOMAIN"},
-		event.Event{Type: event.NetworkClosed, Door: event.DoorConnect, DurationMS: 1500, BytesIn: 10},
-		event.Event{Type: event.SessionOpened}, event.Event{Type: event.SessionRefused}, event.Event{Type: event.SessionClosed},
-		event.Event{Type: event.RunCompleted},
+		event.Event{Body: &event.Query{Verdict: event.Verdict{Reason: policy.ReasonHostNotListed}, RCode: event.NXDomain}},
+		event.Event{Body: &event.Close{Door: event.DoorConnect, Duration: 1500 * time.Millisecond, BytesIn: 10}},
+		event.Event{Body: new(event.SessionOpened)}, event.Event{Body: new(event.SessionRefused)}, event.Event{Body: new(event.SessionClosed)},
+		event.Event{Body: new(event.RunCompleted)},
 	)
 	m.Gate("default", func() Stats {
 		return Stats{Connections: 3, Flows: 2, BytesOut: 100, BytesIn: 1 << 40, Dropped: 5, AcceptErrors: 6}
@@ -271,12 +275,12 @@ func TestEmitAllocatesNothing(t *testing.T) {
 	s, audited := m.Sink("default"), m.Audit(eventtest.Discard{})
 	for _, e := range []event.Event{
 		decision(event.DoorConnect, event.Allowed, policy.ReasonAllowed),
-		{Type: event.DNSQuery, Door: event.DoorDNS, Decision: event.Allowed, Reason: "allowed", RCode: "NOERROR"},
-		{Type: event.NetworkClosed, DurationMS: 12},
-		{Type: event.NetworkConnected, Door: "nonsense", Reason: "nonsense"},
+		{Body: &event.Query{Verdict: event.Verdict{Decision: event.Allowed, Reason: policy.ReasonAllowed}, RCode: event.NoError}},
+		{Body: &event.Close{Duration: 12 * time.Millisecond}},
+		{Body: &event.Connection{Door: 255, Verdict: event.Verdict{Decision: 255, Reason: 255}}},
 	} {
 		if n := testing.AllocsPerRun(100, func() { _ = s.Emit(e); _ = audited.Emit(e) }); n != 0 {
-			t.Errorf("%s: %v allocations", e.Type, n)
+			t.Errorf("%s: %v allocations", e.Type(), n)
 		}
 	}
 }

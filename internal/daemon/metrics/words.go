@@ -7,65 +7,36 @@ import (
 	"egressd/policy"
 )
 
-// words are the closed lists of label values. The last word of each is "other".
-type words struct {
-	doors, reasons, rcodes []string
-	door, reason, rcode    map[string]int
-}
-
-// verdicts are the values of the label verdict: the words of events.
+// The label values are the words of these types, from the first to the last of
+// each; every other value is counted as "other", in the place after the last.
 const (
-	verdictAllowed = iota
-	verdictBlocked
-	verdictCount
+	firstDoor, lastDoor     = event.DoorConnect, event.DoorKernel
+	firstReason, lastReason = policy.ReasonNoPolicy, policy.ReasonInternal
+	firstRCode, lastRCode   = event.NoError, event.Refused
+
+	doorCount    = int(lastDoor-firstDoor) + 2
+	verdictCount = 2
+	reasonCount  = int(lastReason-firstReason) + 2
+	rcodeCount   = int(lastRCode-firstRCode) + 2
 )
 
-func verdictWord(v int) string {
-	if v == verdictAllowed {
-		return event.Allowed
+// place reports where v, between first and last, is counted.
+func place[T ~uint8](v, first, last T) int {
+	if v < first || v > last {
+		return int(last-first) + 1
 	}
-	return event.Blocked
+	return int(v - first)
 }
 
-func newWords() words {
-	w := words{
-		doors: []string{
-			string(event.DoorConnect), string(event.DoorHTTP), string(event.DoorSOCKS5), string(event.DoorSOCKS4),
-			string(event.DoorTransparent), string(event.DoorIntercept), string(event.DoorDNS), string(event.DoorKernel), other,
-		},
-		reasons: reasonWords(),
-		rcodes:  []string{"NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", other},
+// word is the label value of what is counted at i.
+func word[T interface {
+	~uint8
+	String() string
+}](i int, first, last T) string {
+	if v := int(first) + i; v <= int(last) {
+		return T(v).String()
 	}
-	w.door, w.reason, w.rcode = index(w.doors), index(w.reasons), index(w.rcodes)
-	return w
-}
-
-// reasonWords lists every reason that policy knows.
-func reasonWords() []string {
-	var all []string
-	none := policy.Reason(255).String() // what it says of a reason that it does not know
-	for r := range policy.Reason(255) {
-		if word := r.String(); word != none {
-			all = append(all, word)
-		}
-	}
-	return append(all, other)
-}
-
-func index(list []string) map[string]int {
-	m := make(map[string]int, len(list))
-	for i, w := range list {
-		m[w] = i
-	}
-	return m
-}
-
-// at reports the place of word, or that of "other".
-func at(m map[string]int, word string) int {
-	if i, ok := m[word]; ok {
-		return i
-	}
-	return len(m) - 1
+	return other
 }
 
 // plain reports whether an operator's name can be a label value.

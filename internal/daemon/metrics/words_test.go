@@ -2,14 +2,11 @@ package metrics
 
 import (
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"egressd/event"
 	"egressd/policy"
@@ -21,11 +18,16 @@ func TestCardinality(t *testing.T) {
 	s := m.Sink("default")
 	for i := range 5000 {
 		x := strconv.Itoa(i)
+		odd := uint8(100 + i%156) // no door, decision, reason or code
 		emit(t, s,
-			event.Event{Type: event.NetworkConnected, Door: event.Door(x), Decision: x, Reason: x, Host: x, Path: x, Method: x, Server: x, Rule: x, Client: x, Policy: x, Session: x},
-			event.Event{Type: event.DNSQuery, Door: event.DoorDNS, Decision: event.Blocked, RCode: x, QType: x, Reason: "host_not_listed"},
-			event.Event{Type: event.NetworkClosed, Door: event.Door(x), Session: x, DurationMS: int64(i)},
-			event.Event{Type: event.Type(x)},
+			event.Event{Policy: x, Session: x, Body: &event.Connection{
+				Door: event.Door(odd), Verdict: event.Verdict{Decision: event.Decision(odd), Reason: policy.Reason(odd), Rule: &policy.Rule{Text: x}},
+				Port: uint16(i), Path: x, Method: x, Error: x,
+			}},
+			event.Event{Body: &event.Query{Verdict: event.Verdict{Reason: policy.ReasonHostNotListed}, RCode: event.RCode(odd), QType: x, Asked: x}},
+			event.Event{Session: x, Body: &event.Close{Door: event.Door(odd), Duration: time.Duration(i) * time.Millisecond}},
+			event.Event{Body: &event.FileChanged{Path: x}},
+			event.Event{},
 		)
 	}
 	has(t, scrape(t, m),
@@ -43,10 +45,13 @@ func TestEveryCombination(t *testing.T) {
 	m := New("v")
 	s := m.Sink("default")
 	want := 0
-	for _, door := range m.words.doors {
-		for _, word := range []string{event.Allowed, event.Blocked} {
-			for _, reason := range m.words.reasons {
-				emit(t, s, event.Event{Type: event.NetworkConnected, Door: event.Door(door), Decision: word, Reason: reason})
+	for door := range firstDoor + event.Door(doorCount) {
+		for _, d := range []event.Decision{event.Allowed, event.Blocked} {
+			for reason := range firstReason + policy.Reason(reasonCount) {
+				if door == 0 {
+					continue // counted with the one after the last
+				}
+				emit(t, s, decision(door, d, reason))
 				want++
 			}
 		}
@@ -85,45 +90,35 @@ func TestPolicyNames(t *testing.T) {
 
 // The list of doors is that of package event.
 func TestDoorsAreTotal(t *testing.T) {
-	w := newWords()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../../event/event.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := 0
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok || len(spec.Values) != 1 {
-			return true
-		}
-		if id, ok := spec.Type.(*ast.Ident); !ok || id.Name != "Door" {
-			return true
-		}
-		word, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-		if err != nil {
-			t.Fatal(err)
+	for d := range event.Door(255) {
+		if d.String() == "" {
+			continue
 		}
 		found++
-		if !slices.Contains(w.doors, word) {
-			t.Errorf("door %s is counted as other", word)
+		if word(place(d, firstDoor, lastDoor), firstDoor, lastDoor) != d.String() {
+			t.Errorf("door %s is counted as other", d)
 		}
-		return true
-	})
-	if found < 8 {
-		t.Errorf("found only %d doors", found)
+	}
+	if found < 8 || doorCount != found+1 {
+		t.Errorf("found %d doors, %d are counted", found, doorCount-1)
 	}
 }
 
 // The list of reasons is that of package policy, and has an end.
 func TestReasonsAreTotal(t *testing.T) {
-	w := newWords()
-	for r := policy.ReasonNoPolicy; r <= policy.ReasonInternal; r++ {
-		if !slices.Contains(w.reasons, r.String()) {
+	found := 0
+	for r := range policy.Reason(255) {
+		if r.String() == policy.Reason(255).String() {
+			continue
+		}
+		found++
+		if word(place(r, firstReason, lastReason), firstReason, lastReason) != r.String() {
 			t.Errorf("reason %s is counted as other", r)
 		}
 	}
-	if slices.Contains(w.reasons, "unknown_reason") || len(w.reasons) > 64 || len(w.reason) != len(w.reasons) {
-		t.Errorf("%d reasons: %v", len(w.reasons), w.reasons)
+	if found > 64 || reasonCount != found+1 {
+		t.Errorf("found %d reasons, %d are counted", found, reasonCount-1)
 	}
 }
 

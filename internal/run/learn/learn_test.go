@@ -12,22 +12,32 @@ import (
 	"egressd/policy"
 )
 
-func connected(host string, port uint16, reason string, edit ...func(*event.Event)) event.Event {
-	e := event.Event{Type: event.NetworkConnected, Host: host, Port: port, Reason: reason, Decision: event.Blocked}
-	if reason == "allowed" {
+// hostOf reads name; the zero Host when it is not a host.
+func hostOf(name string) policy.Host {
+	h, _ := policy.ParseHost(name)
+	return h
+}
+
+func connected(host string, port uint16, reason policy.Reason, edit ...func(*event.Connection)) *event.Connection {
+	e := &event.Connection{Host: hostOf(host), Port: port, Verdict: event.Verdict{Reason: reason}}
+	if reason == policy.ReasonAllowed {
 		e.Decision = event.Allowed
 	}
 	for _, f := range edit {
-		f(&e)
+		f(e)
 	}
 	return e
 }
 
-func learnFrom(t *testing.T, events ...event.Event) string {
+func asked(host string, decision event.Decision, reason policy.Reason) *event.Query {
+	return &event.Query{Host: hostOf(host), Verdict: event.Verdict{Decision: decision, Reason: reason}}
+}
+
+func learnFrom(t *testing.T, events ...event.Body) string {
 	t.Helper()
 	var r Recorder
 	for _, e := range events {
-		if err := r.Emit(e); err != nil {
+		if err := r.Emit(event.Event{Body: e}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,40 +55,42 @@ func rulesOf(text string) []string {
 }
 
 func TestRules(t *testing.T) {
-	req := func(method, path string) func(*event.Event) {
-		return func(e *event.Event) { e.Method, e.Path = method, path }
+	req := func(method, path string) func(*event.Connection) {
+		return func(e *event.Connection) { e.Method, e.Path = method, path }
 	}
-	rule := func(s string) func(*event.Event) { return func(e *event.Event) { e.Rule = s } }
+	rule := func(s string) func(*event.Connection) {
+		return func(e *event.Connection) { e.Rule = &policy.Rule{Text: s} }
+	}
 	for _, tt := range []struct {
 		name string
-		in   []event.Event
+		in   []event.Body
 		want string
 	}{
 		{"nothing", nil, ""},
-		{"one port", []event.Event{connected("a.test", 443, "host_not_listed")}, "a.test:443"},
-		{"both web ports", []event.Event{connected("a.test", 443, "host_not_listed"), connected("a.test", 80, "allowed")}, "a.test"},
-		{"joined ports", []event.Event{connected("a.test", 443, "allowed"), connected("a.test", 22, "port_not_listed"), connected("a.test", 22, "port_not_listed")}, "a.test:22,443"},
-		{"wildcards are not learned", []event.Event{connected("a.b.test", 443, "allowed", rule("*.b.test"))}, "a.b.test:443"},
-		{"raw by rule", []event.Event{connected("a.test", 443, "allowed", rule("raw:a.test:443"))}, "raw:a.test:443"},
-		{"raw by need", []event.Event{connected("a.test", 443, "allowed"), connected("a.test", 443, "not_tls")}, "raw:a.test:443"},
-		{"a request", []event.Event{
-			connected("a.test", 443, "allowed", rule("GET https://a.test/**")),
-			connected("a.test", 443, "allowed", rule("GET https://a.test/**"), req("GET", "/x")),
-			connected("a.test", 443, "path_not_listed", req("POST", "/y")),
+		{"one port", []event.Body{connected("a.test", 443, policy.ReasonHostNotListed)}, "a.test:443"},
+		{"both web ports", []event.Body{connected("a.test", 443, policy.ReasonHostNotListed), connected("a.test", 80, policy.ReasonAllowed)}, "a.test"},
+		{"joined ports", []event.Body{connected("a.test", 443, policy.ReasonAllowed), connected("a.test", 22, policy.ReasonPortNotListed), connected("a.test", 22, policy.ReasonPortNotListed)}, "a.test:22,443"},
+		{"wildcards are not learned", []event.Body{connected("a.b.test", 443, policy.ReasonAllowed, rule("*.b.test"))}, "a.b.test:443"},
+		{"raw by rule", []event.Body{connected("a.test", 443, policy.ReasonAllowed, rule("raw:a.test:443"))}, "raw:a.test:443"},
+		{"raw by need", []event.Body{connected("a.test", 443, policy.ReasonAllowed), connected("a.test", 443, policy.ReasonNotTLS)}, "raw:a.test:443"},
+		{"a request", []event.Body{
+			connected("a.test", 443, policy.ReasonAllowed, rule("GET https://a.test/**")),
+			connected("a.test", 443, policy.ReasonAllowed, rule("GET https://a.test/**"), req("GET", "/x")),
+			connected("a.test", 443, policy.ReasonPathNotListed, req("POST", "/y")),
 		}, "GET https://a.test/x|POST https://a.test/y"},
-		{"no request", []event.Event{connected("a.test", 443, "allowed", rule("GET https://a.test/**"))}, "GET https://a.test/**"},
-		{"asked only", []event.Event{{Type: event.DNSQuery, Host: "a.test", Decision: event.Blocked, Reason: "host_not_listed"}}, "a.test"},
-		{"asked and connected", []event.Event{
-			{Type: event.DNSQuery, Host: "a.test", Decision: event.Blocked, Reason: "host_not_listed"}, connected("a.test", 22, "host_not_listed"),
+		{"no request", []event.Body{connected("a.test", 443, policy.ReasonAllowed, rule("GET https://a.test/**"))}, "GET https://a.test/**"},
+		{"asked only", []event.Body{asked("a.test", event.Blocked, policy.ReasonHostNotListed)}, "a.test"},
+		{"asked and connected", []event.Body{
+			asked("a.test", event.Blocked, policy.ReasonHostNotListed), connected("a.test", 22, policy.ReasonHostNotListed),
 		}, "a.test:22"},
-		{"asked and allowed", []event.Event{{Type: event.DNSQuery, Host: "a.test", Decision: event.Allowed, Reason: "allowed"}}, ""},
-		{"the origin failed", []event.Event{connected("a.test", 443, "connection_refused")}, "a.test:443"},
-		{"IPv6", []event.Event{connected("2600::1", 443, "host_not_listed")}, "[2600::1]:443"},
-		{"not learnable", []event.Event{
-			connected("a.test", 443, "denied_by_rule"), connected("b.test", 443, "sni_mismatch"), connected("10.0.0.1", 80, "destination_ip_prohibited"),
-			connected("127.0.0.1", 80, "host_not_listed"), connected("c.test", 443, "http_request_error"), connected("d.test", 443, "connection_limit_reached"),
-			connected("203.0.113.1", 53, "protocol_not_carried"), connected("bad host", 443, "host_not_listed"),
-			connected("e.test", 443, "outside_ceiling"),
+		{"asked and allowed", []event.Body{asked("a.test", event.Allowed, policy.ReasonAllowed)}, ""},
+		{"the origin failed", []event.Body{connected("a.test", 443, policy.ReasonRefused)}, "a.test:443"},
+		{"IPv6", []event.Body{connected("2600::1", 443, policy.ReasonHostNotListed)}, "[2600::1]:443"},
+		{"not learnable", []event.Body{
+			connected("a.test", 443, policy.ReasonDeniedByRule), connected("b.test", 443, policy.ReasonSNIMismatch), connected("10.0.0.1", 80, policy.ReasonIPProhibited),
+			connected("127.0.0.1", 80, policy.ReasonHostNotListed), connected("c.test", 443, policy.ReasonMalformed), connected("d.test", 443, policy.ReasonOverload),
+			connected("203.0.113.1", 53, policy.ReasonProtocol), connected("bad host", 443, policy.ReasonHostNotListed),
+			connected("e.test", 443, policy.ReasonCeiling),
 		}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,10 +118,10 @@ func TestRequestsThatNoRuleCanName(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var r Recorder
-			for _, reason := range []string{"allowed", "path_not_listed"} {
+			for _, reason := range []policy.Reason{policy.ReasonAllowed, policy.ReasonPathNotListed} {
 				e := connected("a.test", 443, reason)
-				e.Rule, e.Method, e.Path = "GET https://a.test/y/**", tt.method, tt.path
-				if err := r.Emit(e); err != nil {
+				e.Rule, e.Method, e.Path = &policy.Rule{Text: "GET https://a.test/y/**"}, tt.method, tt.path
+				if err := r.Emit(event.Event{Body: e}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -137,12 +149,12 @@ func TestLearnedPolicyFits(t *testing.T) {
 		}
 		return nil
 	}
-	for i, reason := range []string{"host_not_listed", "allowed", "port_not_listed"} {
-		if err := r.Emit(connected(fmt.Sprintf("h%d.test", i), uint16(440+i), reason)); err != nil {
+	for i, reason := range []policy.Reason{policy.ReasonHostNotListed, policy.ReasonAllowed, policy.ReasonPortNotListed} {
+		if err := r.Emit(event.Event{Body: connected(fmt.Sprintf("h%d.test", i), uint16(440+i), reason)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := r.Emit(connected("static.test", 5432, "host_not_listed")); err != nil {
+	if err := r.Emit(event.Event{Body: connected("static.test", 5432, policy.ReasonHostNotListed)}); err != nil {
 		t.Fatal(err)
 	}
 	doc, err := policy.ParseFile("p", r.Text())
@@ -176,10 +188,13 @@ func TestLearnedPolicyFits(t *testing.T) {
 
 func TestDoubtsAreComments(t *testing.T) {
 	text := learnFrom(t,
-		connected("10.0.0.1", 80, "destination_ip_prohibited"),
-		connected("rebind.test", 80, "destination_ip_prohibited", func(e *event.Event) { e.Addr = "169.254.169.254" }),
-		connected("b.test", 443, "sni_mismatch", func(e *event.Event) { e.Server = "evil\n  - everything.test" }))
-	for _, want := range []string{`#   - "10.0.0.1:80"`, `"169.254.169.254:80"`, "for rebind.test"} {
+		connected("10.0.0.1", 80, policy.ReasonIPProhibited),
+		connected("rebind.test", 80, policy.ReasonIPProhibited, func(e *event.Connection) { e.Addr = netip.MustParseAddrPort("169.254.169.254:80") }),
+		connected("b.test", 443, policy.ReasonSNIMismatch, func(e *event.Connection) { e.Server = hostOf("other.test") }),
+		connected("c.test", 443, policy.ReasonDeniedByRule, func(e *event.Connection) {
+			e.Rule = &policy.Rule{Text: "evil\n  - everything.test"}
+		}))
+	for _, want := range []string{`#   - "10.0.0.1:80"`, `"169.254.169.254:80"`, "for rebind.test", "named another host, other.test,", "everything.test"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -194,7 +209,7 @@ func TestDoubtsAreComments(t *testing.T) {
 func TestBound(t *testing.T) {
 	var r Recorder
 	for i := range maxFacts + 10 {
-		if err := r.Emit(connected(fmt.Sprintf("h%d.test", i), 443, "host_not_listed")); err != nil {
+		if err := r.Emit(event.Event{Body: connected(fmt.Sprintf("h%d.test", i), 443, policy.ReasonHostNotListed)}); err != nil {
 			t.Fatal(err)
 		}
 	}

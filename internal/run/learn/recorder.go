@@ -48,10 +48,14 @@ type Recorder struct {
 
 // Emit implements [event.Sink]. It never fails.
 func (r *Recorder) Emit(e event.Event) error {
-	if e.Type != event.NetworkConnected && e.Type != event.DNSQuery {
-		return nil
+	var f fact
+	var ok bool
+	switch b := e.Body.(type) {
+	case *event.Connection:
+		f, ok = ofConnection(b)
+	case *event.Query:
+		f, ok = ofQuery(b)
 	}
-	f, ok := factOf(e)
 	if !ok {
 		return nil
 	}
@@ -73,23 +77,20 @@ func (r *Recorder) Emit(e event.Event) error {
 	return nil
 }
 
-// factOf reads what e teaches.
-func factOf(e event.Event) (fact, bool) {
-	h, err := policy.ParseHost(e.Host)
-	if err != nil {
-		return fact{}, false
+// ofQuery reads what a DNS question teaches.
+func ofQuery(e *event.Query) (fact, bool) {
+	f := fact{host: e.Host}
+	if e.Reason == policy.ReasonDeniedByRule {
+		f.doubt = "denied by rule " + textOf(e.Rule)
 	}
-	f := fact{host: h, port: e.Port}
-	if e.Type == event.DNSQuery {
-		f.port = 0
-		if e.Reason == policy.ReasonDeniedByRule.String() {
-			f.doubt = "denied by rule " + e.Rule
-		}
-		// An address in a DNS question, or a name that the policy allows
-		// already, says nothing new: connections do.
-		return f, h.Name() != "" && (e.Decision == event.Blocked || e.Audit)
-	}
-	if f.port == 0 {
+	// A name that the policy allows already says nothing new: connections do.
+	return f, e.Host.Name() != "" && (e.Decision == event.Blocked || e.Audit)
+}
+
+// ofConnection reads what a flow or request teaches.
+func ofConnection(e *event.Connection) (fact, bool) {
+	f := fact{host: e.Host, port: e.Port}
+	if e.Host.IsZero() || e.Port == 0 {
 		return fact{}, false
 	}
 	if e.Decision == event.Allowed && !e.Audit {
@@ -99,16 +100,25 @@ func factOf(e event.Event) (fact, bool) {
 }
 
 // allowed is a flow that the policy of the run let through.
-func allowed(f fact, e event.Event) fact {
+func allowed(f fact, e *event.Connection) fact {
+	rule := textOf(e.Rule)
 	switch {
-	case strings.Contains(e.Rule, "://") && e.Method != "":
+	case strings.Contains(rule, "://") && e.Method != "":
 		return requested(f, e)
-	case strings.Contains(e.Rule, "://"):
-		f.rule = e.Rule
-	case strings.HasPrefix(e.Rule, "raw:"):
+	case strings.Contains(rule, "://"):
+		f.rule = rule
+	case strings.HasPrefix(rule, "raw:"):
 		f.raw = true
 	}
 	return f
+}
+
+// textOf reports the text of r; "" when no rule decided.
+func textOf(r *policy.Rule) string {
+	if r == nil {
+		return ""
+	}
+	return r.Text
 }
 
 // requested is one request that path rules judge.
@@ -116,7 +126,7 @@ func allowed(f fact, e event.Event) fact {
 // Threat: the program inside requests /** or /a*b, or uses * for its method, so
 // that a rule with the same text allows more, or cannot be read and spoils the
 // file -> such a request is a doubt. Left over: nothing.
-func requested(f fact, e event.Event) fact {
+func requested(f fact, e *event.Connection) fact {
 	asked := policy.Request{Host: f.host, Port: f.port, Method: e.Method, Path: e.Path}
 	f.request = policy.Decision{Reason: policy.ReasonPathNotListed}.Suggest(asked)
 	if f.request == "" {
@@ -127,32 +137,32 @@ func requested(f fact, e event.Event) fact {
 
 // denied is a flow that the policy of the run did not allow (it was blocked, or
 // let through by --audit).
-func denied(f fact, e event.Event) (fact, bool) {
+func denied(f fact, e *event.Connection) (fact, bool) {
 	switch e.Reason {
-	case policy.ReasonMethodNotListed.String(), policy.ReasonPathNotListed.String():
+	case policy.ReasonMethodNotListed, policy.ReasonPathNotListed:
 		return requested(f, e), e.Method != ""
-	case policy.ReasonNotTLS.String(), policy.ReasonNotHTTP.String():
+	case policy.ReasonNotTLS, policy.ReasonNotHTTP:
 		f.raw = true
-	case policy.ReasonCeiling.String():
+	case policy.ReasonCeiling:
 		f.doubt = "outside what the daemon allows its sessions"
-	case policy.ReasonDeniedByRule.String():
-		f.doubt = "denied by rule " + e.Rule
-	case policy.ReasonSNIMismatch.String(), policy.ReasonHostMismatch.String():
-		f.doubt = "the client named another host, " + e.Server + ", inside the connection"
-	case policy.ReasonIPProhibited.String():
+	case policy.ReasonDeniedByRule:
+		f.doubt = "denied by rule " + textOf(e.Rule)
+	case policy.ReasonSNIMismatch, policy.ReasonHostMismatch:
+		f.doubt = "the client named another host, " + e.Server.String() + ", inside the connection"
+	case policy.ReasonIPProhibited:
 		if f.host.Name() != "" {
 			f.addr = summary.Dialled(e)
 		}
 		f.doubt = "a special-purpose address"
-	case policy.ReasonHostNotListed.String(), policy.ReasonPortNotListed.String(), policy.ReasonNotApproved.String():
+	case policy.ReasonHostNotListed, policy.ReasonPortNotListed, policy.ReasonNotApproved:
 		if a := f.host.Addr(); a.IsValid() {
 			if class := policy.ClassifyAddr(a); class != "" {
 				f.doubt = "a special-purpose address (" + class + ")"
 			}
 		}
-	case policy.ReasonNotFound.String(), policy.ReasonRefused.String(), policy.ReasonConnectTimeout.String(),
-		policy.ReasonUnreachable.String(), policy.ReasonUpstreamTLS.String(), policy.ReasonUpstreamError.String(),
-		policy.ReasonDNSError.String(), policy.ReasonDNSTimeout.String(), policy.ReasonInterceptOff.String():
+	case policy.ReasonNotFound, policy.ReasonRefused, policy.ReasonConnectTimeout,
+		policy.ReasonUnreachable, policy.ReasonUpstreamTLS, policy.ReasonUpstreamError,
+		policy.ReasonDNSError, policy.ReasonDNSTimeout, policy.ReasonInterceptOff:
 		return allowed(f, e), true // the rules were not what stopped it
 	default:
 		return f, false

@@ -18,10 +18,11 @@ const (
 
 // key is one line of the summary.
 type key struct {
-	host   string
+	host   policy.Host
+	asked  string // a name of a DNS question that is no host; host is zero then
 	port   uint16
 	proto  string // "" is TCP
-	reason string // blocked only
+	reason policy.Reason
 	method string // blocked by method or path only
 	path   string
 }
@@ -50,54 +51,64 @@ type Collector struct {
 func (c *Collector) Emit(e event.Event) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch e.Type {
-	case event.NetworkConnected:
-		c.connected(e)
-	case event.NetworkClosed:
-		if t := c.allowed[key{host: host(e), port: e.Port}]; t != nil {
-			t.bytes += e.BytesIn + e.BytesOut
+	switch b := e.Body.(type) {
+	case *event.Connection:
+		c.connection(b)
+	case *event.Packet:
+		c.packet(b)
+	case *event.Close:
+		if t := c.allowed[key{host: b.Host, port: b.Port, reason: policy.ReasonAllowed}]; t != nil {
+			t.bytes += b.BytesIn + b.BytesOut
 		}
-	case event.DNSQuery:
-		k := key{host: host(e), reason: e.Reason}
-		if e.Decision == event.Blocked {
-			c.block(k, e)
-		} else if e.Audit {
-			c.audit(k, e)
-		}
+	case *event.Query:
+		c.query(b)
 	}
 	return nil
 }
 
-func (c *Collector) connected(e event.Event) {
+func (c *Collector) connection(e *event.Connection) {
+	r := request(e)
+	k := key{host: r.Host, port: e.Port, reason: e.Reason}
+	if e.Decision == event.Blocked {
+		if e.Reason == policy.ReasonMethodNotListed || e.Reason == policy.ReasonPathNotListed {
+			k.method, k.path = clip(e.Method), clip(e.Path)
+		}
+		c.deny(&c.blocked, k, r)
+		return
+	}
+	if e.Audit {
+		c.deny(&c.audited, k, r)
+	}
+	k.reason = policy.ReasonAllowed
+	c.add(&c.allowed, k)
+}
+
+// packet counts what no rule can allow, so it suggests none.
+func (c *Collector) packet(e *event.Packet) {
 	if e.Count > 0 {
 		c.unlisted += int(e.Count)
 		return
 	}
-	k := key{host: host(e), port: e.Port, proto: e.Proto}
-	if e.Decision != event.Allowed {
-		k.reason = e.Reason
-		if reason, _ := Reason(e.Reason); reason == policy.ReasonMethodNotListed || reason == policy.ReasonPathNotListed {
-			k.method, k.path = clip(e.Method), clip(e.Path)
-		}
-		c.block(k, e)
-		return
+	c.add(&c.blocked, key{host: policy.HostFromAddr(e.Dst), port: e.Port, proto: e.Proto, reason: policy.ReasonProtocol})
+}
+
+func (c *Collector) query(e *event.Query) {
+	k := key{host: e.Host, reason: e.Reason}
+	if e.Host.IsZero() {
+		k.asked = clip(e.Asked)
 	}
-	c.add(&c.allowed, k)
-	if e.Audit {
-		k.reason = e.Reason
-		c.audit(k, e)
+	r := policy.Request{Host: e.Host, Addr: e.Addr}
+	if e.Decision == event.Blocked {
+		c.deny(&c.blocked, k, r)
+	} else if e.Audit {
+		c.deny(&c.audited, k, r)
 	}
 }
 
-func (c *Collector) audit(k key, e event.Event) {
-	if t := c.add(&c.audited, k); t != nil && t.suggest == "" {
-		t.suggest = suggest(e)
-	}
-}
-
-func (c *Collector) block(k key, e event.Event) {
-	if t := c.add(&c.blocked, k); t != nil && t.suggest == "" {
-		t.suggest = suggest(e)
+// deny counts what the policy denies, and keeps the rule that would allow it.
+func (c *Collector) deny(table *map[key]*total, k key, r policy.Request) {
+	if t := c.add(table, k); t != nil && t.suggest == "" && !r.Host.IsZero() {
+		t.suggest = suggest(k.reason, r)
 	}
 }
 
@@ -116,14 +127,6 @@ func (c *Collector) add(table *map[key]*total, k key) *total {
 	}
 	t.count++
 	return t
-}
-
-// host reports what a person would call e's destination.
-func host(e event.Event) string {
-	if e.Host != "" {
-		return clip(e.Host)
-	}
-	return e.Addr
 }
 
 // clip keeps of a client's text what can be printed, and lets go of the rest.

@@ -3,60 +3,32 @@ package summary
 import (
 	"net/netip"
 
+	"egressd/dnsfilter"
 	"egressd/event"
 	"egressd/policy"
 )
 
-// suggest reports the rule that would allow what e says was denied; "" when no
-// rule can.
-func suggest(e event.Event) string {
-	r, d, ok := Question(e)
-	if !ok {
-		return ""
-	}
-	return d.Suggest(r)
+// suggest reports the rule that would allow what was denied; "" when no rule
+// can.
+func suggest(reason policy.Reason, r policy.Request) string {
+	return policy.Decision{Reason: reason}.Suggest(r)
 }
 
-// Question reports the request and the decision behind e; ok is false when e
-// holds none.
-func Question(e event.Event) (r policy.Request, d policy.Decision, ok bool) {
-	reason, ok := Reason(e.Reason)
-	if !ok || e.Proto != "" && e.Proto != "tcp" {
-		return r, d, false
+// request reports what was asked of the policy for c.
+func request(c *event.Connection) policy.Request {
+	r := policy.Request{Host: c.Host, Port: c.Port, Addr: Dialled(c), Method: c.Method, Path: c.Path}
+	if r.Host.IsZero() {
+		r.Host = policy.HostFromAddr(r.Addr)
 	}
-	name := e.Host
-	if name == "" {
-		name = Dialled(e).String()
-	}
-	h, err := policy.ParseHost(name)
-	if err != nil {
-		return r, d, false
-	}
-	r = policy.Request{Host: h, Port: e.Port, Method: e.Method, Path: e.Path}
-	r.Addr = Dialled(e)
-	return r, policy.Decision{Verdict: policy.Deny, Reason: reason}, true
+	return r
 }
 
-// Reason reports the policy reason that s spells.
-func Reason(s string) (policy.Reason, bool) {
-	for r := policy.ReasonNoPolicy; r <= policy.ReasonInternal; r++ {
-		if r.String() == s {
-			return r, true
-		}
-	}
-	return 0, false
-}
-
-// Dialled reports the address of e, written with or without a port. It is the
+// Dialled reports the address that c was dialled to, or captured for. It is the
 // zero Addr where a name was captured: what stands there then is the synthetic
-// address (198.18.0.0/15) that the name was given inside.
-func Dialled(e event.Event) netip.Addr {
-	a, err := netip.ParseAddr(e.Addr)
-	if ap, aperr := netip.ParseAddrPort(e.Addr); aperr == nil {
-		a, err = ap.Addr(), nil
-	}
-	synthetic := netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18}), 15)
-	if err != nil || e.Host != "" && e.Host != a.String() && synthetic.Contains(a) {
+// address that the name was given inside.
+func Dialled(c *event.Connection) netip.Addr {
+	a := c.Addr.Addr()
+	if c.Host.Name() != "" && dnsfilter.SyntheticRange().Contains(a) {
 		return netip.Addr{}
 	}
 	return a

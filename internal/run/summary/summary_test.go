@@ -4,33 +4,43 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"egressd/event"
+	"egressd/policy"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata")
 
-func flow(host string, port uint16, reason string) event.Event {
-	e := event.Event{Type: event.NetworkConnected, Host: host, Port: port, Decision: event.Blocked, Reason: reason}
-	if reason == "allowed" {
+func hostOf(name string) policy.Host {
+	h, err := policy.ParseHost(name)
+	if err != nil {
+		panic(err)
+	}
+	return h
+}
+
+func flow(host string, port uint16, reason policy.Reason) *event.Connection {
+	e := &event.Connection{Host: hostOf(host), Port: port, Verdict: event.Verdict{Reason: reason}}
+	if reason == policy.ReasonAllowed {
 		e.Decision = event.Allowed
 	}
 	return e
 }
 
-func closed(host string, port uint16, in, out int64) event.Event {
-	return event.Event{Type: event.NetworkClosed, Host: host, Port: port, BytesIn: in, BytesOut: out}
+func closed(host string, port uint16, in, out int64) event.Body {
+	return &event.Close{Host: hostOf(host), Port: port, BytesIn: in, BytesOut: out}
 }
 
-func text(t *testing.T, events ...event.Event) string {
+func text(t *testing.T, events ...event.Body) string {
 	t.Helper()
 	var c Collector
 	for _, e := range events {
-		if err := c.Emit(e); err != nil {
+		if err := c.Emit(event.Event{Body: e}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,39 +52,40 @@ func text(t *testing.T, events ...event.Event) string {
 }
 
 func TestGolden(t *testing.T) {
-	request := flow("api.test", 443, "method_not_listed")
+	request := flow("api.test", 443, policy.ReasonMethodNotListed)
 	request.Method, request.Path = "POST", "/v1/x"
-	udp := flow("203.0.113.9", 443, "protocol_not_carried")
-	udp.Proto, udp.Door = "udp", event.DoorKernel
-	captured := flow("named.test", 5432, "destination_ip_prohibited")
-	captured.Addr = "198.18.0.1:5432"
-	private := flow("inside.test", 443, "destination_ip_prohibited")
-	private.Addr = "10.0.0.9:443"
-	asked := event.Event{Type: event.DNSQuery, Host: "asked.test", Decision: event.Blocked, Reason: "host_not_listed"}
-	askedToo := asked
-	askedToo.Host = "a.test"
-	flood := event.Event{Type: event.NetworkConnected, Door: event.DoorKernel, Decision: event.Blocked, Reason: "protocol_not_carried", Count: 4321}
-	peers := []event.Event{flow("name.test", 443, "host_not_listed"), private}
+	udp := &event.Packet{Proto: "udp", Dst: netip.MustParseAddr("203.0.113.9"), Port: 443}
+	captured := flow("named.test", 5432, policy.ReasonIPProhibited)
+	captured.Addr = netip.MustParseAddrPort("198.18.0.1:5432")
+	private := flow("inside.test", 443, policy.ReasonIPProhibited)
+	private.Addr = netip.MustParseAddrPort("10.0.0.9:443")
+	asked := &event.Query{Host: hostOf("asked.test"), Verdict: event.Verdict{Reason: policy.ReasonHostNotListed}}
+	askedToo := &event.Query{Host: hostOf("a.test"), Verdict: asked.Verdict}
+	flood := &event.Packet{Count: 4321}
+	peers := []event.Body{flow("name.test", 443, policy.ReasonHostNotListed), private}
 	for i := range 30 {
-		peers = append(peers, flow(fmt.Sprintf("203.0.113.%d", i), 6881, "host_not_listed"))
-		local := flow(fmt.Sprintf("10.0.0.%d", i), 80, "destination_ip_prohibited")
-		local.Addr = local.Host
+		peers = append(peers, flow(fmt.Sprintf("203.0.113.%d", i), 6881, policy.ReasonHostNotListed))
+		local := flow(fmt.Sprintf("10.0.0.%d", i), 80, policy.ReasonIPProhibited)
+		local.Addr = netip.AddrPortFrom(local.Host.Addr(), 80)
 		peers = append(peers, local)
 	}
-	peers = append(peers, flow("203.0.113.29", 6881, "host_not_listed"), flow("203.0.113.29", 6881, "host_not_listed"))
-	hostile := flow("x\x1b[2J\nlaunch: all is well\u202e"+strings.Repeat("y", 999), 443, "host_not_listed")
-	audited := flow("audit.test", 22, "host_not_listed")
+	peers = append(peers, flow("203.0.113.29", 6881, policy.ReasonHostNotListed), flow("203.0.113.29", 6881, policy.ReasonHostNotListed))
+	words := "x\x1b[2J\nlaunch: all is well\u202e" + strings.Repeat("y", 999)
+	hostile := &event.Query{Asked: words, Verdict: event.Verdict{Reason: policy.ReasonMalformed}}
+	hostileToo := flow("api.test", 443, policy.ReasonPathNotListed)
+	hostileToo.Method, hostileToo.Path = words, words
+	audited := flow("audit.test", 22, policy.ReasonHostNotListed)
 	audited.Decision, audited.Audit = event.Allowed, true
-	for name, events := range map[string][]event.Event{
-		"allowed": {flow("api.test", 443, "allowed"), flow("api.test", 443, "allowed"), closed("api.test", 443, 1_200_000, 34_000)},
-		"ceiling": {flow("a.test", 443, "outside_ceiling"), flow("b.test", 443, "host_not_listed")},
+	for name, events := range map[string][]event.Body{
+		"allowed": {flow("api.test", 443, policy.ReasonAllowed), flow("api.test", 443, policy.ReasonAllowed), closed("api.test", 443, 1_200_000, 34_000)},
+		"ceiling": {flow("a.test", 443, policy.ReasonCeiling), flow("b.test", 443, policy.ReasonHostNotListed)},
 		"blocked": {
-			flow("api.test", 443, "allowed"), closed("api.test", 443, 5, 0),
-			flow("a.test", 443, "host_not_listed"), flow("a.test", 443, "host_not_listed"), askedToo,
-			flow("b.test", 22, "port_not_listed"), asked, request, udp, captured, private, flow("2600::1", 80, "host_not_listed"),
-			flow("bad.test", 443, "denied_by_rule"), flow("api.test", 443, "connection_refused"),
+			flow("api.test", 443, policy.ReasonAllowed), closed("api.test", 443, 5, 0),
+			flow("a.test", 443, policy.ReasonHostNotListed), flow("a.test", 443, policy.ReasonHostNotListed), askedToo,
+			flow("b.test", 22, policy.ReasonPortNotListed), asked, request, udp, captured, private, flow("2600::1", 80, policy.ReasonHostNotListed),
+			flow("bad.test", 443, policy.ReasonDeniedByRule), flow("api.test", 443, policy.ReasonRefused),
 		},
-		"hostile": {hostile},
+		"hostile": {hostile, hostileToo},
 		"flood":   {udp, flood, flood},
 		"peers":   peers,
 		"audited": {audited},
@@ -104,7 +115,15 @@ func TestGolden(t *testing.T) {
 }
 
 func TestNothingToSay(t *testing.T) {
-	if got := text(t, event.Event{Type: event.CommandExecuted}, event.Event{Type: event.DNSQuery, Decision: event.Allowed}); got != "" {
+	if got := text(t, new(event.Command), &event.Query{Verdict: event.Verdict{Decision: event.Allowed}}); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A captured address that no name was given is named by the address.
+func TestAddressWithoutName(t *testing.T) {
+	e := &event.Connection{Port: 443, Addr: netip.MustParseAddrPort("198.18.0.9:443"), Verdict: event.Verdict{Reason: policy.ReasonHostNotListed}}
+	if got := text(t, e); !strings.Contains(got, "blocked  198.18.0.9:443  1 time") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -112,7 +131,7 @@ func TestNothingToSay(t *testing.T) {
 func TestBounded(t *testing.T) {
 	var c Collector
 	for i := range maxKeys + 100 {
-		if err := c.Emit(flow(fmt.Sprintf("h%d.test", i), 443, "host_not_listed")); err != nil {
+		if err := c.Emit(event.Event{Body: flow(fmt.Sprintf("h%d.test", i), 443, policy.ReasonHostNotListed)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -132,15 +151,15 @@ func TestBounded(t *testing.T) {
 func TestLongTextIsCut(t *testing.T) {
 	var c Collector
 	long := strings.Repeat("x", 100_000)
-	request := flow("a.test", 443, "path_not_listed")
+	request := flow("a.test", 443, policy.ReasonPathNotListed)
 	request.Method, request.Path = "GET", "/"+long
-	for _, e := range []event.Event{flow(long, 443, "http_request_error"), request} {
-		if err := c.Emit(e); err != nil {
+	for _, e := range []event.Body{&event.Query{Asked: long}, request} {
+		if err := c.Emit(event.Event{Body: e}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for k, total := range c.blocked {
-		if n := len(k.host) + len(k.path) + len(total.suggest); n > 2*maxTextBytes {
+		if n := len(k.host.Name()) + len(k.asked) + len(k.path) + len(total.suggest); n > 2*maxTextBytes {
 			t.Errorf("%d bytes are kept of one line", n)
 		}
 	}

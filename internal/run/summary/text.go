@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +49,7 @@ func (c *Collector) Write(w io.Writer) error {
 		fmt.Fprintf(&b, "  (%d events more are in the event log only)\n", c.overflow)
 	}
 	advise(&b, "To allow what was blocked, add:", blocked)
-	if slices.ContainsFunc(blocked, func(t *total) bool { return t.reason == policy.ReasonCeiling.String() }) {
+	if slices.ContainsFunc(blocked, func(t *total) bool { return t.reason == policy.ReasonCeiling }) {
 		b.WriteString("What is outside_ceiling only the operator of egressd can allow, in its own policy.\n")
 	}
 	if len(audited) > 0 {
@@ -65,8 +64,7 @@ func (c *Collector) Write(w io.Writer) error {
 // network did not deliver.
 func (c *Collector) worthSaying() (blocked, failed []*total) {
 	for _, t := range withoutQuestions(ordered(c.blocked)) {
-		reason, _ := Reason(t.reason)
-		if reason.Class() == policy.ClassUpstream || reason.Class() == policy.ClassTimeout {
+		if t.reason.Class() == policy.ClassUpstream || t.reason.Class() == policy.ClassTimeout {
 			failed = append(failed, t)
 		} else {
 			blocked = append(blocked, t)
@@ -78,9 +76,9 @@ func (c *Collector) worthSaying() (blocked, failed []*total) {
 // withoutQuestions leaves the names out that were asked of DNS where a
 // connection to the same name says more.
 func withoutQuestions(all []*total) []*total {
-	connected := make(map[string]bool)
+	connected := make(map[policy.Host]bool)
 	for _, t := range all {
-		if t.port != 0 {
+		if t.port != 0 && !t.host.IsZero() {
 			connected[t.host] = true
 		}
 	}
@@ -121,7 +119,7 @@ func table(b *bytes.Buffer, word string, list []*total, most, width int) {
 }
 
 func (t *total) place() string {
-	place := Safe(t.host)
+	place := Safe(t.host.String() + t.asked) // one of them is empty
 	if t.port != 0 {
 		if strings.Contains(place, ":") && !strings.HasPrefix(place, "[") {
 			place = "[" + place + "]"
@@ -138,10 +136,10 @@ func (t *total) place() string {
 }
 
 func (t *total) amount() string {
-	if t.reason == "" {
+	if t.reason == policy.ReasonAllowed {
 		return strings.TrimRight(fmt.Sprintf("%-9s %s", plural(t.count, "flow"), size(t.bytes)), " ")
 	}
-	return fmt.Sprintf("%-9s %s", plural(t.count, "time"), Safe(t.reason))
+	return fmt.Sprintf("%-9s %s", plural(t.count, "time"), t.reason)
 }
 
 // advise prints the rules that would allow list as one line, ready to paste.
@@ -152,11 +150,11 @@ func (t *total) amount() string {
 func advise(b *bytes.Buffer, title string, list []*total) {
 	var named, bare, special []*total
 	for _, t := range list {
-		switch _, err := netip.ParseAddr(t.host); {
+		switch {
 		case t.suggest == "":
-		case t.reason == policy.ReasonIPProhibited.String():
+		case t.reason == policy.ReasonIPProhibited:
 			special = append(special, t)
-		case err == nil:
+		case t.host.Addr().IsValid():
 			bare = append(bare, t)
 		default:
 			named = append(named, t)

@@ -99,7 +99,7 @@ func (t *Trail) Protect() []string {
 // is kept: people put secrets there.
 func (t *Trail) Started(isolation string, argv []string) error {
 	t.isolation = isolation
-	return t.emit(event.Event{Type: event.CommandExecuted, ArgvHash: ArgvHash(argv)})
+	return t.emit(&event.Command{ArgvHash: ArgvHash(argv)})
 }
 
 // ArgvHash is what a record says of a command line.
@@ -110,16 +110,17 @@ func ArgvHash(argv []string) string {
 
 // Ended records how the run ended: failed when runErr says so.
 func (t *Trail) Ended(exitCode int, took time.Duration, runErr error) error {
-	e := event.Event{Type: event.RunCompleted, ExitCode: &exitCode, DurationMS: max(took.Milliseconds(), 0)}
+	took = max(took, 0)
 	if runErr != nil {
-		e.Type, e.Error = event.RunFailed, runErr.Error()
+		return t.emit(&event.RunFailed{ExitCode: exitCode, Duration: took, Error: runErr.Error()})
 	}
-	return t.emit(e)
+	return t.emit(&event.RunCompleted{ExitCode: exitCode, Duration: took})
 }
 
-func (t *Trail) emit(e event.Event) error {
-	e.Session, e.Isolation, e.Policy = t.Session, t.isolation, t.config.Policy.Digest()
-	return t.sinks.Emit(e)
+func (t *Trail) emit(body event.Body) error {
+	return t.sinks.Emit(event.Event{
+		Session: t.Session, Isolation: t.isolation, Policy: t.config.Policy.Digest(), Body: body,
+	})
 }
 
 // Close ends the record: it flushes the events, writes what was learned, and

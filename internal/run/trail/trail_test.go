@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/event/eventtest"
 	"egressd/policy"
 )
 
@@ -26,6 +27,17 @@ func emptyPolicy(t *testing.T) *policy.Policy {
 	return p
 }
 
+func blockedEvent(t *testing.T) event.Event {
+	t.Helper()
+	h, err := policy.ParseHost("a.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return event.Event{Body: &event.Connection{
+		Door: event.DoorConnect, Verdict: event.Verdict{Reason: policy.ReasonHostNotListed}, Host: h, Port: 443,
+	}}
+}
+
 func TestTrail(t *testing.T) {
 	dir := t.TempDir()
 	events, learned := filepath.Join(dir, "e.jsonl"), filepath.Join(dir, "p.yaml")
@@ -36,7 +48,7 @@ func TestTrail(t *testing.T) {
 	if got := tr.Protect(); !slices.Equal(got, []string{events}) {
 		t.Errorf("protects %q", got)
 	}
-	blocked := event.Event{Type: event.NetworkConnected, Door: event.DoorConnect, Decision: event.Blocked, Reason: "host_not_listed", Host: "a.test", Port: 443}
+	blocked := blockedEvent(t)
 	argv := []string{"curl", "--oauth2-bearer", "hunter2"}
 	if err := errors.Join(tr.Started("netns", argv), tr.Sink().Emit(blocked), tr.Ended(7, time.Second, nil)); err != nil {
 		t.Fatal(err)
@@ -52,9 +64,9 @@ func TestTrail(t *testing.T) {
 	if bytes.Contains(data, []byte("hunter2")) {
 		t.Error("an argument is in the events")
 	}
-	var lines []event.Event
+	var lines []eventtest.Line
 	for line := range bytes.Lines(data) {
-		var e event.Event
+		var e eventtest.Line
 		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatal(err)
 		}
@@ -64,9 +76,9 @@ func TestTrail(t *testing.T) {
 	switch {
 	case len(lines) != 3:
 		t.Fatalf("%d lines", len(lines))
-	case lines[0].Type != event.CommandExecuted || lines[0].ArgvHash != hex.EncodeToString(sum[:]) || lines[0].Session == "":
+	case lines[0].Type != "command.executed" || lines[0].ArgvHash != hex.EncodeToString(sum[:]) || lines[0].Session == "":
 		t.Errorf("start: %+v", lines[0])
-	case lines[2].Type != event.RunCompleted || *lines[2].ExitCode != 7 || lines[2].DurationMS != 1000 || lines[2].Isolation != "netns":
+	case lines[2].Type != "run.completed" || *lines[2].ExitCode != 7 || lines[2].DurationMS != 1000 || lines[2].Isolation != "netns":
 		t.Errorf("end: %+v", lines[2])
 	}
 	if !strings.Contains(summary.String(), "blocked  a.test:443") {
@@ -82,12 +94,12 @@ func TestFailedRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got event.Event
-	tr.sinks = event.Fanout{sinkFunc(func(e event.Event) error { got = e; return nil })}
+	var got eventtest.Line
+	tr.sinks = event.Fanout{sinkFunc(func(e event.Event) error { got = eventtest.Of(e); return nil })}
 	if err := tr.Ended(125, -time.Second, errors.New("no namespace")); err != nil {
 		t.Fatal(err)
 	}
-	if got.Type != event.RunFailed || got.Error != "no namespace" || got.DurationMS != 0 {
+	if got.Type != "run.failed" || got.Error != "no namespace" || got.DurationMS != 0 {
 		t.Errorf("got %+v", got)
 	}
 	if tr.Protect() != nil {
@@ -101,7 +113,7 @@ func TestSummaryThatNobodyReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocked := event.Event{Type: event.NetworkConnected, Decision: event.Blocked, Reason: "host_not_listed", Host: "a.test", Port: 443}
+	blocked := blockedEvent(t)
 	if err := tr.Sink().Emit(blocked); err != nil {
 		t.Fatal(err)
 	}

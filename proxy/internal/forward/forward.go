@@ -91,7 +91,7 @@ type Gate interface {
 	Dial(ctx context.Context) (net.Conn, error)
 	// Pass is called before the first byte of the request goes out, over a
 	// connection to addr. An error: no byte goes.
-	Pass(addr string) error
+	Pass(addr net.Addr) error
 	// Outgoing may change the request as it leaves.
 	Outgoing(r *http.Request)
 	// Count is called with the length of every piece of content, either way,

@@ -28,7 +28,7 @@ func (x *exchange) trace() *httptrace.ClientTrace {
 // to it.
 func (x *exchange) gotConn(info httptrace.GotConnInfo) {
 	x.carried.on(info.Conn)
-	if err := x.Gate.Pass(info.Conn.RemoteAddr().String()); err != nil {
+	if err := x.Gate.Pass(info.Conn.RemoteAddr()); err != nil {
 		_ = info.Conn.Close() // so that the write which follows fails
 		x.cancel(err)
 	}

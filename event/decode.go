@@ -1,0 +1,206 @@
+package event
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"egressd/event/internal/line"
+	"egressd/policy"
+)
+
+// Decode reads one event, as [Event.MarshalJSON] or a line of the audit trail
+// spells it. A key, a type, a word or an address that no event has is an error.
+// A string that a line cut stays cut.
+func Decode(data []byte) (Event, error) {
+	var l line.Line
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&l); err != nil {
+		return Event{}, fmt.Errorf("event: %w", err)
+	}
+	if dec.More() {
+		return Event{}, fmt.Errorf("event: more than one value")
+	}
+	r := reader{line: &l}
+	e := Event{
+		Time: l.Time, Seq: l.Seq, Session: l.Session, Isolation: l.Isolation, Policy: l.Policy,
+		Body: r.body(),
+	}
+	if r.err != nil {
+		return Event{}, fmt.Errorf("event: %w", r.err)
+	}
+	return e, nil
+}
+
+// reader turns the words of a line into types and keeps the first error.
+type reader struct {
+	line *line.Line
+	err  error
+}
+
+func (r *reader) body() Body {
+	l := r.line
+	took := time.Duration(l.DurationMS) * time.Millisecond
+	switch l.Type {
+	case "network.connected":
+		if l.Door == DoorKernel.String() {
+			return r.packet()
+		}
+		return r.connection()
+	case "network.closed":
+		return &Close{
+			Flow: l.Flow, Door: r.door(), Host: r.host(l.Host), Port: l.Port,
+			BytesOut: l.BytesOut, BytesIn: l.BytesIn, Duration: took, Error: l.Error,
+		}
+	case "dns.query":
+		return r.query()
+	case "command.executed":
+		return &Command{ArgvHash: l.ArgvHash}
+	case "run.completed":
+		return &RunCompleted{ExitCode: r.exitCode(), Duration: took}
+	case "run.failed":
+		return &RunFailed{ExitCode: r.exitCode(), Duration: took, Error: l.Error}
+	case "file.changed":
+		return &FileChanged{Path: l.Path, Change: word(r, "change", l.Change, Added, Deleted)}
+	case "policy.loaded":
+		return &PolicyLoaded{Name: l.Name, Added: l.Added, Removed: l.Removed}
+	case "policy.rejected":
+		return &PolicyRejected{Name: l.Name, Error: l.Error}
+	case "daemon.started":
+		return &DaemonStarted{Version: l.Version}
+	case "daemon.stopped":
+		return &DaemonStopped{Version: l.Version, Duration: took, Error: l.Error}
+	case "session.opened":
+		return &SessionOpened{Name: l.Name, Client: l.Client, ArgvHash: l.ArgvHash}
+	case "session.refused":
+		return &SessionRefused{Name: l.Name, Client: l.Client, ArgvHash: l.ArgvHash, Duration: took, Error: l.Error}
+	case "session.closed":
+		return &SessionClosed{Name: l.Name, Client: l.Client, ArgvHash: l.ArgvHash, Duration: took, Error: l.Error}
+	}
+	r.fail("type", l.Type)
+	return nil
+}
+
+func (r *reader) connection() *Connection {
+	l := r.line
+	return &Connection{
+		Flow: l.Flow, Door: r.door(), Verdict: r.verdict(),
+		Host: r.host(l.Host), Port: l.Port, Addr: r.addrPort("addr", l.Addr), Server: r.host(l.Server),
+		Client: r.addrPort("client", l.Client), Method: l.Method, Path: l.Path, Error: l.Error,
+	}
+}
+
+func (r *reader) packet() *Packet {
+	l := r.line
+	if v := r.verdict(); v != new(Packet).verdict() {
+		r.fail("reason", l.Decision+" "+l.Reason)
+	}
+	return &Packet{Proto: l.Proto, Dst: r.addr("addr", l.Addr), Port: l.Port, Src: r.addr("client", l.Client), Count: l.Count}
+}
+
+func (r *reader) query() *Query {
+	l := r.line
+	q := &Query{
+		Verdict: r.verdict(), Addr: r.addr("addr", l.Addr), Client: r.addrPort("client", l.Client),
+		QType: l.QType, RCode: NoAnswer,
+	}
+	if l.RCode != "" {
+		q.RCode = word(r, "rcode", l.RCode, NoError, BadVers)
+	}
+	if l.Door != DoorDNS.String() {
+		r.fail("door", l.Door)
+	}
+	// A name in another spelling was not judged: it is kept as asked.
+	if h, err := policy.ParseHost(l.Host); err == nil && h.String() == l.Host {
+		q.Host = h
+	} else {
+		q.Asked = l.Host
+	}
+	return q
+}
+
+func (r *reader) verdict() Verdict {
+	l := r.line
+	v := Verdict{
+		Decision: word(r, "decision", l.Decision, Blocked, Allowed),
+		Reason:   word(r, "reason", l.Reason, policy.ReasonNoPolicy, policy.ReasonInternal),
+		Audit:    l.Audit,
+	}
+	if l.Rule != "" || l.RulePos != "" {
+		v.Rule = &policy.Rule{Text: l.Rule, Pos: policy.Pos{File: l.RulePos}}
+	}
+	return v
+}
+
+func (r *reader) door() Door {
+	if r.line.Door == "" {
+		return 0
+	}
+	return word(r, "door", r.line.Door, DoorConnect, DoorKernel)
+}
+
+// word reports which value from first to last s spells.
+func word[T interface {
+	~uint8
+	String() string
+}](r *reader, key, s string, first, last T) T {
+	for v := first; v <= last; v++ {
+		if v.String() == s {
+			return v
+		}
+	}
+	r.fail(key, s)
+	return first
+}
+
+func (r *reader) host(s string) policy.Host {
+	if s == "" {
+		return policy.Host{}
+	}
+	h, err := policy.ParseHost(s)
+	if err != nil {
+		r.keep(err)
+	}
+	return h
+}
+
+func (r *reader) addr(key, s string) netip.Addr {
+	if s == "" {
+		return netip.Addr{}
+	}
+	a, err := netip.ParseAddr(s)
+	if err != nil {
+		r.fail(key, s)
+	}
+	return a
+}
+
+func (r *reader) addrPort(key, s string) netip.AddrPort {
+	if s == "" {
+		return netip.AddrPort{}
+	}
+	a, err := netip.ParseAddrPort(s)
+	if err != nil {
+		r.fail(key, s)
+	}
+	return a
+}
+
+func (r *reader) exitCode() int {
+	if r.line.ExitCode == nil {
+		r.fail("exit_code", "")
+		return 0
+	}
+	return *r.line.ExitCode
+}
+
+func (r *reader) fail(key, s string) { r.keep(fmt.Errorf("%q is not a valid %s", s, key)) }
+
+func (r *reader) keep(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
