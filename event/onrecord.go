@@ -73,19 +73,23 @@ func (o *OnRecord) Allow(e Event) bool {
 
 // refusal is what is written in place of allowed, which could not be.
 func refusal(allowed Body) Body {
-	v := Verdict{Reason: policy.ReasonOverload}
 	switch b := allowed.(type) {
 	case *Connection:
 		no := *b
-		no.Verdict, no.Error = v, notRecorded
+		no.Error = notRecorded
+		no.overload()
 		return &no
 	case *Query:
 		no := *b
-		no.Verdict, no.RCode = v, ServFail
+		no.RCode = ServFail
+		no.overload()
 		return &no
 	}
 	return allowed // nothing else is allowed
 }
+
+// overload turns v into the denial of what could not be recorded.
+func (v *Verdict) overload() { *v = Verdict{Reason: policy.ReasonOverload} }
 
 // Deny writes e, the event of a denial. Nothing passes after that, whether or not
 // e could be written: a later Allow reports false. wasAllowed reports that the

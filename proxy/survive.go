@@ -48,8 +48,8 @@ func (s *Server) surviveTick() {
 // reportBug completes ev, writes it and logs the panic r.
 func (s *Server) reportBug(ev *event.Connection, r any, stack []byte) {
 	s.log().Error("a bug in the gate ended a connection", "panic", fmt.Sprint(r), "stack", string(stack))
-	ev.Verdict, ev.Error = event.Verdict{Reason: policy.ReasonInternal}, bugDetail
-	defer func() { // the sink may be what panicked
+	ev.Reason, ev.Error = policy.ReasonInternal, bugDetail // the zero Decision is Blocked
+	defer func() {                                         // the sink may be what panicked
 		if r := recover(); r != nil {
 			s.log().Error("a bug was not recorded", "err", fmt.Errorf("the event sink panicked: %v", r))
 		}
