@@ -20,13 +20,13 @@ import (
 	"egressd/test/nohup"
 )
 
-// TestMain turns the test binary into launch, for the scripts, and into a worker
-// of the hermetic tier, for launch.
+// TestMain turns the test binary into launch and into programs of the scripts,
+// and into a worker of the hermetic tier, for launch.
 func TestMain(m *testing.M) {
 	if machine.Agent(os.Args) {
 		return // of a sandbox of the API's double
 	}
-	testscript.Main(tests{m}, map[string]func(){"launch": main, control.Name: main})
+	testscript.Main(tests{m}, map[string]func(){"launch": main, control.Name: main, "double": doubleProgram, "question": question})
 }
 
 // tests are the tests, without the signals that launch would ignore as well.
@@ -51,9 +51,11 @@ func TestStartedIgnoring(t *testing.T) {
 	}
 }
 
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "testdata") }
+
+func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		// Private inside: the sandbox hides the system's directory for temporary
 		// files, but carries the working directory in.
