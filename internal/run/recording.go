@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -36,6 +37,9 @@ type recording struct {
 	store *records.Store
 	rec   *records.Recorder
 	tap   *tap.Tap
+	// announce tells the starter of a run in the background its ID, the first time
+	// that it is called. Nil: nobody waits for it.
+	announce func() error
 }
 
 // record begins the record of a run that has a name, and taps its output.
@@ -68,9 +72,8 @@ func (r *recording) begin(spec *sandbox.Spec) error {
 		return err
 	}
 	if k.Announce != nil {
-		_, err = fmt.Fprintf(k.Announce, "%s\n", r.rec.Process().ID)
 		spec.Stdin, spec.Stdout, spec.Stderr = nil, nil, nil
-		err = errors.Join(err, k.Announce.Close())
+		r.announceWith(spec)
 	}
 	if !terminal && err == nil {
 		if r.tap, err = tap.New(spec.Stdout, spec.Stderr, r.output); err == nil {
@@ -81,6 +84,23 @@ func (r *recording) begin(spec *sandbox.Spec) error {
 		return errors.Join(err, r.rec.Finish("", nil, err.Error()))
 	}
 	return nil
+}
+
+// announceWith announces the ID as soon as this process forwards signals: whoever
+// knows the ID may send one at once, which until then would end this process and
+// leave a record without an end. A run that fails before is announced at its end.
+func (r *recording) announceWith(spec *sandbox.Spec) {
+	to, id, forwarding := r.opts.Keeping.Announce, r.rec.Process().ID, spec.Forwarding
+	r.announce = sync.OnceValue(func() error {
+		_, err := fmt.Fprintf(to, "%s\n", id)
+		return errors.Join(err, to.Close())
+	})
+	spec.Forwarding = func() {
+		if forwarding != nil {
+			forwarding()
+		}
+		_ = r.announce() // end reports the error
+	}
 }
 
 // process is the record of what spec runs.
@@ -189,8 +209,11 @@ func (r *recording) end(res sandbox.Result, runErr error) error {
 		return nil
 	}
 	var err error
+	if r.announce != nil {
+		err = r.announce()
+	}
 	if r.tap != nil {
-		err = r.tap.Close()
+		err = errors.Join(err, r.tap.Close())
 	}
 	status, message := records.Status(""), ""
 	if res.TimedOut {
