@@ -12,7 +12,7 @@ ARG GO_IMAGE=docker.io/library/golang:1.26
 FROM --platform=${BUILDPLATFORM} ${GO_IMAGE} AS source
 WORKDIR /src
 # The modules are a layer of their own, kept until what names them changes.
-COPY go.work go.mod go.sum ./
+COPY go.work go.work.sum go.mod go.sum ./
 COPY hermetic/go.mod hermetic/go.sum hermetic/
 RUN go mod download
 COPY . .
