@@ -23,7 +23,7 @@ type captureOptions struct {
 	hold                 bool
 }
 
-// defaultUID is egressd's user in its image.
+// defaultUID is the user of egressd in its image.
 const defaultUID = 65532
 
 func (o *captureOptions) flags() *flag.FlagSet {
@@ -81,7 +81,7 @@ func (o *captureOptions) rules() (pod.Rules, error) {
 func portNumber(name, s string) (uint16, error) {
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n == 0 {
-		return 0, fmt.Errorf("--%s %q is no port", name, s)
+		return 0, fmt.Errorf("--%s %q is not a port", name, s)
 	}
 	return uint16(n), nil
 }
@@ -102,7 +102,7 @@ func (n *numbers) Set(s string) error {
 	for _, field := range strings.Split(s, ",") {
 		v, err := strconv.ParseUint(strings.TrimSpace(field), 10, n.bits)
 		if err != nil {
-			return fmt.Errorf("%q is no number up to %d", field, uint64(1)<<n.bits-1)
+			return fmt.Errorf("%q is not a number up to %d", field, uint64(1)<<n.bits-1)
 		}
 		n.of = append(n.of, uint32(v))
 	}
@@ -127,22 +127,22 @@ func (p *program) capture(args []string) int {
 	if o.print && o.remove || o.hold && (o.print || o.remove) {
 		return p.Usage(errors.New("give one of --print, --remove and --hold"))
 	}
-	var told string
+	var answer string
 	err = inNamespace(o.netns, func() (err error) {
 		switch {
 		case o.print:
-			told, err = printed(rules)
+			answer, err = printed(rules)
 		case o.remove:
-			told, err = removed()
+			answer, err = removed()
 		default:
-			told, err = installed(rules)
+			answer, err = installed(rules)
 		}
 		return err
 	})
 	if err != nil {
 		return p.Fail(cli.ExitNo, captureHelp(err))
 	}
-	if code := p.Print(told); code != cli.ExitOK || !o.hold {
+	if code := p.Print(answer); code != cli.ExitOK || !o.hold {
 		return code
 	}
 	return p.hold()
@@ -222,7 +222,7 @@ func exempted(rules pod.Rules) string {
 	return "only user " + strings.Join(users, ", ")
 }
 
-// captureHelp says what to type next.
+// captureHelp adds to an error what to type next.
 func captureHelp(err error) error {
 	switch {
 	case errors.Is(err, pod.ErrNotPermitted):

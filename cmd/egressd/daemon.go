@@ -17,7 +17,7 @@ import (
 	"egressd/internal/daemon/systemd"
 )
 
-// daemon runs until somebody ends it.
+// daemon runs the daemon until a signal ends it.
 func (p *program) daemon(args []string) int {
 	var o options
 	fs := o.flags()
@@ -45,9 +45,9 @@ func (p *program) daemon(args []string) int {
 	return p.serve(c)
 }
 
-// serve runs the daemon and tells it the signals.
+// serve runs the daemon and passes it the signals.
 func (p *program) serve(c daemon.Config) int {
-	signal.Ignore(syscall.SIGPIPE) // a reader of the events that went away is an error of the write, and denies
+	signal.Ignore(syscall.SIGPIPE) // if the reader of the events goes away, the write fails and flows are denied
 	hup, term := make(chan os.Signal, 1), make(chan os.Signal, 2)
 	signal.Notify(hup, syscall.SIGHUP)
 	signal.Notify(term, syscall.SIGTERM, syscall.SIGINT)
@@ -72,7 +72,7 @@ func (p *program) serve(c daemon.Config) int {
 	return p.Fail(cli.ExitNo, err)
 }
 
-// endings turns the first signal into a drain, and the second into its end.
+// endings turns the first signal into a drain, and the second into an immediate end.
 func endings(term <-chan os.Signal, drain context.CancelFunc, now chan<- struct{}) {
 	<-term
 	drain()
@@ -88,7 +88,7 @@ func (p *program) logger(o *options) *slog.Logger {
 	return slog.New(slog.NewTextHandler(p.Stderr, options))
 }
 
-// unexpected says what to do about a word that is no flag.
+// unexpected says what to type instead of a word that is neither command nor flag.
 func unexpected(word string) error {
 	var names []string
 	for _, c := range (*program)(nil).commands() {

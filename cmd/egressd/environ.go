@@ -18,18 +18,18 @@ func variable(name string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// listed is a flag that may be given more than once; its variable holds a comma
+// listed is a flag that may be given more than once. Its variable holds a comma
 // list.
 type listed interface{ IsList() bool }
 
-// grouped is a listed flag whose values may hold commas: it puts parts together
+// grouped is a listed flag whose values may hold commas: Group joins their parts
 // again.
 type grouped interface{ Group(parts []string) []string }
 
-// fromEnvironment sets from environ the flags of fs that the command line left
-// alone, and reports the variables that it used. Variables of other commands'
-// flags are left aside; one that no command knows is an error, since a misspelt
-// one would change nothing, silently.
+// fromEnvironment sets from environ the flags of fs that the command line did not
+// set, and reports the variables that it used. It ignores variables of other
+// commands' flags. A variable that no command knows is an error: a misspelt one
+// would otherwise change nothing, silently.
 func fromEnvironment(fs *flag.FlagSet, environ []string) (used []string, err error) {
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -57,8 +57,8 @@ func fromEnvironment(fs *flag.FlagSet, environ []string) (used []string, err err
 	return used, nil
 }
 
-// mentioned says which of the flags that text names came from variables: who
-// wrote no flag would look for it in vain.
+// mentioned says which of the flags that text names were set by variables: a person
+// who wrote no flag would search for it in vain.
 func mentioned(text string, variables []string) string {
 	var out []string
 	for _, v := range variables {
@@ -84,8 +84,7 @@ func lookup(fs *flag.FlagSet, name string) (found *flag.Flag) {
 	return found
 }
 
-// setFlag sets f from its variable: a comma list, where f may be given more than
-// once.
+// setFlag sets f from its variable: a comma list if f may be given more than once.
 func setFlag(f *flag.Flag, value string) error {
 	if l, ok := f.Value.(listed); ok && l.IsList() {
 		var parts []string
@@ -127,13 +126,13 @@ func knownVariables(fs *flag.FlagSet) []string {
 // for each service of the namespace ("service links").
 var linkName = regexp.MustCompile(`^EGRESSD_([A-Z0-9_]*_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
-// serviceLink reports whether a variable is one of Kubernetes' own, for a
-// service whose name starts with egressd: nobody has set it.
+// serviceLink reports whether Kubernetes itself set a variable, for a service whose
+// name begins with egressd.
 func serviceLink(name, value string) bool {
 	if !linkName.MatchString(name) {
 		return false
 	}
-	// EGRESSD_DNS_PORT is a flag's, too, but not with tcp://10.0.0.1:3128 in it.
+	// EGRESSD_DNS_PORT is also a flag's, but never with tcp://10.0.0.1:3128 in it.
 	if strings.HasSuffix(name, "_PORT") && !strings.HasSuffix(name, "_SERVICE_PORT") && !transportPort(name) {
 		return strings.Contains(value, "://")
 	}

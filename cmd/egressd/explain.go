@@ -14,8 +14,8 @@ import (
 	"egressd/policy"
 )
 
-// explainOptions are all flags of the daemon, so that its own command line and
-// environment say by which policies a destination is judged, and a few more.
+// explainOptions are the flags of the daemon and a few more: its own command line
+// and environment say which policies judge a destination.
 type explainOptions struct {
 	options
 	name, method string
@@ -62,8 +62,8 @@ func (p *program) explain(args []string) int {
 	return max(p.Print(out.String()), code)
 }
 
-// check validates policy files, each alone; without any, what the daemon would
-// run with, tokens included. It says what is allowed: 0 good, 2 not.
+// check validates policy files, each alone; without any, all that the daemon would
+// run with, tokens included. It says what they allow: 0 valid, 2 not.
 func (p *program) check(args []string) int {
 	var o options
 	fs := o.flags()
@@ -99,8 +99,8 @@ type compiled struct {
 	policy *policy.Policy
 }
 
-// compileAll compiles the policies that o configures; only that of this name where one
-// is given.
+// compileAll compiles the policies that o configures, or only the one of this name
+// if name is not "".
 func (o *options) compileAll(name string) ([]compiled, error) {
 	c, err := o.config()
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 	"egressd/internal/daemon"
 )
 
-// options is what the command line and the environment of the daemon say.
+// options are what the command line and the environment of the daemon say.
 type options struct {
 	gate                           policyflags.Flags
 	listen, transparent, dns       doors
@@ -60,20 +60,20 @@ func (o *options) flags() *flag.FlagSet {
 	fs.Var(&o.netns, "netns", "open these doors inside the network namespace `[NAME@]PATH`")
 	fs.StringVar(&o.admin, "admin", "", "/healthz, /readyz, /metrics on `HOST:PORT` or unix:PATH")
 	fs.Var(&o.control, "control", "let launch --egressd hand sandboxes over, at most what policy NAME allows: `[NAME@]unix:PATH`")
-	fs.Var(&o.sources, "source", "judge clients from there by this policy: `CIDR=NAME`")
+	fs.Var(&o.sources, "source", "judge clients from these addresses by this policy: `CIDR=NAME`")
 	fs.StringVar(&o.tokens, "tokens", "", "who may use which policy by user name: a `FILE` of NAME TOKEN lines")
 	fs.StringVar(&o.events, "events", "-", "append every decision to this `FILE` as JSON Lines; - is the standard output")
-	fs.StringVar(&o.caFile, "ca-bundle", "", "write here whom clients must trust where TLS is opened: a `FILE`")
+	fs.StringVar(&o.caFile, "ca-bundle", "", "write the certificates that clients must trust if TLS is opened to this `FILE`")
 	cli.TimeVar(fs, &o.drain, "drain", 30*time.Second, "on SIGTERM let flows finish for this `TIME` (30s)")
 	fs.Var((*level)(&o.logLevel), "log-level", "log this `LEVEL` and above: debug, info, warn, error")
 	fs.StringVar(&o.logFormat, "log-format", "text", "log in this `FORMAT`: text or json")
 	return fs
 }
 
-// policyName is what NAME may be.
+// policyName matches a valid NAME.
 var policyName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
 
-// config is the daemon that o describes; daemon.Run validates it.
+// config reports the daemon that o describes. daemon.Run validates it.
 func (o *options) config() (daemon.Config, error) {
 	c := daemon.Config{
 		Doors: daemon.Doors{
@@ -164,7 +164,7 @@ func (d *doors) Set(s string) error {
 	door := daemon.Door{Addr: s}
 	if name, addr, ok := strings.Cut(s, "@"); ok && !strings.ContainsAny(name, "/:") {
 		if !policyName.MatchString(name) {
-			return fmt.Errorf("%q is no name of a policy", name)
+			return fmt.Errorf("%q is not a name of a policy", name)
 		}
 		door = daemon.Door{Policy: name, Addr: addr}
 	}

@@ -23,7 +23,7 @@ func (o *healthOptions) flags() *flag.FlagSet {
 	return fs
 }
 
-// healthcheck asks a running daemon whether it takes traffic: 0 yes, 1 no, with
+// healthcheck asks a running daemon whether it accepts traffic: 0 yes, 1 no, with
 // the reason in one line.
 func (p *program) healthcheck(args []string) int {
 	var o healthOptions

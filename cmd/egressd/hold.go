@@ -9,9 +9,9 @@ import (
 	"egressd/internal/cli"
 )
 
-// hold stays until a signal ends it. A container that owns a network namespace
-// which others share has to: the namespace would end with it. It stays without
-// the capabilities that installing the rules took.
+// hold waits for a signal. A container that owns a network namespace which others
+// share has to: the namespace would end with it. It waits without the capabilities
+// that installing the rules needed.
 func (p *program) hold() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

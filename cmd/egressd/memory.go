@@ -13,8 +13,8 @@ import (
 const memoryShare = 80
 
 // limitMemory makes the runtime collect garbage before the kernel kills the
-// process for it. Without it a limit of 256 MiB would be reached at half of the
-// connections that fit. GOMEMLIMIT, which the runtime reads itself, goes first.
+// process. Without it, half of the connections that fit would reach a limit of
+// 256 MiB. GOMEMLIMIT, which the runtime reads itself, comes first.
 func (p *program) limitMemory(log *slog.Logger) {
 	if p.Getenv("GOMEMLIMIT") != "" {
 		return

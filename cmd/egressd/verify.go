@@ -69,7 +69,7 @@ func (o *verifyOptions) config() (verify.Config, error) {
 	for _, u := range slices.Concat(c.Allowed, c.Denied) {
 		parsed, err := url.Parse(u)
 		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-			return c, fmt.Errorf("%q is no URL such as https://example.com/", u)
+			return c, fmt.Errorf("%q is not a URL such as https://example.com/", u)
 		}
 	}
 	if c.Timeout <= 0 {

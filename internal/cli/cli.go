@@ -14,7 +14,7 @@
 //   - Everything else goes to the standard error: Say.
 //   - An error is one line that begins with the program's name; further lines are
 //     indented: Fail. It is printed once, where it becomes an exit code.
-//   - A misuse names the flag as it is typed, and ends with where help is: Usage.
+//   - A misuse names the flag as it is typed, and then the command for help: Usage.
 //   - Text that others chose, such as a host that a program asked for, is escaped.
 //   - There are no colours. Progress is shown on terminals only.
 package cli

@@ -95,7 +95,7 @@ func (o *Options) Flags() *flag.FlagSet {
 	fs.Var(&o.Policy.Upstreams, "dns-upstream", "resolve names with this `SERVER` (1.1.1.1, tcp://, tls://)")
 	fs.StringVar(&o.Report.Learn, "learn", "", "write the smallest policy that would have allowed this run to this new `FILE`")
 	fs.BoolVar(&o.Report.Approve, "approve", false, "ask on the terminal about what no rule covers")
-	fs.BoolVar(&o.Program.Nested, "nested", false, "let the program make sandboxes of its own inside (bwrap, Chromium's); Codex gets it unasked")
+	fs.BoolVar(&o.Program.Nested, "nested", false, "let the program make sandboxes of its own inside (bwrap, Chromium's); always on for Codex")
 	fs.StringVar(&o.Daemon, "egressd", "", "let the egressd that listens at `unix:PATH` serve the sandbox; its policy is a ceiling")
 	fs.StringVar(&o.Program.User, "user", "", "as root: run the program as this user `NAME`")
 	fs.BoolVar(&o.Report.Quiet, "quiet", false, "print errors only")

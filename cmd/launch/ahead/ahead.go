@@ -1,11 +1,16 @@
-// Package ahead starts the init of the run that a command line plainly asks
-// for, while the rest of launch is still being initialised.
+// Package ahead starts the init of a run while launch itself is still being
+// initialised, if the command line plainly asks for a run.
 //
-// Making namespaces and starting a process in them takes 2.5 ms, and launch
-// itself takes as long to get to know its policy: side by side they cost one
-// of the two. The init holds nothing of the person's, is told nothing, runs
-// nothing of anybody's, and dies with this process; a run that does not fit it
-// discards it and starts its own.
+//	init := ahead.Init() // nil: none was started
+//	defer init.Discard() // unless the run has taken it
+//
+// Making namespaces and starting a process in them takes 2.5 ms, and launch needs
+// as long to read its policy: side by side they cost one of the two. The init knows
+// nothing of the run, executes nothing, and dies with this process. A run that it
+// does not fit discards it and starts its own.
+//
+// It is started at package initialisation, before flags are parsed, so plain reads
+// the command line by itself. A test holds plain against the flags of package run.
 package ahead
 
 import (
@@ -15,12 +20,12 @@ import (
 	"egressd/sandbox/process/spawn"
 )
 
-// early is started when this package is initialised, which is long before main:
-// it imports little, see sandbox/process/inside/early_linux.go.
+// early is started when this package is initialised. That is long before main,
+// because the package imports little: see sandbox/process/inside/early_linux.go.
 var early = begin(os.Args)
 
-// Init reports the init that was started ahead, nil when there is none. Whoever
-// gets it takes it or discards it.
+// Init reports the init that was started ahead; nil if there is none. The caller
+// takes it or discards it.
 func Init() *spawn.Pending { return early }
 
 func begin(args []string) *spawn.Pending {
@@ -31,9 +36,9 @@ func begin(args []string) *spawn.Pending {
 	return spawn.Ahead()
 }
 
-// plain reports whether args is the form that runs a program, in this process
-// tier, as this user, without ports of its own: launch [flags] -- program. A
-// mistake costs a process that is started and ended in vain.
+// plain reports whether args have the form launch [flags] -- program, for a run in
+// the process tier, as this user, without ports. A mistake costs a process that is
+// started and ended in vain: run.Options.Plain decides.
 func plain(args []string) bool {
 	if len(args) < 3 || args[0] == spawn.Name {
 		return false
@@ -53,7 +58,8 @@ func plain(args []string) bool {
 	return false
 }
 
-// flagName is the NAME of --NAME=VALUE. Package strings is initialised later.
+// flagName is the NAME of --NAME=VALUE. It does not use package strings, which is
+// initialised later.
 func flagName(arg string) string {
 	for arg != "" && arg[0] == '-' {
 		arg = arg[1:]

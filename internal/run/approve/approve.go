@@ -1,5 +1,8 @@
 // Package approve asks a person, on the terminal, about a destination that no
-// rule covers. Whatever is not a clear yes is a no.
+// rule covers. Everything but a clear yes is a no.
+//
+//	t := &approve.Terminal{Path: "/dev/tty"}
+//	config.Ask = t.Ask
 package approve
 
 import (
@@ -19,20 +22,20 @@ import (
 const (
 	defaultWait = 2 * time.Minute
 	maxAnswers  = 4096             // destinations remembered in one run
-	quiet       = 10 * time.Second // a no answers the program's retries, too
-	maxWaiting  = 64               // questions in line; more are denied unasked
+	quiet       = 10 * time.Second // a no also answers the program's retries
+	maxWaiting  = 64               // questions in line; further ones are denied
 )
 
-// Terminal asks on a terminal, one question at a time; askers of the same host
-// and port share one question. Set the fields before the first Ask. Safe for
-// concurrent use.
+// Terminal asks on a terminal, one question at a time. Concurrent questions about
+// one host and port are one question. Set the fields before the first Ask. Safe
+// for concurrent use.
 type Terminal struct {
 	Path string        // the terminal, "/dev/tty". It is opened for each question
-	Wait time.Duration // how long a question stands before it is a no. Zero means 2 minutes
+	Wait time.Duration // how long to wait for an answer, before it is a no. Zero: 2 minutes
 
-	// Freeze stops the program that holds the terminal (SIGSTOP) for the time of
-	// a question, so that it can't take the answer's keys. Set it only where
-	// whoever watches that program leaves it alone while Asking reports true.
+	// Freeze stops the program that holds the terminal (SIGSTOP) for the time of a
+	// question, so that it cannot read the answer. Set it only if the program's
+	// supervisor ignores such a stop while Asking reports true.
 	Freeze bool
 
 	mu      sync.Mutex
@@ -41,11 +44,11 @@ type Terminal struct {
 	asking  map[string]*question
 	answers map[string]answer
 	stands  bool      // a question is on the terminal
-	stood   time.Time // when the last one ended
+	stood   time.Time // the end of the last one
 }
 
-// Asking reports whether a question is on the terminal, or was a moment ago: a
-// program that stops then stopped for its sake, and goes on by itself.
+// Asking reports whether a question is on the terminal, or was a moment ago. A
+// program that stops then was stopped for the question, and continues by itself.
 func (t *Terminal) Asking() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,20 +61,20 @@ func (t *Terminal) setAsking(stands bool) {
 	t.stands, t.stood = stands, time.Now()
 }
 
-// question is one that stands or waits for its turn.
+// question is one that is on the terminal, or waits for its turn.
 type question struct {
 	done chan struct{} // closed when ok is set
 	ok   bool
 }
 
-// answer is one that is remembered.
+// answer is a remembered answer.
 type answer struct {
 	ok    bool
 	until time.Time // zero: for the whole run
 }
 
-// Ask reports whether a person lets the flow pass. No terminal, no answer in
-// time, no more room, or ctx's end is a no.
+// Ask reports whether a person allows the flow. Without a terminal, an answer in
+// time, or room for another question, and at the end of ctx, it is a no.
 func (t *Terminal) Ask(ctx context.Context, r policy.Request, d policy.Decision) bool {
 	key := fmt.Sprintf("%s:%d", r.Host, r.Port)
 	t.mu.Lock()
@@ -113,7 +116,7 @@ func (t *Terminal) Ask(ctx context.Context, r policy.Request, d policy.Decision)
 	case always, never:
 		t.answers[key] = answer{ok: q.ok}
 	case no:
-		if ctx.Err() == nil { // whoever asked is still there, so a person (or nobody) said it
+		if ctx.Err() == nil { // the flow still waits, so a person said it, or nobody did
 			t.answers[key] = answer{until: time.Now().Add(quiet)}
 		}
 	}
@@ -150,7 +153,7 @@ func (t *Terminal) inTurn(ctx context.Context, r policy.Request, d policy.Decisi
 	return ask(ctx, t.Path, t.Freeze, Question(r, d))
 }
 
-// Question is the text that is shown.
+// Question is the text on the terminal.
 //
 // Threat: a program asks for a host or path made to look like launch's own
 // words, or with terminal escapes that hide it -> a Host is canonical LDH text
@@ -168,7 +171,7 @@ func Question(r policy.Request, d policy.Decision) string {
 	return fmt.Sprintf("launch: the program wants to reach %s\nlaunch: %s. Allow? [y]es once, [a]lways in this run, [n]o, ne[v]er in this run: ", what, d.Reason)
 }
 
-// Available reports an error when nobody can be asked on the terminal at path.
+// Available reports an error if nobody can be asked on the terminal at path.
 func Available(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -177,7 +180,7 @@ func Available(path string) error {
 	return f.Close()
 }
 
-// read takes one line; a line that is not a clear answer asks again.
+// read reads one line. After a line that is not a clear answer it asks again.
 func read(in io.Reader, out io.Writer) word {
 	line := make([]byte, 0, 16)
 	one := make([]byte, 1)

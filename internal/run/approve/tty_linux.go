@@ -15,20 +15,20 @@ import (
 type terminal struct {
 	fd    int
 	saved *unix.Termios
-	group int // the foreground process group to give the terminal back to; 0: nothing was taken
-	wake  int // readable once the time is up
+	group int // the process group that was in the foreground; 0: this one was
+	wake  int // readable at the end of the time
 }
 
-// ask puts the question and reports the answer; no when nobody can be asked.
+// ask asks the question and reports the answer, which is no if nobody can be asked.
 //
-// The program may own the terminal, in raw mode, reading. So that one reader
-// remains, launch makes itself the foreground group for the time of the
+// The program may own the terminal, in raw mode, and read from it. So that there is
+// one reader only, launch makes itself the foreground group for the time of the
 // question. With freeze the program is stopped first: a read that it has begun
-// would take the keys all the same. It goes on afterwards. The mode of the terminal is
-// saved, made line by line with echo, and put back.
+// would get the keys all the same. It continues afterwards. The mode of the
+// terminal is saved, set to lines with echo, and restored.
 //
 // Threat: the person is typing to the program when the question appears, and
-// the keys answer it -> what was typed before the question is thrown away.
+// the keys answer it -> what was typed before the question is discarded.
 // Left over: a key typed in the same instant.
 func ask(ctx context.Context, path string, freeze bool, question string) word {
 	t, err := openTerminal(path)
@@ -80,10 +80,10 @@ func (t *terminal) close() { _ = unix.Close(t.fd) }
 
 // take makes this process the reader of the terminal.
 func (t *terminal) take(freeze bool) error {
-	signal.Ignore(syscall.SIGTTOU) // whoever is in the background stops when it changes the terminal
+	signal.Ignore(syscall.SIGTTOU) // a background process that changes the terminal is stopped by it
 	if group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); err == nil && group > 0 && group != unix.Getpgrp() {
 		if freeze {
-			_ = unix.Kill(-group, unix.SIGSTOP) // somebody else's group: then it is not ours to stop
+			_ = unix.Kill(-group, unix.SIGSTOP) // fails for another user's group, which is not ours to stop
 		}
 		if err := unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, unix.Getpgrp()); err != nil {
 			_ = unix.Kill(-group, unix.SIGCONT)
@@ -104,8 +104,8 @@ func (t *terminal) take(freeze bool) error {
 	return nil
 }
 
-// giveBack restores mode and owner, and wakes a program that was stopped when
-// it read meanwhile.
+// giveBack restores mode and foreground group, and continues a program that was
+// stopped because it read meanwhile.
 func (t *terminal) giveBack() {
 	_ = unix.IoctlSetTermios(t.fd, unix.TCSETS, t.saved)
 	if t.group > 0 {
@@ -115,7 +115,7 @@ func (t *terminal) giveBack() {
 	signal.Reset(syscall.SIGTTOU)
 }
 
-// Read waits for a key or for the end of the time.
+// Read waits for input or for the end of the time.
 func (t *terminal) Read(p []byte) (int, error) {
 	for {
 		fds := []unix.PollFd{{Fd: int32(t.fd), Events: unix.POLLIN}, {Fd: int32(t.wake), Events: unix.POLLIN}}

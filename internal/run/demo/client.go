@@ -20,15 +20,15 @@ type Client struct {
 	Out      io.Writer
 	Port     string // of the origin
 	CA       string // PEM
-	ProxyURL string // what HTTPS_PROXY says; the gate set it
+	ProxyURL string // the value of HTTPS_PROXY, which the gate has set
 
 	wrong []string
 }
 
 const patience = 5 * time.Second
 
-// Run makes the requests, says what happened to each, and reports an error
-// when one did not go as it should.
+// Run makes the requests and prints what happened to each. It reports an error if
+// one did not end as it should.
 func (c *Client) Run() error {
 	c.request("1", "a request to an allowed host, through the proxy variables", AllowedHost, true, true)
 	c.request("2", "a request to a host that no rule names", BlockedHost, true, false)
@@ -46,7 +46,7 @@ func (c *Client) say(n, what, outcome, detail string) {
 	_, _ = fmt.Fprintf(c.Out, "  %s. %s\n     %-8s %s\n", n, what, outcome, detail)
 }
 
-// verdict books one outcome.
+// verdict prints and counts one outcome.
 func (c *Client) verdict(n, what, target string, want bool, err error, detail string) {
 	outcome := "ALLOWED"
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *Client) get(target string, proxied bool) (string, error) {
 	if proxied {
 		u, err := url.Parse(c.ProxyURL)
 		if err != nil || c.ProxyURL == "" {
-			return "", fmt.Errorf("demo: HTTPS_PROXY=%q is no proxy", c.ProxyURL)
+			return "", fmt.Errorf("demo: HTTPS_PROXY=%q is not a proxy", c.ProxyURL)
 		}
 		transport.Proxy = http.ProxyURL(u)
 		transport.OnProxyConnectResponse = explained
@@ -118,8 +118,8 @@ func (c *Client) literal(n, what, target string) {
 	c.verdict(n, what, target, false, err, "connected")
 }
 
-// refused waits for what a captured connection brings: the gate accepts it,
-// judges it, and ends it.
+// refused waits for the end of a captured connection: the gate accepts it, judges
+// it, and closes it.
 func refused(ctx context.Context, conn net.Conn) error {
 	defer func() { _ = conn.Close() }()
 	if deadline, ok := ctx.Deadline(); ok {

@@ -1,5 +1,9 @@
 // Package demo shows the gate at work without the Internet: an origin on the
 // loopback, and a small client that launch runs inside.
+//
+//	origin, err := demo.Listen()
+//	... run (&demo.Client{...}).Run() inside ...
+//	text, err := origin.Report()
 package demo
 
 import (
@@ -84,8 +88,8 @@ func (o *Origin) Seen(host string) int {
 	return o.seen[host]
 }
 
-// Report says what the origin saw of a demo that is over. The error says that
-// it was not what the gate should have let through.
+// Report says what the origin saw of a demo that is over. It is an error if that is
+// not what the gate should have let through.
 func (o *Origin) Report() (string, error) {
 	allowed, blocked := o.Seen(AllowedHost), o.Seen(BlockedHost)
 	text := fmt.Sprintf("The origin behind both names saw %d requests for %s and %d for %s.\n", allowed, AllowedHost, blocked, BlockedHost)

@@ -1,4 +1,8 @@
 // Package interrupt turns the signals that ask launch to end into a context.
+//
+//	ctx, arm, stop := interrupt.Second(context.Background())
+//	defer stop()
+//	... arm() right before signals are forwarded to the program ...
 package interrupt
 
 import (
@@ -10,19 +14,19 @@ import (
 )
 
 // Second reports a context that ends with the second signal that asks this
-// process to end (INT, TERM, HUP). The first one belongs to the program, to
-// which it is forwarded; the second ends everything. The caller calls arm right
-// before somebody forwards signals, and stop in the end.
+// process to end (INT, TERM, HUP). The first one is for the program, to which it is
+// forwarded; the second ends everything. The caller calls arm right before signals
+// are forwarded, and stop at the end.
 //
-// Until arm nothing is caught: a signal ends this process, which has run no
-// program yet. To catch one takes a thread, which there is time for only then.
+// Before arm nothing is caught: a signal ends this process, which has not run a
+// program yet. Catching signals starts a thread, which a start has no time for.
 //
-// SIGPIPE is caught, so that a closed pipe is an error of the write and does
-// not end this process before its events are written. Caught, not ignored: an
-// ignored signal would stay ignored in the program. After stop there is no
-// program any more, and it is ignored: a reader that went away (launch ... 2>&1 |
-// head) does not change how the run ended. What was ignored from the start
-// (nohup) stays ignored.
+// SIGPIPE is caught, so that writing to a closed pipe is an error and does not end
+// this process before its events are written. It is caught, not ignored, because
+// the program would inherit an ignored signal. After stop there is no program any
+// more, and it is ignored: a reader that went away (launch ... 2>&1 | head) does
+// not change how the run ended. A signal that was ignored from the start (nohup)
+// stays ignored.
 func Second(parent context.Context) (ctx context.Context, arm, stop func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 4)

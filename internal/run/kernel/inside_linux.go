@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inside tries, in the calling process's namespaces, what a run does, and
-// writes the report that Probe reads to w. prepare is capture.Setup, reported in
-// the words of this package. The namespaces are spoilt by it, so it refuses to
-// work anywhere but in those that Probe makes, where this process is the first.
+// Inside tries what a run does in the namespaces of this process, and writes to w
+// the report that Probe reads. prepare is capture.Setup, reported as this package
+// spells it. The namespaces are of no other use afterwards, so Inside fails outside
+// those that Probe makes, in which this process is the first.
 func Inside(w io.Writer, prepare func() (Prepared, error)) error {
 	if os.Getpid() != 1 {
 		return errors.New("this half of doctor runs in new namespaces only: run launch doctor")
@@ -38,12 +38,12 @@ func mountProc() error {
 
 const nftModules = "sudo modprobe -a nf_tables nft_chain_nat nft_redir nft_reject_inet nft_ct nft_limit nft_log nfnetlink_log"
 
-// capture reports how connections are caught.
+// capture reports how connections are captured.
 func capture(in inside) Finding {
 	f := Finding{Name: "capture", Needed: true}
 	switch {
 	case in.Error != "":
-		f.Detail = "a namespace can't be prepared: " + in.Error
+		f.Detail = "a namespace cannot be prepared: " + in.Error
 		f.Fix = nftModules
 	case !in.NFT:
 		// It works, with less: the details say what is missing.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machine reads what the kernel tells below root.
+// machine reads the files of the kernel below root.
 type machine struct {
 	root string
 }
@@ -35,7 +35,7 @@ func Probe(ctx context.Context, o Options) []Finding {
 	return findings
 }
 
-// read reports the trimmed content of a file, "" when it can't be read.
+// read reports the trimmed content of a file, or "" if it cannot be read.
 func (m machine) read(path string) string {
 	b, err := os.ReadFile(filepath.Join(m.root, path))
 	if err != nil {
@@ -49,7 +49,7 @@ func (m machine) exists(path string) bool {
 	return err == nil
 }
 
-// release reports the kernel, and what Windows puts round it.
+// release reports the kernel, and whether Windows runs it.
 func (m machine) release() Finding {
 	version := m.read("proc/sys/kernel/osrelease")
 	f := Finding{Name: "kernel", OK: true, Needed: true, Detail: "Linux " + version}
@@ -65,8 +65,8 @@ func (m machine) release() Finding {
 	return f
 }
 
-// procfs explains why a fresh /proc is refused: the kernel allows one in a
-// user namespace only when no part of the visible one is covered.
+// procfs explains why a fresh /proc is refused: the kernel allows one in a user
+// namespace only if no part of the visible one is covered.
 func (m machine) procfs(refused string) Finding {
 	f := Finding{Name: "fresh /proc", OK: refused == "", Needed: true, Detail: "can be mounted in a new namespace"}
 	if f.OK {
@@ -104,7 +104,7 @@ func (m machine) covered() []string {
 	return found
 }
 
-// container tells which engine runs us, if any.
+// container reports the engine that runs this process, if any.
 func (m machine) container() (Finding, bool) {
 	cgroup := m.read("proc/1/cgroup")
 	engine := ""
@@ -147,7 +147,7 @@ func landlock() Finding {
 		f.Detail = fmt.Sprintf("ABI %d", abi)
 		return f
 	}
-	f.Detail = "not enabled: one wall fewer around files and sockets; the network gate does not depend on it"
+	f.Detail = "not enabled: one layer fewer around files and sockets; the network gate does not depend on it"
 	f.Fix = "add landlock to the lsm= list on the kernel's command line (see /sys/kernel/security/lsm)"
 	return f
 }

@@ -18,12 +18,12 @@ import (
 const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 
-// noProgram is executed when there is no command: that it does not exist is
-// found out only after the namespaces were made and mapped.
+// noProgram is executed if there is no command. That it does not exist shows only
+// after the namespaces were made and mapped.
 const noProgram = "/proc/self/no-such-program"
 
-// attempt makes the namespaces of a run for real. err says why that failed;
-// the report is nil without a command, or when the command gave none.
+// attempt really makes the namespaces of a run. err says why that failed. The
+// report is nil without a command.
 func attempt(ctx context.Context, command []string) (*inside, error) {
 	if len(command) == 0 {
 		command = []string{noProgram}
@@ -109,8 +109,8 @@ func appArmorFix(binary string) string {
 		"sudo apparmor_parser -r /etc/apparmor.d/egressd-launch"
 }
 
-// profile is the AppArmor profile that lets the launch binary at path make
-// user namespaces where unprivileged ones are restricted.
+// profile is the AppArmor profile that lets the launch binary at path make user
+// namespaces on a machine that restricts them.
 func profile(path string) string {
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(path)
 	return "abi <abi/4.0>,\n" +

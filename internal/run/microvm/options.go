@@ -42,7 +42,7 @@ func (o *Options) Register(fs *flag.FlagSet) {
 	fs.Func("tag", "vercel tier: mark the sandbox: `NAME=VALUE`", o.setTag)
 	fs.StringVar(&o.Workdir, "vercel-workdir", "", "vercel tier: put the workspace into this absolute `DIR` of the VM")
 	fs.StringVar(&o.source, "source", "", "vercel tier: begin with `SOURCE`: git:URL[#REVISION], tarball:URL or snapshot:ID")
-	fs.BoolVar(&o.All, "send-ignored", false, "vercel tier: send also files that .gitignore names")
+	fs.BoolVar(&o.All, "send-ignored", false, "vercel tier: also send files that .gitignore names")
 	fs.StringVar(&o.Team, "vercel-team", "", "vercel tier: team `ID` (else VERCEL_TEAM_ID)")
 	fs.StringVar(&o.Project, "vercel-project", "", "vercel tier: project `ID` (else VERCEL_PROJECT_ID)")
 	fs.StringVar(&o.TokenFile, "vercel-token-file", "", "vercel tier: read the token from this `FILE` (else VERCEL_TOKEN or VERCEL_OIDC_TOKEN)")

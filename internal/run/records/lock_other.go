@@ -14,5 +14,5 @@ func (s *Store) lock(string, bool) (*os.File, error) {
 }
 
 func private(*os.Root) error {
-	return errors.New("this system does not tell who owns a directory")
+	return errors.New("the owner of a directory is not known on this system")
 }

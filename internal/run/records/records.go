@@ -22,7 +22,7 @@ import (
 // version is that of every record. A record of another version is ErrDamaged.
 const version = 1
 
-// Sandbox is a place where programs run, under a name.
+// Sandbox is a place with a name in which programs run.
 type Sandbox struct {
 	Version int           `json:"version"`
 	Name    string        `json:"name"` // see ValidName

@@ -1,4 +1,6 @@
-// Package runas finds the user that a program runs as when root starts it.
+// Package runas finds the user as whom root runs a program.
+//
+//	user, err := runas.Find(flag, os.Getenv("SUDO_UID"), os.Geteuid())
 package runas
 
 import (
@@ -8,20 +10,20 @@ import (
 	"strconv"
 )
 
-// User is whom to run as.
+// User is the user to run as.
 type User struct {
 	UID, GID uint32
 	Groups   []uint32
 	Env      []string // HOME, USER and LOGNAME of that user
 }
 
-// Find reports whom the program runs as: the user called name (or with that
-// uid), else the one behind sudo, sudoUID being its SUDO_UID. Nil means nobody
-// else: the caller itself. euid is the caller's; only root may be somebody else.
+// Find reports the user to run as: the one of that name or user ID, else the one
+// behind sudo, whose ID is sudoUID. Nil is the caller itself. euid is the caller's
+// ID: only root may run programs as another user.
 func Find(name, sudoUID string, euid int) (*User, error) {
 	switch {
 	case euid != 0 && name != "":
-		return nil, errors.New("--user: only root may run programs as somebody else")
+		return nil, errors.New("--user: only root may run programs as another user")
 	case euid != 0:
 		return nil, nil
 	case name != "":

@@ -1,5 +1,9 @@
-// Package secrets finds the values of a policy's secrets and makes the
+// Package secrets finds the values of a policy's secrets, and makes the
 // placeholders that stand for them inside.
+//
+//	set, err := secrets.Find(policy, os.Getenv)
+//	env = append(env, set.Env()...)
+//	config.SecretValue = set.Value
 package secrets
 
 import (
@@ -14,7 +18,7 @@ import (
 // Set holds the secrets of one run. The zero Set has none.
 //
 // Threat: the program inside, or anybody who can read its environment, takes a
-// credential away -> inside there is a random placeholder of this run only; the
+// credential away -> inside there is only a random placeholder of this run; the
 // gate puts the value in its place, in one header, towards the hosts that the
 // policy names. Left over: those hosts can send the value back in an answer.
 type Set struct {
@@ -23,8 +27,8 @@ type Set struct {
 
 type secret struct{ placeholder, value string }
 
-// Find reads the values through lookup. One that is not set is an error: the
-// program would run without it and fail in a way nobody understands.
+// Find reads the values with lookup. A value that is not set is an error: without
+// it the program would fail in a way that is hard to understand.
 func Find(p *policy.Policy, lookup func(name string) string) (Set, error) {
 	s := Set{byName: make(map[string]secret)}
 	for _, want := range p.Secrets() {
@@ -49,7 +53,7 @@ func (s Set) Env() []string {
 	return out
 }
 
-// Value reports what stands for the secret name inside, and its value.
+// Value reports the placeholder of a secret, and its value.
 func (s Set) Value(name string) (placeholder, value string, ok bool) {
 	v, ok := s.byName[name]
 	return v.placeholder, v.value, ok

@@ -1,4 +1,8 @@
-// Package tap lets somebody listen to a program's output on its way.
+// Package tap copies a program's output on its way.
+//
+//	t, err := tap.New(os.Stdout, os.Stderr, record)
+//	... run the program with t.Stdout and t.Stderr ...
+//	err = t.Close()
 package tap
 
 import (
@@ -7,18 +11,18 @@ import (
 	"sync"
 )
 
-// Tap stands between a program and the files that its output is for.
+// Tap stands between a program and the files for its output.
 type Tap struct {
-	Stdout, Stderr *os.File // what the program is given; one file when its outputs are one
+	Stdout, Stderr *os.File // for the program; one file if its outputs are one
 
 	ends    []*os.File
 	copying sync.WaitGroup
 }
 
-// New makes a tap in front of out and err; nil ones stand for nowhere. listen
-// is shown every piece of output, errors being true for the standard error,
-// and may be called from two goroutines. Where out and err are the same open
-// file, their order is kept: both come as output.
+// New makes a tap in front of out and err; nil is nowhere. listen gets every piece
+// of output, with errors true for the standard error; it may be called from two
+// goroutines. If out and err are the same file, their order is kept, and errors is
+// always false.
 func New(out, err *os.File, listen func(errors bool, data []byte)) (*Tap, error) {
 	t := &Tap{}
 	var e error
@@ -45,7 +49,7 @@ func same(a, b *os.File) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// pipe starts copying from a new pipe, whose other end it reports.
+// pipe makes a pipe, starts copying from it, and reports the end to write to.
 func (t *Tap) pipe(to *os.File, listen func([]byte)) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -56,8 +60,8 @@ func (t *Tap) pipe(to *os.File, listen func([]byte)) (*os.File, error) {
 	return w, nil
 }
 
-// pass copies until the program's end is closed. When nobody reads any more it
-// closes its own, so that the program learns of it as without a tap.
+// pass copies until the program's end of the pipe is closed. If to cannot be written
+// any more it closes its own end, so that the program notices as without a tap.
 func pass(from, to *os.File, listen func([]byte)) {
 	defer from.Close()
 	buf := make([]byte, 32<<10)
@@ -77,9 +81,8 @@ func pass(from, to *os.File, listen func([]byte)) {
 	}
 }
 
-// Close gives the ends of the pipes up and waits for what is still in them.
-// Call it when the program is over: one that lives on and holds its output
-// open would be waited for.
+// Close closes the pipes and waits for what is still in them. Call it when the
+// program is over: Close would wait for a program that holds its output open.
 func (t *Tap) Close() error {
 	var errs []error
 	for _, f := range t.ends {
