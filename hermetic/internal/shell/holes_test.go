@@ -17,7 +17,7 @@ import (
 )
 
 // stock runs script in the interpreter that comes with the parser, with handlers
-// that reach nothing: the holes that are left are its own.
+// that reach nothing, so that the holes which remain are its own.
 func stock(t *testing.T, dir, script string) string {
 	t.Helper()
 	f, err := syntax.NewParser().Parse(strings.NewReader(script), "")
@@ -34,13 +34,13 @@ func stock(t *testing.T, dir, script string) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	r.Run(ctx, f) //nolint:errcheck // what it printed is looked at
+	r.Run(ctx, f) //nolint:errcheck // its output is checked
 	return out.String()
 }
 
-// TestHoles asks for what another interpreter, with every handler replaced,
-// still tells of the host. Each row is run there, too, to see that the hole is
-// one: a row that shows nothing there tests nothing here.
+// TestHoles tries what another interpreter, with every handler replaced, still
+// reveals of the host. Each row runs there, too: a row that reveals nothing
+// there would test nothing here.
 func TestHoles(t *testing.T) {
 	tool, err := exec.LookPath("sort")
 	if err != nil {
@@ -88,14 +88,14 @@ func TestHoleOfDir(t *testing.T) {
 	}
 }
 
-// TestHoleOfOwner asks who owns a file: nobody's uid of the host decides.
+// TestHoleOfOwner asks who owns a file. No uid of the host decides that.
 func TestHoleOfOwner(t *testing.T) {
 	if got := output(t, `echo x > f; [ -O f ] && [ -G f ] && [ f -ef ./f ] && [[ -O f ]] && echo mine; echo $UID $EUID $GROUPS`); got != "mine\n1000 1000 1000\n" {
 		t.Errorf("got %q", got)
 	}
 }
 
-// TestNothingOfTheHost looks through what a script can print for the host's.
+// TestNothingOfTheHost searches what a script can print for values of the host.
 func TestNothingOfTheHost(t *testing.T) {
 	t.Setenv("EGRESSD_SECRET", "of-the-host")
 	dir := t.TempDir()
@@ -117,7 +117,7 @@ func TestNothingOfTheHost(t *testing.T) {
 	}
 }
 
-// TestDescriptorsOfTheHost makes pipes without one.
+// TestDescriptorsOfTheHost makes pipes, which use no descriptor of the host.
 func TestDescriptorsOfTheHost(t *testing.T) {
 	count := func() int {
 		list, err := os.ReadDir("/proc/self/fd")

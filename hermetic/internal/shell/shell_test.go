@@ -110,7 +110,7 @@ func yes(ctx context.Context, c *command.Call) int {
 	return 1
 }
 
-// sleep waits until it is told to stop.
+// sleep waits until its context ends.
 func sleep(ctx context.Context, _ *command.Call) int {
 	<-ctx.Done()
 	return 1
@@ -176,7 +176,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestCancel ends runs that wait, by every way of waiting, and looks that
+// TestCancel ends runs that wait, in every way of waiting, and checks that
 // nothing of them is left.
 func TestCancel(t *testing.T) {
 	before := runtime.NumGoroutine()
@@ -229,7 +229,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestEnvironment gives commands what is exported, each name once.
+// TestEnvironment checks that commands get what is exported, each name once.
 func TestEnvironment(t *testing.T) {
 	b := newBench(t)
 	b.env = []string{"A=1", "B=2", "PATH=/bin"}
@@ -252,7 +252,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestOutputKept keeps what was printed before the output limit.
+// TestOutputKept checks that output before the limit is kept.
 func TestOutputKept(t *testing.T) {
 	b := newBench(t)
 	b.limits = limits.Limits{Output: 1000}
@@ -262,8 +262,8 @@ func TestOutputKept(t *testing.T) {
 	}
 }
 
-// TestSubscriptsOfThemselves evaluates names whose subscripts name them: it ends
-// where bash ends it, long before the stack.
+// TestSubscriptsOfThemselves evaluates names whose subscripts name them. That
+// ends where bash ends it, long before the stack is full.
 func TestSubscriptsOfThemselves(t *testing.T) {
 	for _, script := range []string{
 		`a='b[a]'; b='a[b]'; echo $((a[b]))`,

@@ -9,8 +9,8 @@ import (
 	"egressd/hermetic/vfs"
 )
 
-// TestTerminals tells which descriptors are terminals, wherever they were
-// duplicated to.
+// TestTerminals checks which descriptors are terminals, also after they were
+// duplicated.
 func TestTerminals(t *testing.T) {
 	const script = `for n in 0 1 2 3; do [ -t $n ]; echo -n $?; done; exec 5>&2; [[ -t 5 ]]; echo -n $?; test -t 2 2>/dev/null; echo -n $?`
 	for _, tt := range []struct {

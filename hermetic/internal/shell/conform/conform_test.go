@@ -25,7 +25,7 @@ type recorded struct {
 	ExitCode int               `json:"exitCode"`
 }
 
-// safe is a buffer that two streams write.
+// safe is a buffer that two streams write to.
 type safe struct {
 	mu sync.Mutex
 	b  bytes.Buffer

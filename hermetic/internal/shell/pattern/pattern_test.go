@@ -70,7 +70,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestWork bounds patterns that make others backtrack for ever.
+// TestWork bounds patterns on which other matchers backtrack for ever.
 func TestWork(t *testing.T) {
 	start := time.Now()
 	s := strings.Repeat("a", 3000)
@@ -100,8 +100,7 @@ func TestSpecial(t *testing.T) {
 	}
 }
 
-// The time of groups that repeat grows with the text, and what does not is
-// counted in full.
+// The time of groups that repeat grows with the text, and all of it is counted.
 func TestGroupsCount(t *testing.T) {
 	text := strings.Repeat(" ", 100_000)
 	for _, tt := range []struct {

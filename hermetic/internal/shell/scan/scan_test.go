@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// TestParse reads what bash reads and the parser alone does not.
+// TestParse parses what bash accepts and the parser alone does not.
 func TestParse(t *testing.T) {
 	for _, text := range []string{
 		"cat <<EOF$(x)\na\nEOF$(x)\n",

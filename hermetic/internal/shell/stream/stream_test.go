@@ -33,7 +33,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestOwners keeps a pipe open as long as one owner is left.
+// TestOwners checks that a pipe stays open as long as it has an owner.
 func TestOwners(t *testing.T) {
 	r, w := Pipe()
 	v := w.Dup()
@@ -92,8 +92,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestOuterFile shares the place in the worker's own input, and reads it again
-// from its beginning by its name.
+// TestOuterFile checks that the offset in the worker's own input is shared, and
+// that opening it by its name reads it from its beginning.
 func TestOuterFile(t *testing.T) {
 	name := t.TempDir() + "/f"
 	if err := os.WriteFile(name, []byte("abcdef"), 0o600); err != nil {
