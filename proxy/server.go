@@ -119,7 +119,7 @@ type state struct {
 	// Bytes on their way.
 	heads  pool.Buffers     // for first bytes
 	held   admission.Budget // of first bytes
-	engine relay.Goroutines // of tunnels
+	engine relay.Goroutines // of tunnels; the relay.Engine in use
 	bodies pool.Buffers     // for HTTP bodies
 	pool   upstreamPool     // kept connections to HTTP origins
 

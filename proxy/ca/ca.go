@@ -69,7 +69,7 @@ type issuer struct {
 	hasNet    map[netip.Addr]struct{}
 }
 
-// leaf is one certificate, made once by whoever asks first.
+// leaf is one certificate, made once, when it is first asked for.
 type leaf struct {
 	once sync.Once
 	cert *tls.Certificate

@@ -7,7 +7,7 @@ import (
 )
 
 // originConn counts what goes over a connection to an origin: heads, framing
-// and, where there is TLS, its records. One exchange uses it at a time.
+// and, with TLS, its records. One exchange uses it at a time.
 type originConn struct {
 	net.Conn
 	sent, arrived atomic.Int64
@@ -33,7 +33,7 @@ func (c *originConn) Write(p []byte) (int, error) {
 func (c *originConn) CloseWrite() error { return closeWriteOf(c.Conn) }
 
 // meter is what one exchange has sent over the connections it used: more than
-// one where the transport found a kept one closed and tried again.
+// one if the transport found a kept one closed and tried again.
 type meter struct {
 	mu             sync.Mutex
 	conn           *originConn

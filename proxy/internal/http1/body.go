@@ -32,7 +32,7 @@ type body struct {
 	overhead int   // bytes of extensions and trailers so far
 }
 
-// data reports how many of the next bytes are content that needs no look.
+// data reports how many of the next bytes are content, which needs no check.
 func (b *body) data() int64 {
 	if b.phase == fixedData || b.phase == chunkData {
 		return b.left
@@ -40,7 +40,7 @@ func (b *body) data() int64 {
 	return 0
 }
 
-// took tells b that n bytes of data() have passed.
+// took records that n bytes of data() have passed.
 func (b *body) took(n int) {
 	b.left -= int64(n)
 	if b.left > 0 {

@@ -64,7 +64,8 @@ func (c *Conn) giveBack() {
 	}
 }
 
-// Release tells Grow that the connection is done. Nobody may read any more.
+// Release gives back to Grow what the buffer grew by. Nothing may be read after
+// it.
 func (c *Conn) Release() {
 	c.readMu.Lock()
 	defer c.readMu.Unlock()

@@ -353,7 +353,7 @@ func (c *Conn) headBytes() int {
 	return defaultHeadBytes
 }
 
-// CloseWrite half-closes the connection where it can be.
+// CloseWrite half-closes the connection if it has halves.
 func (c *Conn) CloseWrite() error {
 	if cw, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return cw.CloseWrite()

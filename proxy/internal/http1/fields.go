@@ -57,9 +57,9 @@ func (f *fields) add(name, value []byte) *Error {
 	return nil
 }
 
-// settle checks the fields against each other and works out the framing of the
+// frame checks the fields against each other and works out the framing of the
 // body (RFC 9112 section 6.3).
-func (r *Request) settle(f *fields) *Error {
+func (r *Request) frame(f *fields) *Error {
 	r.Host, r.HasHost = f.host, f.hosts > 0
 	r.ProxyAuth, r.HasProxyAuth = f.proxyAuth, f.proxyAuths > 0
 	switch {

@@ -26,7 +26,7 @@ type Request struct {
 	// Scheme and Authority are those of an absolute-form target (the scheme in
 	// lower case); Authority is also the target of a CONNECT.
 	Scheme, Authority string
-	// Path is the target's path as sent, without the query: "/" where an
+	// Path is the target's path as sent, without the query: "/" if an
 	// absolute-form target has none, "*" in asterisk form, "" for CONNECT.
 	Path string
 	// Query is what follows the path, with its question mark; "" when there is none.
@@ -107,7 +107,7 @@ func (r *Request) parse(head []byte) *Error {
 	if len(rest) != 0 {
 		return malformed("bytes after the empty line that ends the head")
 	}
-	return r.settle(&f)
+	return r.frame(&f)
 }
 
 // cutLine takes one line that ends in CR LF from b.

@@ -10,7 +10,7 @@ import (
 const refusal = " / HTTP/1.1\r\nHost: malformed.invalid\r\nConnection: close\r\n\r\n"
 
 // hopeless refuses what can no longer become a head, so that nothing waits for
-// an end that does not come. The bytes before from have been looked at already.
+// an end that does not come. The bytes before from have been checked already.
 //
 // Threat: a client sends a long head byte by byte, to be read anew each time ->
 // the request line is parsed when its end arrives, and not again. Left over: a

@@ -60,7 +60,7 @@ func IsConnect(b []byte) State {
 }
 
 // ParseConnect reads a whole CONNECT head, as found by [HeadEnd]. A missing
-// Host is no error: clients that leave it out of CONNECT are common, and the
+// Host is not an error: clients that leave it out of CONNECT are common, and the
 // authority says all there is to say.
 func ParseConnect(head []byte) (Connect, error) {
 	var c Connect

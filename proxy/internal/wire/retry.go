@@ -9,7 +9,7 @@ var helloRetry = []byte{
 	0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 }
 
-// RetryBytes is as much of a server's answer as [Retry] looks at.
+// RetryBytes is as much of a server's answer as [Retry] reads.
 const RetryBytes = recordHeader + handshakeHeader + 2 + randomLen
 
 const typeServerHello = 2

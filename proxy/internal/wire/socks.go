@@ -56,7 +56,7 @@ func Socks5Methods(b []byte) (m Methods, n int, st State) {
 }
 
 // Socks5Password reads the user name and password that b starts with (RFC
-// 1929). The password is not looked at. user may be empty, which the RFC does
+// 1929). The password is ignored. user may be empty, which the RFC does
 // not allow.
 func Socks5Password(b []byte) (user string, n int, st State) {
 	if len(b) > 0 && b[0] != passwordVersion {
