@@ -1,15 +1,13 @@
 package pod
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/test/userns"
 )
 
 const (
@@ -29,29 +27,12 @@ func TestMain(m *testing.M) {
 	case os.Geteuid() == 0 || os.Getenv(insideEnv) != "":
 		os.Exit(m.Run())
 	}
-	code, err := reexec()
+	code, err := userns.Rerun(unix.CLONE_NEWNET, append(os.Environ(), insideEnv+"=1"))
 	if err != nil {
 		forbidden = err.Error()
 		code = m.Run()
 	}
 	os.Exit(code)
-}
-
-func reexec() (int, error) {
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.Env = append(os.Environ(), insideEnv+"=1")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNET,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err == nil || errors.As(err, &exit) {
-		return cmd.ProcessState.ExitCode(), nil
-	}
-	return 0, fmt.Errorf("user namespaces: %w", err)
 }
 
 // asRoot reports whether other users can be had: the suite runs as root, not

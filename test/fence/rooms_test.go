@@ -321,6 +321,10 @@ var rooms = []room{
 		reason: "both halves of one conversation: it knows neither the sandbox whose doors are handed over nor the daemon that takes them",
 	},
 	{
+		path:   "test/userns",
+		reason: "runs tests again as root of namespaces; it knows none of them",
+	},
+	{
 		path:   "test/iproute",
 		reason: "sets networks up for tests; it shares no code with what they drive",
 	},

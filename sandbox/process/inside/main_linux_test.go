@@ -2,14 +2,13 @@ package inside
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/test/userns"
 )
 
 // forbidden says why mount namespaces can't be made here; "" when they can.
@@ -23,29 +22,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(reexecEnv) != "" || os.Getenv(signalsEnv) != "" {
 		os.Exit(m.Run())
 	}
-	code, err := reexec()
+	code, err := userns.Rerun(unix.CLONE_NEWNS, append(os.Environ(), reexecEnv+"=1"))
 	if err != nil {
 		forbidden = err.Error()
 		code = m.Run()
 	}
 	os.Exit(code)
-}
-
-func reexec() (int, error) {
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.Env = append(os.Environ(), reexecEnv+"=1")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
-	}
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err == nil || errors.As(err, &exit) {
-		return cmd.ProcessState.ExitCode(), nil
-	}
-	return 0, fmt.Errorf("user namespaces: %w", err)
 }
 
 // freshMounts gives the test's thread mounts of its own and a builder for them.
