@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"egressd/internal/linux/foreground"
 	"egressd/internal/linux/stdfiles"
 	"egressd/sandbox"
 	"egressd/sandbox/hermetic/control"
@@ -82,14 +84,17 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	}, b.kernelLimits(spec), start)
 }
 
+// skips reports whether a layer is left out, which only tests do.
+func (b *Backend) skips(layer string) bool { return slices.Contains(b.hooks.skip, layer) }
+
 // kernelLimits are the worker's rlimits: above what the interpreter counts
 // itself, so that they are met only by what it can't count.
-func (b *Backend) kernelLimits(spec sandbox.Spec) *control.Walls {
+func (b *Backend) kernelLimits(spec sandbox.Spec) *control.Bounds {
 	l := b.Limits.WithDefaults()
 	const arenas = 128 << 20 // the Go runtime maps memory 64 MiB at a time
 	size, data := ownMemory()
 	room := uint64(l.Memory) + uint64(l.Memory)/4 + arenas
-	w := &control.Walls{
+	w := &control.Bounds{
 		Data: room + data, Address: room + size,
 		File: uint64(l.Written), Files: uint64(l.Files) + 56, CPU: 3600, Skip: b.hooks.skip,
 	}
@@ -138,7 +143,7 @@ func readScript(f *os.File, limit int64) (string, error) {
 	if f == nil {
 		return "", nil
 	}
-	if isTerminal(f) {
+	if foreground.IsTerminal(f) {
 		return "", &sandbox.CapabilityError{
 			Isolation: isolation, What: "the script would come from the terminal, and there is no interactive shell here",
 			Fix: "write sh -c 'SCRIPT', --script FILE, or launch --tier hermetic <FILE",
@@ -176,7 +181,7 @@ type outgoing struct {
 }
 
 // in starts the worker and sees to it until nothing is left of it.
-func (r *running) in(ctx context.Context, s spawn, walls *control.Walls, start *control.Start) (err error) {
+func (r *running) in(ctx context.Context, s spawn, bounds *control.Bounds, start *control.Start) (err error) {
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -195,7 +200,7 @@ func (r *running) in(ctx context.Context, s spawn, walls *control.Walls, start *
 	r.res.Started = time.Now()
 	wg.Go(r.read)
 	wg.Go(r.write)
-	r.tell(control.Message{Walls: walls}, nil)
+	r.tell(control.Message{Bounds: bounds}, nil)
 	r.tell(control.Message{Start: start}, nil)
 	r.loop(ctx, signals)
 	close(r.over)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"egressd/internal/linux/foreground"
 	"egressd/internal/linux/mountinfo"
 	"egressd/policy"
 	"egressd/sandbox"
@@ -52,7 +53,7 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 	for _, p := range s.b.Publish {
 		c.Capture.Reserved = append(c.Capture.Reserved, p.inside())
 	}
-	if isTerminal(stdio[0]) && isTerminal(stdio[1]) && s.tty.owned() {
+	if foreground.IsTerminal(stdio[0]) && foreground.IsTerminal(stdio[1]) && s.tty.owned() {
 		c.Foreground, s.tty.granted = true, true
 	}
 	missed, err := c.plan()

@@ -87,9 +87,3 @@ func stopSelf(sig syscall.Signal) {
 	case <-time.After(100 * time.Millisecond): // the group did not stop
 	}
 }
-
-// isTerminal reports whether f is a terminal.
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return err == nil
-}

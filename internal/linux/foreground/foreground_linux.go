@@ -12,6 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// IsTerminal reports whether f is a terminal.
+func IsTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
 // Of reports the process group that holds terminal f: 0 if it is in another
 // process namespace, -1 if f is not a terminal.
 func Of(f *os.File) int {

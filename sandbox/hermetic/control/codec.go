@@ -5,7 +5,7 @@ import "egressd/internal/linux/ipc"
 // code names the kinds of message.
 func (m *Message) code(c *ipc.Coder) {
 	c.OneOf(
-		ipc.Choice(1, &m.Walls, (*Walls).code),
+		ipc.Choice(1, &m.Bounds, (*Bounds).code),
 		ipc.Choice(2, &m.Start, (*Start).code),
 		ipc.Choice(3, &m.Stop, (*StopOrder).code),
 		ipc.Choice(4, &m.Dialled, (*DialOutcome).code),
@@ -15,7 +15,7 @@ func (m *Message) code(c *ipc.Coder) {
 	)
 }
 
-func (m *Walls) code(c *ipc.Coder) {
+func (m *Bounds) code(c *ipc.Coder) {
 	c.Uint64(&m.Data)
 	c.Uint64(&m.Address)
 	c.Uint64(&m.File)

@@ -5,7 +5,7 @@
 //	err := conn.Send(control.Message{Start: &control.Start{Script: "echo hello"}})
 //	m, _, err := conn.Receive()
 //
-// The launcher sends Walls, then Start; after that orders and reports cross
+// The launcher sends Bounds, then Start; after that orders and reports cross
 // freely until the worker sends Ended. Package ipc carries them.
 package control
 
@@ -15,13 +15,13 @@ import (
 	"egressd/hermetic/limits"
 )
 
-// Name is argv[0] of the worker, by which a process knows that it is one.
+// Name is argv[0] of the worker, by which a process finds that it is one.
 const Name = "launch-hermetic"
 
 // Message is one step of the exchange. Exactly one field is set.
 type Message struct {
 	// From the launcher.
-	Walls   *Walls       // first: what to confine itself to
+	Bounds  *Bounds      // first: what to confine itself to
 	Start   *Start       // then: what to run
 	Stop    *StopOrder   // end it now
 	Dialled *DialOutcome // with the connection's descriptor
@@ -32,15 +32,15 @@ type Message struct {
 	Failed *FailReport // no script was run
 }
 
-// Walls are the bounds that the kernel keeps. They come before the script, which
-// is not read until they stand.
-type Walls struct {
+// Bounds are those that the kernel keeps. The worker reads no script before they
+// are in place.
+type Bounds struct {
 	Data    uint64   // bytes of memory (RLIMIT_DATA)
 	Address uint64   // bytes of memory and of what is reserved for it (RLIMIT_AS)
 	File    uint64   // bytes of one file (RLIMIT_FSIZE)
 	Files   uint64   // descriptors (RLIMIT_NOFILE)
 	CPU     uint64   // seconds of processor time (RLIMIT_CPU)
-	Skip    []string // walls left out; tests only
+	Skip    []string // layers left out; tests only
 }
 
 // Start says what to run.
@@ -75,7 +75,7 @@ type EndReport struct {
 	Code    int    // exit status
 	Limit   string // the bound that ended it, in a sentence; "": none
 	Changes []Change
-	Total   int // changes in all; Changes may be cut off; negative: they could not be listed
+	Total   int // changes in all, of which Changes may hold the first; negative: they could not be listed
 }
 
 // Change is one difference that an overlay held.
@@ -86,7 +86,7 @@ type Change struct {
 
 // FailReport says why no script was run.
 type FailReport struct {
-	Step  string // the wall that could not be built
+	Step  string // the layer that could not be set up
 	Err   string
 	Errno syscall.Errno // 0 when it was no system call
 }

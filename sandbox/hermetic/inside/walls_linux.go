@@ -82,8 +82,8 @@ func setSignals() error {
 // collects garbage harder near the limit of memory, before the kernel says no.
 func (w *worker) setLimits() error {
 	for resource, limit := range map[int]uint64{
-		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: w.walls.Files, unix.RLIMIT_FSIZE: w.walls.File,
-		unix.RLIMIT_DATA: w.walls.Data, unix.RLIMIT_AS: w.walls.Address, unix.RLIMIT_CPU: w.walls.CPU,
+		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: w.bounds.Files, unix.RLIMIT_FSIZE: w.bounds.File,
+		unix.RLIMIT_DATA: w.bounds.Data, unix.RLIMIT_AS: w.bounds.Address, unix.RLIMIT_CPU: w.bounds.CPU,
 	} {
 		var r unix.Rlimit
 		if err := unix.Getrlimit(resource, &r); err != nil {

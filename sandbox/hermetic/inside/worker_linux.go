@@ -24,12 +24,12 @@ const (
 
 // worker is this process.
 type worker struct {
-	ctl   *control.Conn
-	walls control.Walls
-	start control.Start
-	dials dialTable
-	more  command.Table
-	ttys  [3]bool // which standard streams are terminals
+	ctl    *control.Conn
+	bounds control.Bounds
+	start  control.Start
+	dials  dialTable
+	more   command.Table
+	ttys   [3]bool // which standard streams are terminals
 }
 
 // Run is the main function of a worker, whose scripts can call the commands of
@@ -58,15 +58,15 @@ func (w *worker) run() int {
 	return reported
 }
 
-// prepare builds the walls, and only then reads what is to be run. step is what
-// it was at.
+// prepare confines this process, and only then reads what is to be run. step says
+// what failed.
 func (w *worker) prepare() (step string, err error) {
 	m, err := w.receive()
-	if err != nil || m.Walls == nil {
+	if err != nil || m.Bounds == nil {
 		return "start", errors.Join(err, io.ErrUnexpectedEOF)
 	}
-	w.walls = *m.Walls
-	w.ttys = terminals() // the walls refuse to look
+	w.bounds = *m.Bounds
+	w.ttys = terminals() // the system-call filter refuses to ask
 	if step, err := w.confine(); err != nil {
 		return step, err
 	}
@@ -78,7 +78,7 @@ func (w *worker) prepare() (step string, err error) {
 	return "", nil
 }
 
-// terminals looks which of the script's standard streams are terminals.
+// terminals reports which of the script's standard streams are terminals.
 func terminals() (is [3]bool) {
 	for n, fd := range []int{unix.Stdin, unix.Stdout, control.StderrFD} {
 		_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
@@ -155,4 +155,4 @@ func (w *worker) report(result hermetic.Result, err error) control.EndReport {
 	return r
 }
 
-func (w *worker) skips(wall string) bool { return slices.Contains(w.walls.Skip, wall) }
+func (w *worker) skips(layer string) bool { return slices.Contains(w.bounds.Skip, layer) }

@@ -7,33 +7,32 @@ type Config struct {
 	Path string // PATH
 	Dir  string // absolute
 	TmpDir,
-	RuntimeDir string // TMPDIR and XDG_RUNTIME_DIR of the harness; "" none
+	RuntimeDir string // TMPDIR and XDG_RUNTIME_DIR of the program; "" none
 
 	Capture   Capture
 	Localhost []uint16 // ports to listen on at localhost inside
 
 	Plan    Plan
-	Protect []Guarded // files nobody inside may change
+	Protect []Guarded // files that no program inside may change
 
-	ReadOnly bool // the host's file system can only be read, but for what Plan.Shown shows
+	ReadOnly bool // the host's file system can only be read, except what Plan.Shown shows
 
 	CA []byte // certificates in PEM for ca.pem; empty: no interception
 
-	Foreground bool // the harness gets the terminal
+	Foreground bool // the program gets the terminal
 
 	Processes int  // most processes and threads inside; 0: MaxProcesses
-	Nested    bool // the harness may make namespaces of its own
+	Nested    bool // the program may make namespaces of its own
 
-	Skip []string // walls left out; tests only
+	Skip []string // layers left out; tests only
 }
 
 // MaxProcesses bounds processes and threads inside: far more than a build or a
 // browser needs, far fewer than a fork bomb.
 const MaxProcesses = 4096
 
-// MaxMasks bounds how many sockets are masked. More than this many live sockets
-// outside the private roots is not a machine this was made for: the run is
-// refused.
+// MaxMasks bounds how many sockets are masked. On a machine with more live sockets
+// outside the private roots the run is refused.
 const MaxMasks = 4096
 
 // Capture is capture.Config in this package's own words: a supervisor fills it
@@ -43,8 +42,8 @@ type Capture struct {
 	Ports, Reserved []uint16
 }
 
-// Plan is what the supervisor finds out for the init about the host's file
-// system, while the init starts.
+// Plan is what the supervisor finds out about the host's file system for the
+// init, while that starts.
 type Plan struct {
 	Roots  []string // directories that become private
 	Binds  []Bind   // what is brought back, outermost first
@@ -63,13 +62,13 @@ type Bind struct {
 	ReadOnly bool
 }
 
-// Guarded is a file that nobody inside may change.
+// Guarded is a file that no program inside may change.
 type Guarded struct {
 	File  string   // its real path
 	Names []string // other paths that lead to it: links, and other mounts of its file system
 }
 
-// HandOver is what an init that executes itself again must still know.
+// HandOver is what an init needs after it has executed itself again.
 type HandOver struct {
 	Config Config
 	Env    []string

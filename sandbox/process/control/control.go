@@ -16,29 +16,29 @@ import "syscall"
 type Message struct {
 	// From the supervisor.
 	Config *Config      // first: what to set up
-	Go     *GoAhead     // the doors are served: start the harness
+	Go     *GoAhead     // the doors are served: start the program
 	Signal *SignalOrder // pass a signal on
 	Resume *ResumeOrder // after a stop: go on
 	Dial   *DialOrder   // connect to a server inside
 
 	// From the init.
 	Doors   *DoorsReady  // with the listeners' descriptors
-	Stopped *StopReport  // the harness was stopped (Ctrl-Z)
-	Exited  *ExitReport  // the harness ended
-	Failed  *FailReport  // no harness was started
+	Stopped *StopReport  // the program was stopped (Ctrl-Z)
+	Exited  *ExitReport  // the program ended
+	Failed  *FailReport  // no program was started
 	Dialled *DialOutcome // with the connection's descriptor
 }
 
-// GoAhead carries the harness's whole environment.
+// GoAhead carries the program's whole environment.
 type GoAhead struct{ Env []string }
 
-// SignalOrder asks for a signal to the harness's process group.
+// SignalOrder asks for a signal to the program's process group.
 type SignalOrder struct {
 	Sig syscall.Signal
-	All bool // every process inside, not just the harness
+	All bool // every process inside, not just the program
 }
 
-// ResumeOrder continues a stopped harness.
+// ResumeOrder continues a stopped program.
 type ResumeOrder struct{ Foreground bool }
 
 // DialOrder asks for a connection to a server inside.
@@ -66,17 +66,17 @@ type DoorsReady struct {
 	Notes       []string
 }
 
-// StopReport says what stopped the harness.
+// StopReport says what stopped the program.
 type StopReport struct{ Sig syscall.Signal }
 
-// ExitReport says how the harness ended.
+// ExitReport says how the program ended.
 type ExitReport struct {
 	Code   int            // exit code as in a shell
 	Signal syscall.Signal // what killed it; 0: it exited
-	NotRun bool           // the program could not be executed (126, 127)
+	NotRun bool           // it could not be executed (126, 127)
 }
 
-// FailReport says which wall could not be built.
+// FailReport says which layer could not be set up.
 type FailReport struct {
 	Step  string
 	Err   string
