@@ -10,7 +10,6 @@ package gate
 
 import (
 	"context"
-	"crypto/x509"
 	"log/slog"
 	"net/netip"
 
@@ -37,25 +36,13 @@ type Config struct {
 	Shared
 }
 
-// Identity is what a gate is called in events and denials.
-type Identity struct {
-	Session    string // copied into every event
-	Isolation  string // what surrounds the clients; copied into every event
-	PolicyName string // what denials call the policy; see proxy.Server
-}
-
-// Interception is what a gate needs to open TLS. The zero Interception does for
-// a policy that opens none, and for one that puts in no secrets.
-type Interception struct {
-	// CA signs for the hosts whose TLS is opened. Nil: New makes one when the
-	// policy wants TLS opened.
-	CA      *ca.Authority
-	RootCAs *x509.CertPool // verifies the origins of intercepted TLS; nil: the system's roots
-	// SecretValue reports the placeholder that clients see for the secret in the
-	// variable env, and its value. Nil: nothing is substituted.
-	SecretValue func(env string) (placeholder, value string, ok bool)
-	Rewrite     proxy.Rewriter // changes requests inside intercepted TLS; nil: they leave as they came
-}
+// Identity and Interception are the proxy's: what a gate is called in events and
+// denials, and what it needs to open TLS. With a nil CA, New makes an authority of
+// the gate's own if the policy wants TLS opened.
+type (
+	Identity     = proxy.Identity
+	Interception = proxy.Interception
+)
 
 // Shared is what gates have in common that share doors, or a machine with their
 // clients. The zero Shared is for a gate that stands alone.
@@ -111,7 +98,7 @@ func New(c Config) (_ *Gate, err error) {
 	}
 	g.proxy = &proxy.Server{
 		Policy: c.Policy, Resolver: c.Resolver, Names: c.Pins, Events: c.Events, Log: c.Log,
-		Identity: proxy.Identity(c.Identity), Interception: proxy.Interception(c.Interception),
+		Identity: c.Identity, Interception: c.Interception,
 		Ask: c.Ask, Own: c.Own, Resets: c.Resets,
 	}
 	g.dns = &dnsfilter.Server{
