@@ -19,6 +19,18 @@ const (
 	maxAcceptingUser = 16  // for the launchers of one user id
 )
 
+// admission is what a Server keeps of its launchers.
+type admission struct {
+	mu        sync.Mutex
+	handovers map[*handover]struct{}
+	users     map[uint32]*user
+	waiting   int           // connections that are not served yet
+	bytes     int           // of all policies and secrets
+	settingUp chan struct{} // see user
+	accepting chan struct{}
+	draining  bool
+}
+
 // user counts what the launchers of one user id use. Its counts are guarded by
 // Server.mu.
 type user struct {

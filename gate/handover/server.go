@@ -47,14 +47,7 @@ type Server struct {
 	// that shares it, and what else the record uses. Nil: this server's alone.
 	IDs *sync.Map
 
-	mu        sync.Mutex
-	handovers map[*handover]struct{}
-	users     map[uint32]*user
-	waiting   int           // connections that are not served yet
-	bytes     int           // of all policies and secrets
-	settingUp chan struct{} // see user
-	accepting chan struct{}
-	draining  bool
+	admission
 }
 
 // Limits bounds what launchers may use. Zero fields have defaults.
