@@ -161,7 +161,7 @@ func TestSocketOfAnother(t *testing.T) {
 	}
 	plain := write(t, "plain", "keep me")
 	out, err = exec.Command("egressd", "--allow", "a.example", "--listen", "127.0.0.1:0", "--admin", "unix:"+plain).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "no socket") || string(must(os.ReadFile(plain))(t)) != "keep me" {
+	if err == nil || !strings.Contains(string(out), "not a socket") || string(must(os.ReadFile(plain))(t)) != "keep me" {
 		t.Errorf("%v: %s", err, out)
 	}
 	p.signal(syscall.SIGTERM)

@@ -1,11 +1,16 @@
-// Package process runs a harness in Linux namespaces whose only way out is the
-// gate: a network namespace without a route, captured by rules that the
-// harness cannot change, with the proxy and DNS doors served from outside.
+// Package process runs a program in Linux namespaces whose only way out is a gate:
 //
-// A run is three processes: the supervisor (this process, outside), the init
-// (this program again, pid 1 inside, see [Stage]) and the harness. The init
-// sets the walls up, hands its listeners to the supervisor over a socketpair,
-// throws every privilege away and starts the harness.
+//	b := &process.Backend{Gate: gate.Config{Policy: policy, Resolver: resolver, Events: events}}
+//	res, err := b.Run(ctx, sandbox.Spec{Argv: []string{"make"}, Env: env, Stdout: os.Stdout})
+//
+// The program's network namespace has no route. Rules that the program cannot
+// change capture what it sends, and the doors that it is led to are served from
+// outside.
+//
+// A run is three processes: the supervisor (this process, outside), the init (this
+// program again, pid 1 inside, see package inside) and the program. The init sets
+// the sandbox up, hands its listeners to the supervisor over a socketpair, gives
+// every privilege up and starts the program.
 package process
 
 import (
@@ -23,22 +28,21 @@ import (
 // isolationNetns names this tier in events and errors.
 const isolationNetns = "netns"
 
-// Backend is the netns tier. Set the fields before the first Run; the zero
-// Backend runs harnesses that can reach nothing. Runs may be concurrent, but
-// only one of them should own the terminal.
+// Backend is the process tier. Set the fields before the first Run; the zero
+// Backend runs programs that can reach nothing. Runs may be concurrent, but only
+// one of them should own the terminal.
 type Backend struct {
 	// Gate is what judges and records the program's flows. Its Isolation and Own
 	// are this tier's to set.
 	Gate gate.Config
 
-	// Asking reports whether Ask holds the terminal and has stopped the harness
+	// Asking reports whether Gate.Ask holds the terminal and has stopped the program
 	// for that time: such a stop is left alone. Nil: it never does.
 	Asking func() bool
 
-	// Nested lets the harness make namespaces and mounts of its own, for
-	// programs that put their tools into a sandbox again. The capture, the
-	// masks and the protected files hold in there as well; what is given up is
-	// a wall in front of the kernel.
+	// Nested lets the program make namespaces and mounts of its own, for programs
+	// that put their tools into a sandbox again. Capture, masks and protected files
+	// hold in there as well; what is given up is one layer in front of the kernel.
 	Nested bool
 
 	Publish   []Publish  // servers inside that the host's loopback may reach
@@ -47,8 +51,8 @@ type Backend struct {
 	// Binds are files and directories of this machine that appear at other paths
 	// inside.
 	Binds []Bind
-	// ReadOnly lets nobody inside change anything of this machine's file system
-	// but what Binds show. The private directories (/tmp, /run, ...) stay theirs.
+	// ReadOnly keeps the inside from changing anything of this machine's file system
+	// but what Binds show. The private directories (/tmp, /run, ...) stay writable.
 	ReadOnly bool
 
 	// CaptureMode chooses how traffic is captured: "" is automatic, "nft" and
@@ -71,17 +75,17 @@ type Backend struct {
 
 // DoorServer serves the doors of one run.
 type DoorServer interface {
-	// Bundle reports in PEM whom programs inside must trust; nil: no TLS is opened.
+	// Bundle reports in PEM the certificates that programs inside must trust. Nil: no
+	// TLS is opened.
 	Bundle() []byte
-	// Open serves the sockets, which it closes: no copy of them stays with the
-	// caller. It returns once they are served; they are until ctx ends. wg counts
-	// what it started.
+	// Open serves the sockets until ctx ends and closes them; the caller keeps no
+	// copy. It returns once they are served. wg counts what it started.
 	Open(ctx context.Context, wg *sync.WaitGroup, s handover.Sockets) error
 }
 
-// Bind shows what is at Source outside at Target inside, and hides what would
-// be there. Nothing that argv, the environment or Spec.Dir name of this machine
-// is brought back below Target. The directories above Target need not exist.
+// Bind shows what is at Source outside at Target inside, and hides what is there
+// otherwise. Nothing below Target is brought back because argv, the environment or
+// Spec.Dir names it. The directories above Target need not exist.
 type Bind struct {
 	Source   string // a directory or a regular file, which must exist
 	Target   string // an absolute path; not /, and nothing in /proc, /sys or /dev
@@ -105,7 +109,7 @@ type HostPort struct {
 // Isolation reports "netns".
 func (b *Backend) Isolation() string { return isolationNetns }
 
-// testHooks leaves single walls out, so that a test can show what each one
+// testHooks leaves single layers out, so that a test can show what each of them
 // stops. Only tests set it.
 type testHooks struct {
 	skip map[string]bool

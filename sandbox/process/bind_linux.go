@@ -13,21 +13,20 @@ import (
 // privateRoots are directories where other programs keep sockets and hand-over
 // files. Inside, each is an empty file system of its own.
 //
-// Threat: the harness connects to a daemon that acts outside (docker, dbus,
-// X11, resolved, nscd, an ssh or gpg agent) through its socket, which no
-// network namespace covers -> the directories where such sockets live are not
-// there; what the person named is brought back without sockets; sockets
-// elsewhere are masked (mask_linux.go). Left over: a socket that appears
+// Threat: the program connects to a daemon that acts outside (docker, dbus, X11,
+// resolved, nscd, an ssh or gpg agent) through its socket, which no network
+// namespace covers -> the directories where such sockets live are not there; what
+// the person named is brought back without sockets; sockets elsewhere are masked (mask_linux.go). Left over: a socket that appears
 // elsewhere after the start, on kernels whose Landlock does not know sockets.
 var privateRoots = []string{"/tmp", "/var/tmp", "/run", "/var/run"}
 
-// maxNamed bounds how many arguments and values are looked at as paths.
+// maxNamed bounds how many arguments and values are tried as paths.
 const maxNamed = 4096
 
-// planBinds picks up what is brought back into the private roots: the working
-// directory and HOME to read and write; to read what the person named, which is
-// files and directories in argv (also behind "=") and in the values of the
-// environment, the entries of PATH, and the program with what lies beside it.
+// planBinds lists what is brought back into the private roots. To read and write:
+// the working directory and HOME. To read: the files and directories that the
+// person named in argv (also behind "=") and in the environment, the entries of
+// PATH, and the program with its directory.
 func (c *config) planBinds(roots []string) []control.Bind {
 	var binds []control.Bind
 	add := func(path string, readOnly bool) {
@@ -63,7 +62,7 @@ func newBind(path string, readOnly bool) (control.Bind, bool) {
 		return control.Bind{}, false
 	}
 	path = filepath.Clean(path)
-	// Most words name nothing, which one look tells.
+	// Most words name nothing, which one call finds out.
 	fi, err := os.Stat(path)
 	if err != nil || !fi.IsDir() && !fi.Mode().IsRegular() {
 		return control.Bind{}, false
@@ -75,8 +74,8 @@ func newBind(path string, readOnly bool) (control.Bind, bool) {
 	return control.Bind{Path: path, Source: real, Dir: fi.IsDir(), ReadOnly: readOnly}, true
 }
 
-// placed reports where below roots b must appear: under the name it was given
-// and under its real one.
+// placed lists where below roots b must appear: under its given name and under its
+// real one.
 func placed(b control.Bind, roots []string) []control.Bind {
 	var out []control.Bind
 	if below(b.Path, roots) {
@@ -96,7 +95,7 @@ func runtimeDirectory(path string) bool {
 	return ok && strings.Count(rest, "/") <= 1
 }
 
-// covered reports whether b can be seen through an outer bind already.
+// covered reports whether b is already visible through an outer bind.
 func covered(b control.Bind, outer []control.Bind) bool {
 	for _, o := range outer {
 		if b.Path == o.Path || o.Dir && strings.HasPrefix(b.Path, o.Path+"/") && (!o.ReadOnly || b.ReadOnly) {

@@ -8,11 +8,11 @@ import (
 	"egressd/sandbox/process/control"
 )
 
-// config is what the init is told, and what only planning it needs.
+// config is the configuration of the init, and what only its planning needs.
 type config struct {
 	control.Config
 	paths  []string        // values of the environment that may name files, see named
-	home   string          // the harness's HOME; "" none
+	home   string          // the program's HOME; "": none
 	mounts mountinfo.Table // of this process
 }
 
@@ -25,8 +25,8 @@ func (c *config) needsHidden() bool {
 }
 
 // pathValues lists the values of env that may name files: every absolute path,
-// also as entries of a list such as PATH. Directories for temporary files are
-// made anew inside, and are no such names.
+// including entries of a list such as PATH. Directories for temporary files do not
+// count: they are made anew inside.
 func pathValues(env []string) []string {
 	var out []string
 	for _, kv := range env {

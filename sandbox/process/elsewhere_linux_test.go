@@ -17,7 +17,7 @@ func TestKernelFilesElsewhere(t *testing.T) {
 	dir := outsideDir(t)
 	for _, m := range []struct {
 		kind, file string
-		wall       string // that is taken away to see that the test can fail
+		layer      string // that is taken away to see that the test can fail
 	}{
 		{"proc", "sys/kernel/core_pattern", "elsewhere"},
 		{"sysfs", "kernel/uevent_seqnum", "elsewhere"},
@@ -40,8 +40,8 @@ func TestKernelFilesElsewhere(t *testing.T) {
 		if sh(t, new(Backend), "cat "+path).ExitCode == 0 {
 			t.Errorf("%s at %s: %s was read", m.kind, at, m.file)
 		}
-		if res := sh(t, without(m.wall), "cat "+path); res.ExitCode != 0 {
-			t.Errorf("%s: stopped without the wall too: %s", m.kind, res.out)
+		if res := sh(t, without(m.layer), "cat "+path); res.ExitCode != 0 {
+			t.Errorf("%s: stopped without the layer too: %s", m.kind, res.out)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // TestSystemCalls tries what the system-call filter and the dropped
-// capabilities forbid. Each wall is left out in turn: where only one of them
+// capabilities forbid. Each layer is left out in turn: where only one of them
 // stops the attack, it succeeds then.
 func TestSystemCalls(t *testing.T) {
 	vsock := strconv.Itoa(unix.AF_VSOCK)
@@ -26,7 +26,7 @@ func TestSystemCalls(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		attack  []string
-		without []string // with these walls out it must succeed; nil: other walls stop it too
+		without []string // with these layers out it must succeed; nil: other layers stop it too
 	}{
 		{"vsock", []string{"socket", vsock, "1"}, nil},   // many kernels have none
 		{"packet", []string{"socket", packet, "3"}, nil}, // not even the init may
@@ -52,7 +52,7 @@ func TestSystemCalls(t *testing.T) {
 			if ok, out := attack(t, &Backend{}, sandbox.Spec{}, tt.attack[0], tt.attack[1:]...); ok {
 				t.Errorf("it worked: %s", out)
 			}
-			// Every wall by itself, where a second one stands.
+			// Every layer by itself, where a second one stands.
 			for _, w := range tt.without {
 				if len(tt.without) == 1 {
 					break
@@ -88,7 +88,7 @@ func TestInitSecrets(t *testing.T) {
 				t.Errorf("it worked: %s", out)
 			}
 			if ok, out := attack(t, without("dumpable"), sandbox.Spec{}, tt.attack[0], tt.attack[1:]...); !ok {
-				t.Errorf("without the wall it was stopped all the same, so this test shows nothing: %s", out)
+				t.Errorf("without the layer it was stopped all the same, so this test shows nothing: %s", out)
 			}
 		})
 	}
@@ -109,7 +109,7 @@ func TestHostFiles(t *testing.T) {
 				return // the file's mode stops an ordinary user
 			}
 			if ok, out := attack(t, without("procsys"), sandbox.Spec{}, "write-open", path); !ok {
-				t.Errorf("without the wall it was stopped all the same, so this test shows nothing: %s", out)
+				t.Errorf("without the layer it was stopped all the same, so this test shows nothing: %s", out)
 			}
 		})
 	}
@@ -139,7 +139,7 @@ func TestSharedMemory(t *testing.T) {
 		t.Errorf("it worked: %s", out)
 	}
 	if ok, out := attack(t, without("dev"), sandbox.Spec{}, "read", file); !ok {
-		t.Errorf("without the wall it was stopped all the same, so this test shows nothing: %s", out)
+		t.Errorf("without the layer it was stopped all the same, so this test shows nothing: %s", out)
 	}
 }
 
@@ -175,11 +175,11 @@ func TestKeyring(t *testing.T) {
 		}
 	}
 	if ok, out := attack(t, without("seccomp", "keyring"), sandbox.Spec{}, "keyring", description); !ok {
-		t.Errorf("without the walls it was stopped all the same, so this test shows nothing: %s", out)
+		t.Errorf("without the layers it was stopped all the same, so this test shows nothing: %s", out)
 	}
 }
 
-// TestDescriptors leaves a descriptor open that the harness could inherit.
+// TestDescriptors leaves a descriptor open that the program could inherit.
 func TestDescriptors(t *testing.T) {
 	f, err := os.Open("/")
 	if err != nil {

@@ -43,8 +43,8 @@ func (l localGate) Open(ctx context.Context, wg *sync.WaitGroup, s handover.Sock
 	return nil
 }
 
-// passedSockets names the descriptors that the init passed, in the order that
-// control.DoorsReady tells. Where it passed too few, some are nil.
+// passedSockets sorts the descriptors that the init passed, in the order that
+// control.DoorsReady defines. If there are too few, some are nil.
 func passedSockets(ready *control.DoorsReady, fds []*os.File) handover.Sockets {
 	take := func() *os.File {
 		if len(fds) == 0 {

@@ -15,11 +15,11 @@ import (
 // maxLinks bounds a chain of symbolic links, as the kernel does.
 const maxLinks = 40
 
-// guard finds every name of path among mounts. uid is whom the harness runs as.
+// guard finds every name of path among mounts. uid is the user that the program runs as.
 //
-// Threat: the harness changes the file by a name that no mount covers, or
-// replaces the link by which the person names it -> links and other mounts are
-// found and covered; a second hard link, which can be anywhere, is refused.
+// Threat: the program changes the file by a name that no mount covers, or replaces
+// the link by which the person names it -> links and other mounts are found and
+// covered; a second hard link, which can be anywhere, is refused.
 // Left over: a link in the place of a directory above the file.
 func guard(path string, uid uint32, mounts mountinfo.Table) (control.Guarded, error) {
 	path, err := filepath.Abs(path)
@@ -35,7 +35,7 @@ func guard(path string, uid uint32, mounts mountinfo.Table) (control.Guarded, er
 		path = filepath.Join(dir, filepath.Base(path))
 		target, err := os.Readlink(path)
 		if err != nil {
-			break // no link: the file
+			break // not a link: the file itself
 		}
 		g.Names = append(g.Names, path)
 		if !filepath.IsAbs(target) {

@@ -18,8 +18,8 @@ import (
 // hostSocket is one unix socket that is bound to a path.
 type hostSocket struct {
 	path   string // as it was given to bind: it may be relative, or renamed since
-	device string // major:minor of its file system; "" unknown
-	inode  uint32 // the low half; 0 unknown
+	device string // major:minor of its file system; "": unknown
+	inode  uint32 // the low half; 0: unknown
 }
 
 // hostSockets lists the pathname sockets that this network namespace knows.
@@ -144,8 +144,8 @@ func (s hostSocket) inPlace() bool {
 // Bounds of the search for sockets whose path leads nowhere.
 const searchFiles = 200_000
 
-// searchSockets looks for sockets in dirs and below, nearest first. whole is
-// false when there was more to look at than it may.
+// searchSockets finds sockets in dirs and below, nearest first. whole is false if
+// there were more than searchFiles files.
 func searchSockets(dirs []string) (found []string, whole bool) {
 	left := searchFiles
 	for queue := dirs; len(queue) > 0; queue = queue[1:] {

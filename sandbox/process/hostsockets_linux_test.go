@@ -38,7 +38,7 @@ func TestLostSockets(t *testing.T) {
 			t.Errorf("%q: it worked: %s", path, out)
 		}
 		if ok, out := attack(t, without("sockets"), spec, "connect-unix", at(path)); !ok {
-			t.Errorf("%q: stopped without the wall too: %s", path, out)
+			t.Errorf("%q: stopped without the layer too: %s", path, out)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestUnixSockets(t *testing.T) {
 	inHome := filepath.Join(home, ".gnupg", "S.gpg-agent")
 	listenUnix(t, inHome)
 	spec := sandbox.Spec{Dir: work, Env: []string{"HOME=" + home, "PATH=/usr/bin:/bin"}}
-	for _, tt := range []struct{ name, path, wall string }{
+	for _, tt := range []struct{ name, path, layer string }{
 		{"in /tmp", tmp, "private"},
 		{"named in /tmp", tmp, ""}, // argv names it: sockets are never brought back
 		{"in the working directory", inWork, "sockets"},
@@ -126,15 +126,15 @@ func TestUnixSockets(t *testing.T) {
 			if ok, out := attack(t, &Backend{}, spec, "connect-unix", tt.path); ok {
 				t.Errorf("it worked: %s", out)
 			}
-			if tt.wall == "" {
+			if tt.layer == "" {
 				return
 			}
-			b := without(tt.wall)
-			if tt.wall == "private" {
+			b := without(tt.layer)
+			if tt.layer == "private" {
 				b = without("private", "binds", "sockets")
 			}
 			if ok, out := attack(t, b, spec, "connect-unix", tt.path); !ok {
-				t.Errorf("without the wall it was stopped all the same, so this test shows nothing: %s", out)
+				t.Errorf("without the layer it was stopped all the same, so this test shows nothing: %s", out)
 			}
 		})
 	}
@@ -157,7 +157,7 @@ func TestUnixSockets(t *testing.T) {
 			t.Errorf("it worked: %s", out)
 		}
 		if ok, out := attack(t, without("sockets"), spec, "connect-unix", path); !ok {
-			t.Errorf("without the wall it was stopped all the same, so this test shows nothing: %s", out)
+			t.Errorf("without the layer it was stopped all the same, so this test shows nothing: %s", out)
 		}
 	})
 }

@@ -193,10 +193,10 @@ func attackOutside(t *testing.T, name string, args ...string) (bool, string) {
 	return err == nil, string(out)
 }
 
-// without is a backend that leaves walls out.
-func without(walls ...string) *Backend {
+// without is a backend that leaves layers out.
+func without(layers ...string) *Backend {
 	b := &Backend{hooks: testHooks{skip: map[string]bool{}}}
-	for _, w := range walls {
+	for _, w := range layers {
 		b.hooks.skip[w] = true
 	}
 	return b

@@ -46,15 +46,15 @@ func socketsBelow(dir string, depth int) []string {
 	return out
 }
 
-// planMasks lists every path by which a socket of the host could still be
-// reached once the private roots are in place. missed names a socket that may
-// be somewhere below the working directory or HOME and was not found; "" none.
+// planMasks lists every path by which a socket of the host could still be reached
+// once the private roots are in place. missed names a socket that may be below the
+// working directory or HOME and was not found; "": there is none.
 //
 // Threat: a socket was bound by a relative path, or the directory above it was
-// renamed since (by the harness, in an earlier run), so that the path that the
-// kernel knows leads nowhere -> then the places that the harness may write are
-// searched for sockets. Left over: a tree too large to be searched, which the
-// run says.
+// renamed since (by the program, in an earlier run), so that the path that the
+// kernel knows leads nowhere -> then the places that the program may write are
+// searched for sockets. Left over: a tree too large to be searched, of which the
+// run warns.
 func (c *config) planMasks() (masks []string, missed string, err error) {
 	sockets, err := hostSockets()
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *config) planMasks() (masks []string, missed string, err error) {
 	return c.reachable(paths), missed, nil
 }
 
-// searched lists the directories that may hold sockets of this person.
+// searched lists the directories in which this user's sockets may be.
 func (c *config) searched() []string {
 	var dirs []string
 	for _, dir := range []string{c.Dir, c.home} {

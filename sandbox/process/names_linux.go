@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// resolvTarget reports the file behind /etc/resolv.conf, "" when there is none.
+// resolvTarget reports the file behind /etc/resolv.conf, "" if there is none.
 func resolvTarget() string {
 	const path = "/etc/resolv.conf"
 	if real, err := filepath.EvalSymlinks(path); err == nil {

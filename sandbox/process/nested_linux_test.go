@@ -28,7 +28,7 @@ timeout 2 bash -c 'exec 3<>/dev/tcp/192.0.2.77/443' && echo "connects"
 echo done
 `
 
-// TestNested lets programs make namespaces and holds every wall in there.
+// TestNested lets programs make namespaces and holds every layer in there.
 func TestNested(t *testing.T) {
 	needNamespaces(t)
 	if os.Geteuid() == 0 {

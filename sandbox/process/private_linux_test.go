@@ -120,7 +120,7 @@ func TestPrivateTmp(t *testing.T) {
 		})
 	}
 	if data, _ := os.ReadFile(filepath.Join(work, "b")); string(data) != "new\n" {
-		t.Errorf("what the harness wrote in its working directory: %q", data)
+		t.Errorf("what the program wrote in its working directory: %q", data)
 	}
 	if _, err := os.Stat("/tmp/process-test-x"); err == nil {
 		t.Error("a file of the private /tmp is on the host")

@@ -35,7 +35,7 @@ func TestHostProcesses(t *testing.T) {
 	if ok, out := attack(t, &Backend{}, sandbox.Spec{}, "signal", pid); ok {
 		t.Errorf("it worked: %s", out)
 	}
-	// "kill 0" and "kill -1" reach the harness and what it started, nobody else.
+	// "kill 0" and "kill -1" reach the program and what it started, nobody else.
 	for _, target := range []string{"0", "-1"} {
 		if res := sh(t, &Backend{}, "kill -9 "+target); res.err != nil || res.ExitCode != 128+9 && target == "0" {
 			t.Errorf("kill %s: exit %d, %v", target, res.ExitCode, res.err)
@@ -97,7 +97,7 @@ func TestLauncherKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if findProcess(marker) != nil {
-		t.Error("the harness is not there, so this test shows nothing")
+		t.Error("the program is not there, so this test shows nothing")
 	}
 	cmd.Process.Signal(syscall.SIGKILL)
 	cmd.Wait()

@@ -47,7 +47,7 @@ func TestProtectOtherNames(t *testing.T) {
 				t.Errorf("the file is now %q, %v", data, err)
 			}
 			if res := run(t, without("protect"), spec); res.ExitCode != 0 {
-				t.Errorf("without the wall it was stopped all the same: %s", res.out)
+				t.Errorf("without the layer it was stopped all the same: %s", res.out)
 			}
 		})
 	}
@@ -117,7 +117,7 @@ func TestProtect(t *testing.T) {
 			}
 			work, policy = fresh()
 			if ok, out := attack(t, without("protect"), sandbox.Spec{Dir: work, Protect: []string{policy}}, tt.attack, filepath.Join(work, tt.target)); !ok {
-				t.Errorf("without the wall it was stopped all the same, so this test shows nothing: %s", out)
+				t.Errorf("without the layer it was stopped all the same, so this test shows nothing: %s", out)
 			}
 		})
 	}

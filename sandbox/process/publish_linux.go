@@ -128,7 +128,7 @@ func copyHalf(dst, src net.Conn) {
 	src.Close()
 }
 
-// dialTable matches the init's answers with who asked.
+// dialTable matches the init's answers with the requests.
 type dialTable struct {
 	mu      sync.Mutex
 	next    uint64
@@ -156,7 +156,7 @@ func (t *dialTable) add() (uint64, chan dialResult, error) {
 	return t.next, c, nil
 }
 
-// take reports who waits for id, nil when nobody does any more.
+// take reports the channel that waits for id, nil if nothing does any more.
 func (t *dialTable) take(id uint64) chan dialResult {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,7 +189,7 @@ func (t *dialTable) fail(err error) {
 	}
 }
 
-// dialInside has the init connect to port inside.
+// dialInside makes the init connect to port inside.
 func (s *supervisor) dialInside(ctx context.Context, port uint16) (net.Conn, error) {
 	id, answer, err := s.dials.add()
 	if err != nil {

@@ -77,7 +77,7 @@ func TestTimeout(t *testing.T) {
 	if findProcess(marker) == nil {
 		t.Error("a process of the run is still there")
 	}
-	// A harness that ends in time on SIGTERM still exits 124.
+	// A program that ends in time on SIGTERM still exits 124.
 	res = run(t, &Backend{}, sandbox.Spec{
 		Argv:    []string{"/bin/sh", "-c", `trap "echo cleaned; exit 3" TERM; sleep 20 & wait`},
 		Timeout: 200 * time.Millisecond, Grace: 10 * time.Second,
@@ -133,6 +133,6 @@ func TestSetUpFails(t *testing.T) {
 		t.Errorf("exit %d, %v", res.ExitCode, err)
 	}
 	if findProcess(marker) == nil {
-		t.Error("the harness ran without its walls")
+		t.Error("the program ran without its layers")
 	}
 }

@@ -14,12 +14,13 @@ import (
 // maxShown bounds Backend.Binds.
 const maxShown = 64
 
-// planShown checks what the caller shows at other paths, and puts the outer
-// before what lies in it.
+// planShown checks what the caller shows at other paths, and sorts each before
+// what lies in it.
 //
-// Threat: a caller shows something in the place of what the walls are made of
-// -> nothing can be shown at /, or in /proc, /sys and /dev. Left over: what is
-// shown is the caller's word, sockets that are bound in it later included.
+// Threat: a caller shows something in place of the directories that the sandbox
+// is made of -> nothing can be shown at /, or in /proc, /sys and /dev. Left over:
+// the caller answers for what it shows, including sockets that are bound there
+// later.
 func planShown(binds []Bind) ([]control.Bind, error) {
 	if len(binds) > maxShown {
 		return nil, fmt.Errorf("binds: %d, of at most %d", len(binds), maxShown)
@@ -29,9 +30,9 @@ func planShown(binds []Bind) ([]control.Bind, error) {
 		if !filepath.IsAbs(b.Target) || filepath.Clean(b.Target) != b.Target || b.Target == "/" {
 			return nil, fmt.Errorf("bind target %q: must be an absolute path without detours, and not /", b.Target)
 		}
-		for _, wall := range []string{"/proc", "/sys", "/dev"} {
-			if mountinfo.Within(b.Target, wall) {
-				return nil, fmt.Errorf("bind target %s: nothing can be shown in %s", b.Target, wall)
+		for _, reserved := range []string{"/proc", "/sys", "/dev"} {
+			if mountinfo.Within(b.Target, reserved) {
+				return nil, fmt.Errorf("bind target %s: nothing can be shown in %s", b.Target, reserved)
 			}
 		}
 		source, err := filepath.EvalSymlinks(b.Source)

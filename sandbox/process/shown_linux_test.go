@@ -95,7 +95,7 @@ func TestBindMasksSockets(t *testing.T) {
 	b := without("sockets")
 	b.Binds = []Bind{{Source: disk, Target: "/no-such-place"}}
 	if res := sh(t, b, "test -S /no-such-place/s && echo there"); res.out != "there\n" {
-		t.Errorf("without the wall it was not there either: %q, %v", res.out, res.err)
+		t.Errorf("without the layer it was not there either: %q, %v", res.out, res.err)
 	}
 }
 

@@ -68,8 +68,8 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 	return c, err
 }
 
-// absolute is path without detours, or "" when it is not absolute: directories
-// are made there, and must not end up outside the private roots.
+// absolute is path made clean, or "" if it is not absolute: directories are made
+// there, and must not end up outside the private roots.
 func absolute(path string) string {
 	if !filepath.IsAbs(path) {
 		return ""
@@ -77,7 +77,7 @@ func absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// plan looks at the host's file system. missed is as planMasks reports it.
+// plan reads the host's file system. missed is as in planMasks.
 func (c *config) plan() (missed string, err error) {
 	p := &c.Plan
 	for _, r := range privateRoots {
@@ -91,15 +91,15 @@ func (c *config) plan() (missed string, err error) {
 	return missed, err
 }
 
-// protected lists what the inside may not change: what the caller named and
-// the launcher itself. Pipes and devices have no content to protect.
+// protected lists what the inside may not change: the files of Spec.Protect and
+// this program itself. Pipes and devices have no content to protect.
 func (s *supervisor) protected(mounts mountinfo.Table) ([]control.Guarded, error) {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return nil, err
 	}
 	var files []control.Guarded
-	if _, err := os.Lstat(self); err == nil { // else it was replaced since: nobody starts this one again
+	if _, err := os.Lstat(self); err == nil { // else it was replaced since, and is not started again
 		files = append(files, control.Guarded{File: self})
 	}
 	uid := uint32(os.Geteuid())

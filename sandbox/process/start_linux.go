@@ -17,7 +17,7 @@ import (
 	"egressd/sandbox/process/spawn"
 )
 
-// child is a started init and the talk with it.
+// child is a started init and its control connection.
 type child struct {
 	*spawn.Child
 	ctl *control.Conn
@@ -25,11 +25,11 @@ type child struct {
 
 func newChild(c *spawn.Child) *child { return &child{c, control.NewConn(c.Control)} }
 
-// start reports an init that waits for its configuration: the one that was
-// started ahead when it fits this run, else a new one.
+// start reports an init that waits for its configuration: the one that was started
+// ahead if it fits this run, else a new one.
 func (b *Backend) start(stdio [3]*os.File, user *sandbox.Cred) (*child, error) {
 	if b.Early != nil {
-		c, err := b.Early.Take() // its error, if any, comes again with its explanation
+		c, err := b.Early.Take() // an error comes again below, with its explanation
 		switch {
 		case err == nil && b.fits(stdio, user):
 			return newChild(c), nil
@@ -40,8 +40,8 @@ func (b *Backend) start(stdio [3]*os.File, user *sandbox.Cred) (*child, error) {
 	return b.startAnew(stdio, user)
 }
 
-// fits reports whether an init that was told nothing has begun what this run
-// needs.
+// fits reports whether an init that was started without a configuration has begun
+// what this run needs.
 func (b *Backend) fits(stdio [3]*os.File, user *sandbox.Cred) bool {
 	for i, f := range stdio {
 		if f.Fd() != uintptr(i) {
@@ -62,7 +62,7 @@ func (b *Backend) startAnew(stdio [3]*os.File, user *sandbox.Cred) (*child, erro
 	c, err := spawn.Start(o)
 	if !o.NoUserNS && refusedUserNS(err) && hasCapability(unix.CAP_SYS_ADMIN) {
 		// Root in a container that may not make user namespaces can make the
-		// others without one. The harness loses every capability all the same.
+		// others without one. The program loses every capability all the same.
 		o.NoUserNS = true
 		c, err = spawn.Start(o)
 	}
@@ -99,7 +99,7 @@ func hasCapability(c uint) bool {
 
 const doctorFix = "run: launch doctor"
 
-// namespaceError says what forbids the namespaces.
+// namespaceError reports what forbids the namespaces.
 func namespaceError(err error) error {
 	what := "the kernel refused new namespaces: " + err.Error()
 	switch {

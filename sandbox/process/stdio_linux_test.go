@@ -102,7 +102,7 @@ func lone(t *testing.T) *os.File {
 	return f
 }
 
-// A signal during the set-up is not lost: it ends the run, or the harness.
+// A signal during the set-up is not lost: it ends the run, or the program.
 func TestSignalTooEarly(t *testing.T) {
 	needNamespaces(t)
 	res, err := new(Backend).Run(t.Context(), sandbox.Spec{

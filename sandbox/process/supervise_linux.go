@@ -21,11 +21,10 @@ import (
 	"egressd/sandbox/process/control"
 )
 
-const setUpLimit = 30 * time.Second // from fork to a running harness
+const setUpLimit = 30 * time.Second // from fork to a running program
 
-// Supports reports nil when this tier can run spec, else a
-// *sandbox.CapabilityError. It starts nothing; what only a start can show is
-// reported by Run.
+// Supports reports a *sandbox.CapabilityError if this tier can't run spec. It
+// starts nothing; what only a start can show is reported by Run.
 func (b *Backend) Supports(spec sandbox.Spec) error {
 	if _, err := spec.CommandLine(); err != nil {
 		return &sandbox.CapabilityError{Isolation: isolationNetns, What: err.Error()}
@@ -36,12 +35,13 @@ func (b *Backend) Supports(spec sandbox.Spec) error {
 	return nil
 }
 
-// Run runs spec and reports how it ended. It forwards the signals HUP, INT,
-// QUIT, TERM, USR1 and USR2 that this process gets to the harness, gives it
-// the terminal when the launcher holds it, and returns when nothing of the run
-// is left: no process, no mount, no goroutine, no descriptor. When ctx ends,
-// the harness is ended as after a timeout. An error means that no harness ran;
-// a *sandbox.CapabilityError says what the machine can't do.
+// Run runs spec and reports how it ended. The signals HUP, INT, QUIT, TERM, USR1
+// and USR2 that this process gets are forwarded to the program, unless they were
+// ignored when this process started. The program gets the terminal if the launcher
+// holds it. When ctx ends, the program is ended as after a timeout. Run returns
+// when nothing of the run is left: no process, no mount, no goroutine, no
+// descriptor. An error means that no program ran; a *sandbox.CapabilityError says
+// what the machine can't do.
 func (b *Backend) Run(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
 	res := sandbox.Result{ExitCode: sandbox.ExitLauncher, Started: time.Now()}
 	defer b.Early.Discard() // unless it was taken
@@ -236,7 +236,7 @@ func (s *supervisor) gone() error {
 		s.res.ExitCode = sandbox.ExitSignal + int(syscall.SIGKILL)
 		return nil
 	}
-	return s.diedEarly(errors.New("the init ended without a word"))
+	return s.diedEarly(errors.New("the init ended without a report"))
 }
 
 // diedEarly reports what the init gave as its reason, or else err, mostly the
@@ -264,10 +264,10 @@ func (s *supervisor) order(sig syscall.Signal, all bool) {
 	s.child.ctl.Send(control.Message{Signal: &control.SignalOrder{Sig: sig, All: all}}) //nolint:errcheck // the init's end is seen elsewhere
 }
 
-// stopped handles a stopped harness: it is given the terminal when it stopped
-// for want of it, else the launcher's whole job stops, until somebody resumes
-// it. Without a terminal nobody could, so the harness just stays stopped; as it
-// does while a question to the person stands (see Backend.Asking).
+// stopped handles a stopped program. If it stopped because it needs the terminal,
+// it gets it; else the launcher's whole job stops until it is resumed. Without a
+// terminal nobody could resume it, so only the program stays stopped; so it does
+// while a question to the person is open (see Backend.Asking).
 func (s *supervisor) stopped(sig syscall.Signal) {
 	if s.tty == nil || s.b.Asking != nil && s.b.Asking() {
 		return
@@ -287,9 +287,8 @@ func (s *supervisor) stopped(sig syscall.Signal) {
 	s.child.ctl.Send(control.Message{Resume: &control.ResumeOrder{Foreground: fg}}) //nolint:errcheck // the init's end is seen elsewhere
 }
 
-// someoneElseHolds reports whether the terminal belongs to neither the
-// launcher nor the harness: to the shell that put this job into the
-// background.
+// someoneElseHolds reports whether the terminal belongs to neither the launcher nor
+// the program, but to the shell that put this job into the background.
 func (s *supervisor) someoneElseHolds() bool {
 	return foreground.Of(s.tty.f) != unix.Getpgrp()
 }
@@ -327,7 +326,7 @@ func (s *supervisor) open(ctx context.Context, wg *sync.WaitGroup, d *control.Do
 	return nil
 }
 
-// setUpError turns the init's report into what to tell the person.
+// setUpError makes the error for the person of the init's report.
 func setUpError(f *control.FailReport) error {
 	what := fmt.Sprintf("sandbox set-up failed at %s: %s", f.Step, f.Err)
 	switch f.Errno {
@@ -346,8 +345,8 @@ func (b *Backend) log() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// catchSignals catches what is forwarded to the harness. What was ignored when
-// the launcher started (nohup) stays ignored.
+// catchSignals catches what is forwarded to the program. What was ignored when this
+// process started (nohup) stays ignored.
 func catchSignals() (<-chan os.Signal, func()) {
 	c := make(chan os.Signal, 16)
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2} {

@@ -11,24 +11,25 @@ import (
 	"egressd/internal/linux/foreground"
 )
 
-// The harness is a job of its own on the launcher's terminal, as if a shell had
-// started it: its process group holds the terminal, so Ctrl-C, Ctrl-Z and a
-// resize reach it and not the launcher; when it stops, the launcher stops its
-// own group, so the person's shell sees one stopped job; when that goes on, so
-// does the harness.
+// The program is a job of its own on the launcher's terminal, as if a shell had
+// started it: its process group holds the terminal, so Ctrl-C, Ctrl-Z and a resize
+// reach it and not the launcher. When it stops, the launcher stops its own group,
+// so the person's shell sees one stopped job; when that is resumed, so is the
+// program.
 //
-// Threat: in the launcher's own group, a harness could signal the launcher and
-// whatever shares a pipeline with it ("kill 0") -> it never is in that group.
+// Threat: in the launcher's own group, the program could signal the launcher and
+// whatever shares a pipeline with it ("kill 0") -> it is never in that group. Left
+// over: nothing.
 
 // terminal is the launcher's controlling terminal.
 type terminal struct {
 	f       *os.File
 	state   *unix.Termios // when the launcher started
 	shared  bool          // others could open it then (no TIOCEXCL)
-	granted bool          // the harness was given the terminal
+	granted bool          // the program got the terminal
 }
 
-// openTerminal reports the controlling terminal, nil when there is none.
+// openTerminal reports the controlling terminal, nil if there is none.
 func openTerminal() *terminal {
 	f, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -47,7 +48,7 @@ func (t *terminal) owned() bool {
 }
 
 // takeBack gives the terminal back to the launcher's group when it is held by
-// a group that is gone, and undoes what a killed harness left (raw mode).
+// a group that is gone, and undoes what a killed program left (raw mode).
 func (t *terminal) takeBack(restore bool) {
 	if t == nil {
 		return

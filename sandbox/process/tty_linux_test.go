@@ -170,7 +170,7 @@ func TestTerminalShellInside(t *testing.T) {
 }
 
 // TestTerminalInjection pushes a command into the launcher's terminal, for the
-// shell that runs when the harness is gone.
+// shell that runs when the program is gone.
 func TestTerminalInjection(t *testing.T) {
 	needNamespaces(t)
 	c := atTerminal(t, self(t), "launch", self(t), "attack", "tiocsti")

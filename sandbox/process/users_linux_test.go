@@ -8,7 +8,7 @@ import (
 )
 
 // TestWithoutUserNamespace is root in a container that may not make user
-// namespaces: the other walls stand all the same.
+// namespaces: the other layers stand all the same.
 func TestWithoutUserNamespace(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make the other namespaces without one")
