@@ -47,9 +47,9 @@ func (d *daemon) serveControl(s socket) {
 		}
 		return sum
 	})
-	d.group.Go(func() error {
+	d.tasks.Go(func() error {
 		defer done()
-		if err := c.Serve(d.serving, s.ln); err != nil {
+		if err := c.Serve(d.tasks.ctx, s.ln); err != nil {
 			return fmt.Errorf("%s: %w", s.what, err)
 		}
 		return nil

@@ -39,8 +39,14 @@ type daemon struct {
 	state    atomic.Int32 // stateStarting, ...
 	rejected rejections
 
-	group   *errgroup.Group // what serves; its first error ends the daemon
-	serving context.Context
+	tasks tasks
+}
+
+// tasks are the goroutines that serve until ctx ends. The first error of one ends
+// ctx, and with it the daemon.
+type tasks struct {
+	*errgroup.Group
+	ctx context.Context
 }
 
 // States of a daemon.
@@ -109,7 +115,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 func (d *daemon) serve(ctx context.Context) error {
 	serve, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	d.group, d.serving = errgroup.WithContext(serve)
+	d.tasks.Group, d.tasks.ctx = errgroup.WithContext(serve)
 
 	// The admin address answers until everything else is gone.
 	answer, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
@@ -117,13 +123,13 @@ func (d *daemon) serve(ctx context.Context) error {
 	admins, answering := errgroup.WithContext(answer)
 	d.serveAdmin(answering, admins)
 
-	names, stopNames := context.WithCancel(d.serving)
+	names, stopNames := context.WithCancel(d.tasks.ctx)
 	defer stopNames()
 	d.serveDoors(names)
-	reloads, stopReloads := context.WithCancel(d.serving)
+	reloads, stopReloads := context.WithCancel(d.tasks.ctx)
 	defer stopReloads()
-	d.group.Go(func() error { return d.reloads(reloads) })
-	d.group.Go(func() error { d.watchdog(d.serving); return nil })
+	d.tasks.Go(func() error { return d.reloads(reloads) })
+	d.tasks.Go(func() error { d.watchdog(d.tasks.ctx); return nil })
 	d.ready()
 
 	select {
@@ -131,13 +137,13 @@ func (d *daemon) serve(ctx context.Context) error {
 		d.state.Store(stateDraining)
 		stopNames()
 		d.drain()
-	case <-d.serving.Done():
+	case <-d.tasks.ctx.Done():
 	case <-answering.Done():
 	}
 	d.state.Store(stateDraining)
 	stopReloads()
 	stop()
-	err := d.group.Wait()
+	err := d.tasks.Wait()
 	stopAdmin()
 	return errors.Join(err, admins.Wait())
 }
@@ -145,7 +151,7 @@ func (d *daemon) serve(ctx context.Context) error {
 // serveDoors starts every gate, and then every door. DNS doors end with names.
 func (d *daemon) serveDoors(names context.Context) {
 	for _, n := range append(slices.Clone(d.policies), d.unassigned) {
-		<-d.run(d.serving, n.source.Name, n.gate)
+		<-d.run(d.tasks.ctx, n.source.Name, n.gate)
 	}
 	for _, s := range d.sockets.all {
 		s.serve(d, names)

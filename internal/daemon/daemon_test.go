@@ -240,8 +240,8 @@ func TestTokenGatesAreCollected(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	d.group, d.serving = errgroup.WithContext(ctx)
-	defer func() { stop(); _ = d.group.Wait() }()
+	d.tasks.Group, d.tasks.ctx = errgroup.WithContext(ctx)
+	defer func() { stop(); _ = d.tasks.Wait() }()
 	d.routes.set(set)
 	first := d.routes.byToken("aaaaaaaaaaaaaaaaaaaaaaaa")
 	if first == nil || d.routes.byToken("aaaaaaaaaaaaaaaaaaaaaaaa") != first || d.routes.byToken("bbbbbbbbbbbbbbbbbbbbbbbb") != nil {

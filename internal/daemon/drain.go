@@ -18,7 +18,7 @@ func (d *daemon) drain() {
 	limit := d.c.Drain
 	d.notify(d.c.Notifier.Extend(limit + afterDrain))
 	d.log.Info("draining: no new connections; open flows may finish", "limit", limit, "flows", d.flows())
-	ctx, cancel := context.WithTimeout(d.serving, limit)
+	ctx, cancel := context.WithTimeout(d.tasks.ctx, limit)
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, g := range d.drainers() {

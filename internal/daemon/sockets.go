@@ -85,7 +85,7 @@ func (d *daemon) gateOf(s *socket) *gate.Gate {
 // serve starts a door. DNS doors answer until names ends.
 func (s socket) serve(d *daemon, names context.Context) {
 	g := d.gateOf(&s)
-	ctx, doors := d.serving, gate.Doors{}
+	ctx, doors := d.tasks.ctx, gate.Doors{}
 	switch s.kind {
 	case kindProxy:
 		doors.Explicit = []net.Listener{s.ln}
@@ -99,7 +99,7 @@ func (s socket) serve(d *daemon, names context.Context) {
 	default:
 		return
 	}
-	d.group.Go(func() error {
+	d.tasks.Go(func() error {
 		if err := g.Serve(ctx, doors); err != nil {
 			return fmt.Errorf("%s: %w", s.what, err)
 		}

@@ -14,7 +14,7 @@ func (d *daemon) openToken(n *policyGate, session string) (*tokenGate, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(d.serving)
+	ctx, stop := context.WithCancel(d.tasks.ctx)
 	<-d.run(ctx, n.source.Name, g)
 	return &tokenGate{of: n, gate: g, stop: stop}, nil
 }
@@ -25,7 +25,7 @@ func (d *daemon) run(ctx context.Context, policyName string, g *gate.Gate) (star
 	done := d.metrics.Gate(policyName, func() metrics.Stats { return metrics.Stats(g.Stats()) })
 	c := make(chan struct{})
 	open := sync.OnceFunc(func() { close(c) })
-	d.group.Go(func() error {
+	d.tasks.Go(func() error {
 		defer done()
 		defer open() // it was drained already
 		g.Run(ctx, open)

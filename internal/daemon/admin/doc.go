@@ -1,4 +1,8 @@
-// Package admin is the daemon's own small HTTP server, for probes and
-// scrapers: /healthz, /readyz and /metrics, read-only. It says nothing about
-// flows, changes nothing, and must not be reachable by clients of the gate.
+// Package admin serves /healthz, /readyz and /metrics to probes and scrapers:
+//
+//	s := &admin.Server{Ready: ready, Metrics: metrics.Handler()}
+//	err := s.Serve(ctx, ln)
+//
+// It is read-only and shows nothing about flows. Clients of the gate must not be
+// able to reach it.
 package admin

@@ -10,11 +10,11 @@ import (
 
 // limited lets at most most connections of its listener be open.
 //
-// Threat: a client opens connections and says nothing, so that a probe waits
-// until its time is over and whoever probes ends the daemon -> who comes is let
-// in at once, and the one that has said nothing for longest makes room; where
-// all have asked, the one that has taken longest for its answer. Left over: who
-// opens that many between a probe's connection and its request cuts it off.
+// Threat: a client opens connections and sends nothing, so that a probe times out
+// and its sender restarts the daemon -> every connection is accepted at once, and
+// the one that has sent nothing for longest is closed; if all have sent a request,
+// the one that has waited longest for its answer. Left over: a client that opens
+// as many between a probe's connection and its request cuts the probe off.
 type limited struct {
 	net.Listener
 	most int
@@ -49,7 +49,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	one.at = l.open.PushBack(one)
 	l.mu.Unlock()
 	if out != nil {
-		_ = out.Close() // whoever serves it sees that
+		_ = out.Close() // its handler sees that
 	}
 	return one, nil
 }

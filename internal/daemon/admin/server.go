@@ -24,8 +24,8 @@ const (
 // Server answers probes and scrapers. Set the fields before Serve. The zero
 // Server is alive, never ready, and has no metrics.
 type Server struct {
-	// Ready reports why the daemon takes no traffic; nil error: it does. Nil: it
-	// never is. It must answer at once.
+	// Ready reports why the daemon accepts no traffic; a nil error: it does. A nil
+	// Ready: it never does. It must answer at once.
 	Ready func() error
 	// Details are lines about what is in force and what was rejected, for
 	// /readyz?verbose. Nil: there are none. It must answer at once.
@@ -78,13 +78,13 @@ func (s *Server) end(srv *http.Server, ended chan<- struct{}) {
 // handler answers the requests of a listener; local says that it is a unix
 // socket.
 //
-// Threat: a web page that a browser on this machine shows makes its own name
-// resolve to 127.0.0.1 (DNS rebinding) and reads the answers. Requests that
-// arrive on the loopback must name an address, localhost, or a name that no
-// public DNS serves (a single label, .internal, .local, .svc, ...). On any other
-// address whoever chose it lets a network ask, by whatever name. Left
-// over: any program that can connect can ask; what must not, is kept off by the
-// listener's address and by egressd capture --protect-port.
+// Threat: a web page in a browser on this machine makes its own name resolve to
+// 127.0.0.1 (DNS rebinding) and reads the answers -> requests on the loopback must
+// name an address, localhost, or a name that no public DNS serves (a single label,
+// .internal, .local, .svc, ...). On any other address the operator has chosen that
+// a network may ask, by any name. Left over: every program that can connect can
+// ask; the listener's address and egressd capture --protect-port keep off those
+// that must not.
 func (s *Server) handler(local bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		heard(r)

@@ -1,4 +1,6 @@
-// Package cgroup reads what the kernel lets this process's control group use.
+// Package cgroup reads the limits of this process's control group:
+//
+//	limit, found := cgroup.MemoryMax(os.DirFS("/"))
 package cgroup
 
 import (
@@ -58,6 +60,6 @@ func number(root fs.FS, name string) (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max" is no number
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // "max" is not a number
 	return n, err == nil && n > 0 && n < unlimited
 }

@@ -10,7 +10,7 @@ type Stats struct {
 	Flows       int // allowed flows that go on, now
 
 	BytesOut, BytesIn uint64 // client to origin and back, total
-	Dropped           uint64 // connections that could not even be told why not, total
+	Dropped           uint64 // connections that ended without an answer, for want of room; total
 	AcceptErrors      uint64 // total
 }
 

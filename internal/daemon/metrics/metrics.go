@@ -1,9 +1,13 @@
-// Package metrics counts what the daemon does, for Prometheus.
+// Package metrics counts what the daemon does, for Prometheus:
 //
-// It is a sink over events and a few setters, on a registry of its own. Every
-// label value is from a closed list of this program or a name that an operator
-// configured, so that no client can make series: a value that is on no list is
-// counted as "other".
+//	m := metrics.New(version)
+//	events := event.Fanout{m.Audit(writer), m.Sink(policyName)}
+//	http.Handle("/metrics", m.Handler())
+//
+// It is a sink over events and a few setters, on a registry of its own. Every label
+// value is from a closed list of this program or a name that an operator
+// configured, so that no client can make series: a value on no list is counted as
+// "other".
 package metrics
 
 import (

@@ -1,14 +1,18 @@
-// Package systemd speaks the two protocols of a service manager: sockets that
-// it opened for us (sd_listen_fds(3)), and what it wants to hear of us
-// (sd_notify(3)). Both are told by environment variables, which the caller
-// passes in.
+// Package systemd speaks the two protocols of a service manager, socket activation
+// (sd_listen_fds(3)) and notification (sd_notify(3)):
+//
+//	sockets, err := systemd.Listeners(os.Environ())
+//	n, err := systemd.NewNotifier(os.Environ())
+//	err = n.Ready("serving")
+//
+// Both are configured by environment variables, which the caller passes in.
 package systemd
 
 import "strings"
 
-// Variables lists the environment variables of both protocols. The caller
-// removes them from its own environment once it has read them, so that no child
-// takes them for its own.
+// Variables lists the environment variables of both protocols. The caller removes
+// them from its own environment once it has read them, so that no child process
+// uses them.
 func Variables() []string {
 	return []string{
 		"LISTEN_FDS", "LISTEN_PID", "LISTEN_PIDFDID", "LISTEN_FDNAMES",

@@ -37,14 +37,14 @@ func names(env []string, pid int) ([]string, error) {
 	}
 	p, err := number(forPID)
 	if err != nil || p == 0 {
-		return nil, fmt.Errorf("socket activation: LISTEN_PID=%q is no process id", forPID)
+		return nil, fmt.Errorf("socket activation: LISTEN_PID=%q is not a process id", forPID)
 	}
 	if p != pid {
 		return nil, nil // a parent's, which forgot to remove it
 	}
 	n, err := number(count)
 	if err != nil || n > maxFDs {
-		return nil, fmt.Errorf("socket activation: LISTEN_FDS=%q is no number from 0 to %d", count, maxFDs)
+		return nil, fmt.Errorf("socket activation: LISTEN_FDS=%q is not a number from 0 to %d", count, maxFDs)
 	}
 	list, ok := lookup(env, "LISTEN_FDNAMES")
 	if !ok {

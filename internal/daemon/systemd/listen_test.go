@@ -29,14 +29,14 @@ func TestNames(t *testing.T) {
 		{"empty name", []string{"LISTEN_PID=7", "LISTEN_FDS=2", "LISTEN_FDNAMES=a:"}, nil, "0 characters"},
 		{"long name", []string{"LISTEN_PID=7", "LISTEN_FDS=1", "LISTEN_FDNAMES=" + strings.Repeat("a", 256)}, nil, "256 characters"},
 		{"odd name", []string{"LISTEN_PID=7", "LISTEN_FDS=1", "LISTEN_FDNAMES=a\nb"}, nil, "plain ASCII"},
-		{"pid of nobody", []string{"LISTEN_PID=0", "LISTEN_FDS=1"}, nil, "no process id"},
-		{"pid with a sign", []string{"LISTEN_PID=+7", "LISTEN_FDS=1"}, nil, "no process id"},
-		{"pid with zeros", []string{"LISTEN_PID=007", "LISTEN_FDS=1"}, nil, "no process id"},
-		{"empty pid", []string{"LISTEN_PID=", "LISTEN_FDS=1"}, nil, "no process id"},
-		{"negative", []string{"LISTEN_PID=7", "LISTEN_FDS=-1"}, nil, "no number"},
-		{"too many", []string{"LISTEN_PID=7", "LISTEN_FDS=1025"}, nil, "no number"},
-		{"overflow", []string{"LISTEN_PID=7", "LISTEN_FDS=4294967299"}, nil, "no number"},
-		{"space", []string{"LISTEN_PID=7", "LISTEN_FDS= 1"}, nil, "no number"},
+		{"pid of nobody", []string{"LISTEN_PID=0", "LISTEN_FDS=1"}, nil, "not a process id"},
+		{"pid with a sign", []string{"LISTEN_PID=+7", "LISTEN_FDS=1"}, nil, "not a process id"},
+		{"pid with zeros", []string{"LISTEN_PID=007", "LISTEN_FDS=1"}, nil, "not a process id"},
+		{"empty pid", []string{"LISTEN_PID=", "LISTEN_FDS=1"}, nil, "not a process id"},
+		{"negative", []string{"LISTEN_PID=7", "LISTEN_FDS=-1"}, nil, "not a number"},
+		{"too many", []string{"LISTEN_PID=7", "LISTEN_FDS=1025"}, nil, "not a number"},
+		{"overflow", []string{"LISTEN_PID=7", "LISTEN_FDS=4294967299"}, nil, "not a number"},
+		{"space", []string{"LISTEN_PID=7", "LISTEN_FDS= 1"}, nil, "not a number"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := names(tt.env, 7)

@@ -25,7 +25,7 @@ type Notifier struct {
 }
 
 // NewNotifier reads NOTIFY_SOCKET and WATCHDOG_USEC from env (os.Environ). No
-// NOTIFY_SOCKET is no error: the notifier is silent then.
+// NOTIFY_SOCKET is not an error: the notifier is silent then.
 func NewNotifier(env []string) (*Notifier, error) { return newNotifier(env, os.Getpid()) }
 
 func newNotifier(env []string, pid int) (*Notifier, error) {
@@ -47,7 +47,7 @@ func newNotifier(env []string, pid int) (*Notifier, error) {
 	}
 	u, err := strconv.ParseUint(usec, 10, 63)
 	if err != nil || u == 0 || u > uint64(maxWatchdog/time.Microsecond) {
-		return nil, fmt.Errorf("service manager: WATCHDOG_USEC=%q is no number of microseconds", usec)
+		return nil, fmt.Errorf("service manager: WATCHDOG_USEC=%q is not a number of microseconds", usec)
 	}
 	n.watchdog = time.Duration(u) * time.Microsecond
 	return n, nil

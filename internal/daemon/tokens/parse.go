@@ -25,7 +25,7 @@ const hashPrefix = "sha256:"
 // problem with its place (FILE:LINE), and no token.
 func Parse(name string, data []byte) (*Set, error) {
 	if len(data) > maxFileBytes {
-		return nil, fmt.Errorf("%s: more than %d MiB: this is no tokens file", name, maxFileBytes>>20)
+		return nil, fmt.Errorf("%s: more than %d MiB: this is not a tokens file", name, maxFileBytes>>20)
 	}
 	s := newSet()
 	var errs []error

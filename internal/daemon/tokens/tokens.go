@@ -1,5 +1,8 @@
-// Package tokens maps what clients send as proxy credentials (the user name of
-// Basic or of SOCKS5) to the name of the policy that judges them.
+// Package tokens maps proxy credentials (the user name of Basic or of SOCKS5) to
+// the name of the policy that judges the client:
+//
+//	set, err := tokens.Load(path, os.ReadFile)
+//	policy, ok := set.Lookup(token)
 //
 // A file holds one token a line:
 //
@@ -20,10 +23,10 @@ import (
 // Set is an immutable table of tokens; a reload makes another. The nil Set
 // knows no token. It is safe for concurrent use.
 //
-// Threat: a client guesses tokens and times the answers. What is looked up is a
-// keyed hash under a key nobody else knows, so how far a comparison goes says
-// nothing about a token. Left over: whoever reads the daemon's memory finds the
-// hashes and the key, never a token.
+// Threat: a client guesses tokens and times the answers -> the lookup is of a keyed
+// hash under a secret key, so the length of a comparison shows nothing about a
+// token. Left over: an attacker who reads the daemon's memory finds the hashes and
+// the key, but no token.
 type Set struct {
 	key    [sha256.Size]byte
 	byHash map[[sha256.Size]byte]*entry

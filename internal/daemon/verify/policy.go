@@ -80,7 +80,7 @@ func read(r *http.Response) answer {
 	return answer{r.StatusCode, r.Header, string(b)}
 }
 
-// connectError is a proxy's answer to CONNECT that is no success.
+// connectError is a proxy's answer to CONNECT that is not a success.
 type connectError struct{ answer }
 
 func (e *connectError) Error() string { return fmt.Sprintf("the proxy answers %d", e.status) }

@@ -1,5 +1,8 @@
-// Package verify tries to get out past egressd, as the agent would, and says
-// how each attempt ended. It needs no capability and no program beside it.
+// Package verify tries to get out past egressd, as the agent would:
+//
+//	err := verify.Run(ctx, verify.Config{Proxy: "127.0.0.1:3128"}, func(r verify.Result) { ... })
+//
+// It needs no capability and starts no program.
 package verify
 
 import (
@@ -45,9 +48,9 @@ type check struct {
 	try  func(ctx context.Context, c Config) Result
 }
 
-// Run makes every attempt, one after the other, and hands each result to told.
-// One at a time, because the counters of the namespace say who refused.
-func Run(ctx context.Context, c Config, told func(Result)) error {
+// Run makes every attempt and calls report with each result. The attempts are made
+// one at a time: the namespace's counters show which layer refused one.
+func Run(ctx context.Context, c Config, report func(Result)) error {
 	checks, err := platformChecks(c)
 	if err != nil {
 		return err
@@ -58,7 +61,7 @@ func Run(ctx context.Context, c Config, told func(Result)) error {
 		}
 		r := one.try(ctx, c)
 		r.What = one.what
-		told(r)
+		report(r)
 	}
 	return nil
 }

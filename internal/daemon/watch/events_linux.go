@@ -75,7 +75,7 @@ func (n *inotify) place(files []string, names []entry) (complete bool) {
 		}
 		wd, err := unix.InotifyAddWatch(n.fd, path, mask|unix.IN_MASK_ADD)
 		if err != nil {
-			// A missing name is told by the directory that it will be in.
+			// A missing name is notified by the directory that it will be in.
 			complete = complete && err == unix.ENOENT
 			return nil
 		}

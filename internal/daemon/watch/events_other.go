@@ -4,5 +4,5 @@ package watch
 
 import "errors"
 
-// newEvents has nobody to ask here: looking often must do.
-func newEvents() (source, error) { return nil, errors.New("only Linux tells of file changes here") }
+// newEvents reports an error here: frequent scans take the place of events.
+func newEvents() (source, error) { return nil, errors.New("file changes are reported on Linux only") }

@@ -38,10 +38,10 @@ func (c *configMap) publish(files map[string]string) {
 
 func TestConfigMap(t *testing.T) {
 	t.Parallel()
-	styles(t, func(t *testing.T, told bool) {
+	styles(t, func(t *testing.T, notified bool) {
 		c := configMap{t: t, dir: t.TempDir()}
 		c.publish(map[string]string{"a.yaml": oldText, "b.yaml": oldText})
-		w := start(t, told, filepath.Join(c.dir, "a.yaml"), filepath.Join(c.dir, "b.yaml"))
+		w := start(t, notified, filepath.Join(c.dir, "a.yaml"), filepath.Join(c.dir, "b.yaml"))
 		for i, text := range []string{newText, oldText, newText} {
 			c.publish(map[string]string{"a.yaml": text, "b.yaml": text})
 			w.until(text, 5*time.Second)
@@ -54,7 +54,7 @@ func TestConfigMap(t *testing.T) {
 
 func TestLinkChain(t *testing.T) {
 	t.Parallel()
-	styles(t, func(t *testing.T, told bool) {
+	styles(t, func(t *testing.T, notified bool) {
 		dir := t.TempDir()
 		for _, d := range []string{"x", "y", "z"} {
 			must(t, os.Mkdir(filepath.Join(dir, d), 0o700))
@@ -63,7 +63,7 @@ func TestLinkChain(t *testing.T) {
 		must(t, os.Symlink("../z", filepath.Join(dir, "y", "dir")))                                 // a directory on the way is a link
 		must(t, os.Symlink(filepath.Join(dir, "y", "dir", "real"), filepath.Join(dir, "x", "abs"))) // absolute
 		must(t, os.Symlink("abs", filepath.Join(dir, "x", "policy.yaml")))
-		w := start(t, told, filepath.Join(dir, "x", "policy.yaml"))
+		w := start(t, notified, filepath.Join(dir, "x", "policy.yaml"))
 		// At the far end.
 		write(t, filepath.Join(dir, "z", "real"), newText)
 		w.until(newText, 5*time.Second)
@@ -81,10 +81,10 @@ func TestLinkChain(t *testing.T) {
 
 func TestDirectoryAppears(t *testing.T) {
 	t.Parallel()
-	styles(t, func(t *testing.T, told bool) {
+	styles(t, func(t *testing.T, notified bool) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "a", "b", "policy.yaml")
-		w := start(t, told, path) // after a while the absence is reported
+		w := start(t, notified, path) // after a while the absence is reported
 		if got := w.reports(); !slices.Equal(got, []string{"-"}) {
 			t.Errorf("reports found %q", got)
 		}

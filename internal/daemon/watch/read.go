@@ -75,7 +75,7 @@ func readOnce(name string, between func()) (data []byte, how int, err error) {
 		}
 	}
 	if max(before.Size(), int64(len(data))) > maxReadBytes {
-		return nil, torn, fmt.Errorf("%s: more than %d MiB: this is no policy and no tokens file", name, maxReadBytes>>20)
+		return nil, torn, fmt.Errorf("%s: more than %d MiB: this is neither a policy nor a tokens file", name, maxReadBytes>>20)
 	}
 	if between != nil {
 		between()

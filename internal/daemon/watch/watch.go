@@ -1,12 +1,16 @@
-// Package watch tells when files have changed, however they are changed:
-// written in place, truncated and filled slowly, replaced by a rename, deleted
-// and made again, or swapped behind symbolic links as Kubernetes does with a
-// ConfigMap.
+// Package watch reports when files have changed:
 //
-// It reports a change once the files have come to rest, so that nobody reads a
-// half-written one: the kernel says when a writer has closed its file, and two
-// looks some time apart must agree. Where the kernel tells nothing (no inotify
-// instance left, a network file system), looking often takes its place.
+//	w := watch.Watcher{Paths: files, Changed: reload}
+//	err := w.Run(ctx)
+//
+// It finds every kind of change: written in place, truncated and filled slowly,
+// replaced by a rename, deleted and made again, or swapped behind symbolic links
+// as Kubernetes does with a ConfigMap.
+//
+// A change is reported once the files have come to rest, so that no half-written
+// file is read: the kernel reports when a writer has closed its file, and two
+// scans some time apart must agree. Where the kernel reports nothing (no inotify
+// instance left, a network file system), frequent scans take its place.
 package watch
 
 import (
@@ -20,27 +24,27 @@ import (
 // Watcher watches a few files. Set the fields before Run.
 type Watcher struct {
 	Paths []string
-	// Changed is called from Run's goroutine, never twice at a time: once as soon
-	// as the watch stands, so that no change is lost between the caller's first
-	// read and the watch, and then after every change. It may be called without
-	// one: compare what was read. A file that vanished or was emptied is reported
-	// only after a longer while, since most come back at once.
+	// Changed is called from Run's goroutine, never twice at a time: once as soon as
+	// the files are watched, so that no change is lost between the caller's first
+	// read and the watch, and then after every change. It may be called without a
+	// change: compare what was read. A file that vanished or was emptied is reported
+	// after a longer while, since most come back at once.
 	Changed func()
 	Log     *slog.Logger // nil: silent
 
 	newSource func() (source, error) // seam for tests
 }
 
-// Implementation constants. A change is reported within 200 ms where the kernel
-// tells of it, within 400 ms else.
+// Implementation constants. A change is reported within 200 ms if the kernel
+// reports it, within 400 ms otherwise.
 const (
-	settleTime     = 100 * time.Millisecond // as long two looks must agree
-	settleUntold   = 200 * time.Millisecond // where nobody tells that a writer has finished
+	quietTime      = 100 * time.Millisecond // for which two scans must agree
+	quietAlone     = 200 * time.Millisecond // without the kernel, which reports that a writer has finished
 	doubtTime      = 2 * time.Second        // for a file that is gone, empty or still open for writing
 	longestUnrest  = 500 * time.Millisecond // for files that change all the time
-	burstTime      = 10 * time.Millisecond  // what happens within it is looked at once
-	pollTold       = 500 * time.Millisecond // safety net behind the kernel's word
-	pollUntold     = 125 * time.Millisecond
+	burstTime      = 10 * time.Millisecond  // what happens within it is scanned once
+	pollNotified   = 500 * time.Millisecond // safety net behind the kernel's events
+	pollAlone      = 125 * time.Millisecond
 	maxLinksInPath = 40 // as the kernel's own bound (ELOOP)
 )
 
@@ -53,8 +57,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 	src := w.source()
 	defer src.close()
-	l := looker{paths: paths, src: src, log: w.log()}
-	var s settler
+	l := scanner{paths: paths, src: src, log: w.log()}
+	var s debouncer
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -67,8 +71,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 				return nil
 			}
 		}
-		seen, told := l.look()
-		report, wait := s.step(time.Now(), seen, told)
+		seen, notified := l.scan()
+		report, wait := s.step(time.Now(), seen, notified)
 		if report {
 			w.Changed()
 		}
@@ -76,7 +80,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 }
 
-// rest waits for d. It reports whether ctx still goes on.
+// rest waits for d. It reports false if ctx has ended.
 func rest(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -90,7 +94,7 @@ func rest(ctx context.Context, d time.Duration) bool {
 
 func (w *Watcher) absolute() ([]string, error) {
 	if len(w.Paths) == 0 || w.Changed == nil {
-		return nil, errors.New("watch: nothing to watch, or nobody to tell")
+		return nil, errors.New("watch: no paths, or no Changed")
 	}
 	out := make([]string, len(w.Paths))
 	for i, p := range w.Paths {
@@ -103,8 +107,8 @@ func (w *Watcher) absolute() ([]string, error) {
 	return out, nil
 }
 
-// source asks the kernel for events. Without them looking often must do, and is
-// no error: a node runs out of inotify instances long before it runs out of
+// source asks the kernel for events. Without them frequent scans must do. That is
+// not an error: a node runs out of inotify instances long before it runs out of
 // anything else.
 func (w *Watcher) source() source {
 	open := newEvents
@@ -113,7 +117,7 @@ func (w *Watcher) source() source {
 	}
 	src, err := open()
 	if err != nil {
-		w.log().Info("file changes are found by looking", "every", pollUntold, "because", err)
+		w.log().Info("file changes are found by polling", "every", pollAlone, "because", err)
 		return noEvents{}
 	}
 	return src
@@ -126,19 +130,19 @@ func (w *Watcher) log() *slog.Logger {
 	return slog.New(slog.DiscardHandler)
 }
 
-// source is who tells of changes.
+// source reports that something has changed.
 type source interface {
-	// place makes the watches those of these files and names, and reports whether
-	// all of them stand.
+	// place watches these files and names, and nothing else. It reports whether it
+	// watches all of them.
 	place(files []string, names []entry) (complete bool)
-	// writing reports whether somebody is known to have the file, which has this
-	// last entry and so many names, open for writing.
+	// writing reports whether the file, which has this last entry and so many names,
+	// is known to be open for writing.
 	writing(file string, last entry, links uint64) bool
 	changes() <-chan struct{}
 	close() // after every goroutine of the source has exited
 }
 
-// noEvents is a source that never tells anything.
+// noEvents is a source that never reports anything.
 type noEvents struct{}
 
 func (noEvents) place([]string, []entry) bool       { return false }

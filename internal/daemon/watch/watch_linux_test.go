@@ -52,11 +52,11 @@ func bindMount(t *testing.T) {
 	w.until(oldText, 5*time.Second)
 	write(t, outside, newText)
 	w.until(newText, 5*time.Second)
-	// The kernel says so: it is not found by looking.
+	// The kernel reports it: no scan finds it.
 	src, err := newEvents()
 	must(t, err)
 	defer src.close()
-	(&looker{paths: []string{inside}, src: src}).look()
+	(&scanner{paths: []string{inside}, src: src}).scan()
 	write(t, outside, newText)
 	select {
 	case <-src.changes():
@@ -73,7 +73,7 @@ func bindMount(t *testing.T) {
 		t.Error(err)
 	}
 	if n := strings.Count(log.String(), "mount the directory"); n != 1 {
-		t.Errorf("told %d times: %s", n, &log)
+		t.Errorf("notified %d times: %s", n, &log)
 	}
 }
 
@@ -116,14 +116,14 @@ func TestWatchesAreBounded(t *testing.T) {
 	n := src.(*inotify)
 	dir := t.TempDir()
 	link := filepath.Join(dir, "policy.yaml")
-	l := looker{paths: []string{link}, src: src}
+	l := scanner{paths: []string{link}, src: src}
 	for i := range 10 {
 		version := filepath.Join(dir, strconv.Itoa(i))
 		must(t, os.Mkdir(version, 0o700))
 		write(t, filepath.Join(version, "f"), oldText)
 		must(t, os.Symlink(filepath.Join(version, "f"), link+".tmp"))
 		must(t, os.Rename(link+".tmp", link))
-		if _, told := l.look(); !told {
+		if _, notified := l.scan(); !notified {
 			t.Error("not all watches stand")
 		}
 	}

@@ -27,13 +27,13 @@ type watched struct {
 }
 
 // start watches path, and returns once the watch stands.
-func start(t *testing.T, told bool, path string, more ...string) *watched {
+func start(t *testing.T, notified bool, path string, more ...string) *watched {
 	t.Helper()
 	w := &watched{t: t, path: path, calls: make(chan string, 10000)}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	watcher := Watcher{Paths: append([]string{path}, more...), Changed: w.changed}
-	if !told {
+	if !notified {
 		watcher.newSource = func() (source, error) { return nil, errors.New("none today") }
 	}
 	go func() { done <- watcher.Run(ctx) }()
@@ -174,13 +174,13 @@ var edits = []struct {
 }
 
 // styles are the same for a kernel that tells and for one that does not.
-func styles(t *testing.T, f func(t *testing.T, told bool)) {
-	for _, told := range []bool{true, false} {
-		name := "told"
-		if !told {
-			name = "untold"
+func styles(t *testing.T, f func(t *testing.T, notified bool)) {
+	for _, notified := range []bool{true, false} {
+		name := "notified"
+		if !notified {
+			name = "polled"
 		}
-		t.Run(name, func(t *testing.T) { t.Parallel(); f(t, told) })
+		t.Run(name, func(t *testing.T) { t.Parallel(); f(t, notified) })
 	}
 }
 
@@ -189,11 +189,11 @@ func TestEdits(t *testing.T) {
 	for _, tt := range edits {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			styles(t, func(t *testing.T, told bool) {
+			styles(t, func(t *testing.T, notified bool) {
 				path := filepath.Join(t.TempDir(), "conf", "policy.yaml")
 				must(t, os.Mkdir(filepath.Dir(path), 0o700))
 				write(t, path, oldText)
-				w := start(t, told, path)
+				w := start(t, notified, path)
 				tt.edit(t, path)
 				changed := time.Now()
 				w.until(newText, 5*time.Second)
@@ -252,10 +252,10 @@ func TestSlowWriters(t *testing.T) {
 // the last change is among them.
 func TestFlood(t *testing.T) {
 	t.Parallel()
-	styles(t, func(t *testing.T, told bool) {
+	styles(t, func(t *testing.T, notified bool) {
 		path := filepath.Join(t.TempDir(), "policy.yaml")
 		write(t, path, oldText)
-		w := start(t, told, path)
+		w := start(t, notified, path)
 		for i := range 600 {
 			if i%2 == 0 {
 				write(t, path+".tmp", oldText)
@@ -330,12 +330,12 @@ func TestNothingToWatch(t *testing.T) {
 // and on one that does not.
 func TestLatency(t *testing.T) {
 	for _, tt := range []struct {
-		told bool
-		most time.Duration
+		notified bool
+		most     time.Duration
 	}{{true, 400 * time.Millisecond}, {false, 600 * time.Millisecond}} {
 		path := filepath.Join(t.TempDir(), "policy.yaml")
 		write(t, path, oldText)
-		w := start(t, tt.told, path)
+		w := start(t, tt.notified, path)
 		best := time.Hour
 		for i := range 4 { // the best of a few: others use this machine, too
 			text := []string{newText, oldText}[i%2]
@@ -345,8 +345,8 @@ func TestLatency(t *testing.T) {
 			best = min(best, time.Since(changed))
 		}
 		if best > tt.most {
-			t.Errorf("told %v: %v", tt.told, best)
+			t.Errorf("notified %v: %v", tt.notified, best)
 		}
-		t.Logf("told %v: %v", tt.told, best)
+		t.Logf("notified %v: %v", tt.notified, best)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// moment is one look, at ms milliseconds.
+// moment is one scan, at ms milliseconds.
 type moment struct {
 	ms     int
 	seen   state
@@ -21,9 +21,9 @@ func open(s state) state { s.writing = true; return s }
 func TestSettle(t *testing.T) {
 	old, next, gone, empty := file(1, 10), file(2, 20), state{kind: missing}, file(1, 0)
 	for _, tt := range []struct {
-		name  string
-		told  bool
-		looks []moment
+		name     string
+		notified bool
+		scans    []moment
 	}{
 		{"the start is reported once", true, []moment{{0, old, false}, {99, old, false}, {100, old, true}, {200, old, false}, {9000, old, false}}},
 		{"a rename", true, []moment{{0, old, false}, {100, old, true}, {1000, next, false}, {1050, next, false}, {1100, next, true}, {1200, next, false}}},
@@ -42,15 +42,15 @@ func TestSettle(t *testing.T) {
 		{"missing from the start", true, []moment{{0, gone, false}, {1999, gone, false}, {2000, gone, true}, {3000, old, false}, {3100, old, true}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var s settler
+			var s debouncer
 			start := time.Unix(1e9, 0)
-			for _, m := range tt.looks {
-				report, wait := s.step(start.Add(time.Duration(m.ms)*time.Millisecond), []state{m.seen}, tt.told)
+			for _, m := range tt.scans {
+				report, wait := s.step(start.Add(time.Duration(m.ms)*time.Millisecond), []state{m.seen}, tt.notified)
 				if report != m.report {
 					t.Errorf("at %d ms: report is %v", m.ms, report)
 				}
-				if wait <= 0 || wait > pollTold {
-					t.Errorf("at %d ms: the next look is in %v", m.ms, wait)
+				if wait <= 0 || wait > pollNotified {
+					t.Errorf("at %d ms: the next scan is in %v", m.ms, wait)
 				}
 			}
 		})
@@ -60,7 +60,7 @@ func TestSettle(t *testing.T) {
 // One file in doubt holds the report of all back; one that has been in doubt
 // and reported does not.
 func TestSettleSeveral(t *testing.T) {
-	var s settler
+	var s debouncer
 	at := func(ms int, want bool, seen ...state) {
 		t.Helper()
 		if report, _ := s.step(time.Unix(0, 0).Add(time.Duration(ms)*time.Millisecond), seen, true); report != want {

@@ -12,7 +12,7 @@ import (
 // What is at a path.
 const (
 	missing    = iota
-	unreadable // there, but not to be asked
+	unreadable // it exists, and its state cannot be read
 	irregular  // a pipe, a device, a directory: never reported as changed
 	regular
 )
@@ -24,10 +24,10 @@ type state struct {
 	dev, ino     uint64
 	size         int64
 	mtime, ctime int64 // ns
-	writing      bool  // somebody has it open for writing, as far as is known
+	writing      bool  // it is known to be open for writing
 }
 
-// same compares what is in the file: that its writer has gone is no change.
+// same compares contents: a writer that is gone is not a change.
 func (s state) same(other state) bool {
 	s.writing, other.writing = false, false
 	return s == other
@@ -36,16 +36,17 @@ func (s state) same(other state) bool {
 // entry is one name in a directory.
 type entry struct{ dir, name string }
 
-// looker looks at the files, and keeps the watches where the files are.
-type looker struct {
+// scanner finds the states of the files, and watches where they are.
+type scanner struct {
 	paths    []string
 	src      source
 	log      *slog.Logger
-	orphaned map[string]bool // said already
+	orphaned map[string]bool // already logged
 }
 
-// look places the watches first, so that what changes after the look is told.
-func (l *looker) look() (seen []state, told bool) {
+// scan places the watches first, so that the kernel reports what changes after the
+// scan.
+func (l *scanner) scan() (seen []state, notified bool) {
 	var names []entry
 	finals := make([]entry, len(l.paths))
 	for i, p := range l.paths {
@@ -55,19 +56,18 @@ func (l *looker) look() (seen []state, told bool) {
 			finals[i] = at[len(at)-1]
 		}
 	}
-	told = l.src.place(l.paths, names)
+	notified = l.src.place(l.paths, names)
 	for i, p := range l.paths {
 		s, links := examine(p)
 		s.writing = s.kind == regular && l.src.writing(p, finals[i], links)
 		l.orphan(p, s.kind == regular && links == 0)
 		seen = append(seen, s)
 	}
-	return seen, told
+	return seen, notified
 }
 
-// orphan says once that a file is reached by a path, though its last name is
-// gone.
-func (l *looker) orphan(path string, is bool) {
+// orphan logs once that a path still leads to a file whose last name is gone.
+func (l *scanner) orphan(path string, is bool) {
 	if is && !l.orphaned[path] {
 		l.log.Warn("this file was replaced outside of its mount, which still shows the old one: mount the directory that holds it instead", "file", path)
 	}
