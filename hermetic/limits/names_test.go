@@ -21,3 +21,12 @@ func TestFields(t *testing.T) {
 		}
 	}
 }
+
+func TestSize(t *testing.T) {
+	for text, want := range map[string]int64{"1": 1, "10K": 10 << 10, "3m": 3 << 20, "2G": 2 << 30, "": 0, "0": 0, "-1": 0, "K": 0, "1KK": 0, "1T": 0, "1.5G": 0, "9000000000000000000G": 0} {
+		got, err := size(text)
+		if got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
+		}
+	}
+}

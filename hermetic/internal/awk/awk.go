@@ -1,5 +1,8 @@
-// Package awk is awk as GNU awk has it, in process: files, pipes and commands
-// are those of the session.
+// Package awk is awk as GNU awk has it: files, pipes and commands are those of
+// the session.
+//
+// It is not goawk, whose newest version that the module proxy hands out (v1.31.0)
+// opens files with os.OpenFile: it has no Config.OpenFile yet.
 package awk
 
 import (
@@ -11,6 +14,7 @@ import (
 	"syscall"
 
 	"egressd/hermetic/command"
+	"egressd/hermetic/internal/awk/syntax"
 )
 
 // Commands are the commands of this package.
@@ -70,7 +74,7 @@ func run(ctx context.Context, c *command.Call) int {
 	}
 	o := options{operands: operands, label: "cmd. line"}
 	for _, s := range given {
-		if err := o.set(c, s); errors.Is(err, errDone) {
+		if err := o.Set(c, s); errors.Is(err, errDone) {
 			return 0
 		} else if err != nil {
 			return c.Fail(statusFatal, "fatal: %v", err)
@@ -84,8 +88,8 @@ func run(ctx context.Context, c *command.Call) int {
 		o.program.WriteString(o.operands[0])
 		o.operands = o.operands[1:]
 	}
-	prog, err := parse(o.program.String())
-	var undefined *undefinedError
+	prog, err := syntax.Parse(o.program.String())
+	var undefined *syntax.UndefinedError
 	switch {
 	case errors.As(err, &undefined):
 		return c.Fail(statusFatal, "%s:1: %v", o.label, err)
@@ -95,18 +99,18 @@ func run(ctx context.Context, c *command.Call) int {
 	return execute(ctx, c, &o, prog)
 }
 
-// set takes one option.
-func (o *options) set(c *command.Call, s command.Set) error {
+// Set takes one option.
+func (o *options) Set(c *command.Call, s command.Set) error {
 	switch s.Name {
 	case "field-separator":
 		fs := s.Value
 		if fs == "t" {
 			fs = "\t"
 		}
-		fs = unescape(fs)
+		fs = syntax.Unescape(fs)
 		o.fs = &fs
 	case "assign":
-		if name, _, ok := strings.Cut(s.Value, "="); !ok || !isName(name) {
+		if name, _, ok := strings.Cut(s.Value, "="); !ok || !syntax.IsName(name) {
 			return fmt.Errorf("`%s' argument to `-v' not in `var=value' form", s.Value)
 		}
 		o.assigns = append(o.assigns, s.Value)
@@ -161,7 +165,7 @@ func readProgram(c *command.Call, name string) (string, error) {
 }
 
 // execute runs a program.
-func execute(ctx context.Context, c *command.Call, o *options, prog *program) int {
+func execute(ctx context.Context, c *command.Call, o *options, prog *syntax.Program) int {
 	in := newInterp(ctx, c, prog)
 	err := in.setup(o)
 	if err == nil {

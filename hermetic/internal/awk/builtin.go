@@ -8,11 +8,14 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"egressd/hermetic/internal/awk/syntax"
+	"egressd/hermetic/internal/awk/value"
 )
 
 // builtin calls a function of awk's own.
-func (in *interp) builtin(e *builtinExpr) (value, error) {
-	switch e.name {
+func (in *interp) builtin(e *syntax.BuiltinExpr) (value.Value, error) {
+	switch e.Name {
 	case "length":
 		return in.length(e)
 	case "split", "patsplit":
@@ -28,34 +31,34 @@ func (in *interp) builtin(e *builtinExpr) (value, error) {
 	case "typeof", "isarray":
 		return in.typeOf(e)
 	}
-	args := make([]value, len(e.args))
-	for i, a := range e.args {
+	args := make([]value.Value, len(e.Args))
+	for i, a := range e.Args {
 		v, err := in.eval(a)
 		if err != nil {
-			return value{}, err
+			return value.Value{}, err
 		}
 		args[i] = v
 	}
-	if v, ok, err := in.mathCall(e.name, args); ok {
+	if v, ok, err := in.mathCall(e.Name, args); ok {
 		return v, err
 	}
-	if v, ok, err := in.textCall(e.name, args); ok {
+	if v, ok, err := in.textCall(e.Name, args); ok {
 		return v, err
 	}
-	return in.systemCall(e.name, args)
+	return in.systemCall(e.Name, args)
 }
 
-func (in *interp) length(e *builtinExpr) (value, error) {
-	if len(e.args) == 0 {
-		return num(float64(in.runes(in.rec.text()))), nil
+func (in *interp) length(e *syntax.BuiltinExpr) (value.Value, error) {
+	if len(e.Args) == 0 {
+		return value.Num(float64(in.runes(in.rec.Text()))), nil
 	}
-	if c, err := in.place(e.args[0]); err != nil {
-		return value{}, err
-	} else if c.isArray() {
-		return num(float64(len(c.array().m))), nil
+	if c, err := in.place(e.Args[0]); err != nil {
+		return value.Value{}, err
+	} else if c.IsArray() {
+		return value.Num(float64(len(c.Array().M))), nil
 	}
-	v, err := in.eval(e.args[0])
-	return num(float64(in.runes(v.text(in.convfmt)))), err
+	v, err := in.eval(e.Args[0])
+	return value.Num(float64(in.runes(v.Text(in.convfmt)))), err
 }
 
 func (in *interp) runes(s string) int {
@@ -65,25 +68,25 @@ func (in *interp) runes(s string) int {
 	return utf8.RuneCountInString(s)
 }
 
-func (in *interp) mathCall(name string, args []value) (v value, ok bool, err error) {
-	n := func(i int) float64 { return args[i].number() }
+func (in *interp) mathCall(name string, args []value.Value) (v value.Value, ok bool, err error) {
+	n := func(i int) float64 { return args[i].Number() }
 	switch name {
 	case "atan2":
-		return num(math.Atan2(n(0), n(1))), true, nil
+		return value.Num(math.Atan2(n(0), n(1))), true, nil
 	case "cos":
-		return num(math.Cos(n(0))), true, nil
+		return value.Num(math.Cos(n(0))), true, nil
 	case "sin":
-		return num(math.Sin(n(0))), true, nil
+		return value.Num(math.Sin(n(0))), true, nil
 	case "exp":
-		return num(math.Exp(n(0))), true, nil
+		return value.Num(math.Exp(n(0))), true, nil
 	case "log":
-		return num(in.negative(name, n(0), math.Log)), true, nil
+		return value.Num(in.negative(name, n(0), math.Log)), true, nil
 	case "sqrt":
-		return num(in.negative(name, n(0), math.Sqrt)), true, nil
+		return value.Num(in.negative(name, n(0), math.Sqrt)), true, nil
 	case "int":
-		return num(math.Trunc(n(0))), true, nil
+		return value.Num(math.Trunc(n(0))), true, nil
 	case "rand":
-		return num(in.random.Float64()), true, nil
+		return value.Num(in.random.Float64()), true, nil
 	case "srand":
 		in.prevSeed = in.seed
 		in.seed = float64(in.c.Now().Unix())
@@ -91,43 +94,43 @@ func (in *interp) mathCall(name string, args []value) (v value, ok bool, err err
 			in.seed = n(0)
 		}
 		in.random = rand.New(rand.NewSource(int64(in.seed)))
-		return num(in.prevSeed), true, nil
+		return value.Num(in.prevSeed), true, nil
 	case "strtonum":
-		return num(strtonum(args[0])), true, nil
+		return value.Num(strtonum(args[0])), true, nil
 	case "and", "or", "xor", "lshift", "rshift", "compl":
 		f, err := bitwise(name, args)
-		return num(f), true, err
+		return value.Num(f), true, err
 	}
-	return value{}, false, nil
+	return value.Value{}, false, nil
 }
 
 // negative calls f, and warns of an argument that it has no value for.
 func (in *interp) negative(name string, n float64, f func(float64) float64) float64 {
 	if n < 0 {
 		_ = in.io.flush()
-		in.c.Errorf("cmd. line:%d: warning: %s: received negative argument %s", in.line, name, num(n).text("%.6g"))
+		in.c.Errorf("cmd. line:%d: warning: %s: received negative argument %s", in.line, name, value.Num(n).Text("%.6g"))
 		return math.Copysign(math.NaN(), -1)
 	}
 	return f(n)
 }
 
-func strtonum(v value) float64 {
-	if v.kind == vNumber {
-		return v.n
+func strtonum(v value.Value) float64 {
+	if v.Kind == value.VNumber {
+		return v.N
 	}
-	s := strings.TrimLeft(v.s, " \t\n")
+	s := strings.TrimLeft(v.S, " \t\n")
 	neg := strings.HasPrefix(s, "-")
 	s = strings.TrimPrefix(s, "-")
 	n := 0.0
 	switch {
-	case len(s) > 1 && s[0] == '0' && lower(s[1]) == 'x':
-		n = parseNumber(s, true)
+	case len(s) > 1 && s[0] == '0' && value.Lower(s[1]) == 'x':
+		n = value.ParseNumber(s, true)
 	case len(s) > 1 && s[0] == '0' && !strings.ContainsAny(s, ".eE89"):
 		for i := 1; i < len(s) && '0' <= s[i] && s[i] <= '7'; i++ {
 			n = n*8 + float64(s[i]-'0')
 		}
 	default:
-		n = parseNumber(s, false)
+		n = value.ParseNumber(s, false)
 	}
 	if neg {
 		return -n
@@ -135,12 +138,12 @@ func strtonum(v value) float64 {
 	return n
 }
 
-func bitwise(name string, args []value) (float64, error) {
+func bitwise(name string, args []value.Value) (float64, error) {
 	bits := make([]uint64, len(args))
 	for i, a := range args {
-		n := a.number()
+		n := a.Number()
 		if n < 0 {
-			return 0, fmt.Errorf("%s: argument %d negative value %s is not allowed", name, i+1, num(n).text("%.6g"))
+			return 0, fmt.Errorf("%s: argument %d negative value %s is not allowed", name, i+1, value.Num(n).Text("%.6g"))
 		}
 		bits[i] = uint64(n)
 	}
@@ -167,30 +170,30 @@ func bitwise(name string, args []value) (float64, error) {
 	return float64(r), nil
 }
 
-func (in *interp) textCall(name string, args []value) (v value, ok bool, err error) {
-	s := func(i int) string { return args[i].text(in.convfmt) }
+func (in *interp) textCall(name string, args []value.Value) (v value.Value, ok bool, err error) {
+	s := func(i int) string { return args[i].Text(in.convfmt) }
 	switch name {
 	case "index":
 		at := strings.Index(s(0), s(1))
 		if at < 0 {
-			return num(0), true, nil
+			return value.Num(0), true, nil
 		}
-		return num(float64(in.runes(s(0)[:at]) + 1)), true, nil
+		return value.Num(float64(in.runes(s(0)[:at]) + 1)), true, nil
 	case "substr":
 		length := math.Inf(1)
 		if len(args) > 2 {
-			length = args[2].number()
+			length = args[2].Number()
 		}
-		return str(in.substr(s(0), args[1].number(), length)), true, nil
+		return value.Str(in.substr(s(0), args[1].Number(), length)), true, nil
 	case "tolower":
-		return str(in.mapCase(s(0), strings.ToLower)), true, nil
+		return value.Str(in.mapCase(s(0), strings.ToLower)), true, nil
 	case "toupper":
-		return str(in.mapCase(s(0), strings.ToUpper)), true, nil
+		return value.Str(in.mapCase(s(0), strings.ToUpper)), true, nil
 	case "sprintf":
-		t, err := sprintf(s(0), args[1:], int(min(in.c.Budget.Limits.String, maxWidth)))
-		return str(t), true, err
+		t, err := value.Sprintf(s(0), args[1:], int(min(in.c.Budget.Limits.String, value.MaxWidth)))
+		return value.Str(t), true, err
 	}
-	return value{}, false, nil
+	return value.Value{}, false, nil
 }
 
 // mapCase changes letters and leaves bytes that are not UTF-8 alone.
@@ -246,21 +249,21 @@ func isASCII(s string) bool {
 	return true
 }
 
-func (in *interp) systemCall(name string, args []value) (value, error) {
-	s := func(i int) string { return args[i].text(in.convfmt) }
+func (in *interp) systemCall(name string, args []value.Value) (value.Value, error) {
+	s := func(i int) string { return args[i].Text(in.convfmt) }
 	switch name {
 	case "close":
 		n, err := in.io.closeNamed(s(0))
-		return num(float64(n)), err
+		return value.Num(float64(n)), err
 	case "fflush":
-		return num(0), in.io.flush()
+		return value.Num(0), in.io.flush()
 	case "system":
 		if err := in.io.flush(); err != nil {
-			return value{}, err
+			return value.Value{}, err
 		}
-		return num(float64(in.io.shell(in.ctx, s(0), nil, nil))), in.ctx.Err()
+		return value.Num(float64(in.io.shell(in.ctx, s(0), nil, nil))), in.ctx.Err()
 	case "systime":
-		return num(float64(in.c.Now().Unix())), nil
+		return value.Num(float64(in.c.Now().Unix())), nil
 	case "strftime":
 		format := "%a %b %e %H:%M:%S %Z %Y"
 		if len(args) > 0 {
@@ -268,53 +271,53 @@ func (in *interp) systemCall(name string, args []value) (value, error) {
 		}
 		at := float64(in.c.Now().Unix())
 		if len(args) > 1 {
-			at = args[1].number()
+			at = args[1].Number()
 		}
-		utc := len(args) > 2 && args[2].truth()
-		return str(in.strftime(format, at, utc)), nil
+		utc := len(args) > 2 && args[2].Truth()
+		return value.Str(in.strftime(format, at, utc)), nil
 	case "mktime":
-		return num(in.mktime(s(0), len(args) > 1 && args[1].truth())), nil
+		return value.Num(in.mktime(s(0), len(args) > 1 && args[1].Truth())), nil
 	}
-	return value{}, fmt.Errorf("function `%s' not defined", name)
+	return value.Value{}, fmt.Errorf("function `%s' not defined", name)
 }
 
 var errArray = errors.New("argument is not an array")
 
 // arrayArg is the array that e names.
-func (in *interp) arrayArg(e expr) (*array, error) {
+func (in *interp) arrayArg(e syntax.Expr) (*value.Array, error) {
 	switch e.(type) {
-	case *nameExpr, *indexExpr:
+	case *syntax.NameExpr, *syntax.IndexExpr:
 		return in.arrayOf(e)
 	}
 	return nil, errArray
 }
 
-func (in *interp) typeOf(e *builtinExpr) (value, error) {
+func (in *interp) typeOf(e *syntax.BuiltinExpr) (value.Value, error) {
 	kind := "untyped"
-	c, err := in.place(e.args[0])
+	c, err := in.place(e.Args[0])
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
-	if c.isArray() {
+	if c.IsArray() {
 		kind = "array"
 	}
 	if kind != "array" {
-		v, err := in.eval(e.args[0])
+		v, err := in.eval(e.Args[0])
 		if err != nil {
-			return value{}, err
+			return value.Value{}, err
 		}
-		kind = [...]string{"untyped", "number", "string", "string"}[v.kind]
-		if _, ok := v.numeric(); ok && v.kind == vInput {
+		kind = [...]string{"untyped", "number", "string", "string"}[v.Kind]
+		if _, ok := v.Numeric(); ok && v.Kind == value.VInput {
 			kind = "strnum"
 		}
-		if v.kind == vInput && v.s == "" && v.n == missing {
+		if v.Kind == value.VInput && v.S == "" && v.N == value.Missing {
 			kind = "unassigned"
 		}
 	}
-	if e.name == "isarray" {
-		return boolean(kind == "array"), nil
+	if e.Name == "isarray" {
+		return value.Boolean(kind == "array"), nil
 	}
-	return str(kind), nil
+	return value.Str(kind), nil
 }
 
 // number of an array's element.

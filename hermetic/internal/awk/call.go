@@ -1,51 +1,56 @@
 package awk
 
-import "fmt"
+import (
+	"fmt"
+
+	"egressd/hermetic/internal/awk/syntax"
+	"egressd/hermetic/internal/awk/value"
+)
 
 // call calls a function of the program.
-func (in *interp) call(e *callExpr) (value, error) {
-	if len(e.args) > e.f.count {
-		return value{}, fmt.Errorf("function `%s' called with more arguments than declared", e.f.name)
+func (in *interp) call(e *syntax.CallExpr) (value.Value, error) {
+	if len(e.Args) > e.F.Count {
+		return value.Value{}, fmt.Errorf("function `%s' called with more arguments than declared", e.F.Name)
 	}
 	if in.depth >= maxCalls {
-		return value{}, fmt.Errorf("function `%s': calls nest more than %d deep", e.f.name, maxCalls)
+		return value.Value{}, fmt.Errorf("function `%s': calls nest more than %d deep", e.F.Name, maxCalls)
 	}
-	frame := make([]*cell, e.f.count)
+	frame := make([]*value.Cell, e.F.Count)
 	for i := range frame {
-		frame[i] = &cell{}
-		if i >= len(e.args) {
+		frame[i] = &value.Cell{}
+		if i >= len(e.Args) {
 			continue
 		}
-		c, err := in.place(e.args[i])
+		c, err := in.place(e.Args[i])
 		if err != nil {
-			return value{}, err
+			return value.Value{}, err
 		}
 		if c != nil {
-			frame[i] = &cell{v: c.v, arr: c.arr, origin: c}
+			frame[i] = &value.Cell{V: c.V, Arr: c.Arr, Origin: c}
 			continue
 		}
-		v, err := in.eval(e.args[i])
+		v, err := in.eval(e.Args[i])
 		if err != nil {
-			return value{}, err
+			return value.Value{}, err
 		}
-		frame[i].v = v
+		frame[i].V = v
 	}
 	saved := in.frame
 	in.frame = frame
 	in.depth++
-	f, err := in.run(e.f.body)
+	f, err := in.run(e.F.Body)
 	in.depth--
 	in.frame = saved
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
 	v := in.result
-	in.result = value{}
+	in.result = value.Value{}
 	switch f {
 	case fExit, fNext, fNextFile:
 		return v, &jump{f}
 	case fNormal:
-		return value{}, nil
+		return value.Value{}, nil
 	}
 	return v, nil
 }

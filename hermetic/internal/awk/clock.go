@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"egressd/hermetic/internal/awk/value"
 )
 
 // zone is the time zone of $TZ; UTC when it says none that is known.
@@ -105,7 +107,7 @@ func (in *interp) mktime(s string, utc bool) float64 {
 	}
 	var n [6]int
 	for i := range n {
-		v := parseNumber(f[i], false)
+		v := value.ParseNumber(f[i], false)
 		if math.Abs(v) > 1e9 {
 			return -1
 		}

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"egressd/hermetic/internal/awk/syntax"
+	"egressd/hermetic/internal/awk/value"
 )
 
 // run runs one statement; an exit or next in a function that it calls is its
 // own.
-func (in *interp) run(s *stmt) (flow, error) {
+func (in *interp) run(s *syntax.Stmt) (flow, error) {
 	f, err := in.statement(s)
 	var j *jump
 	if err != nil && errors.As(err, &j) {
@@ -17,64 +20,64 @@ func (in *interp) run(s *stmt) (flow, error) {
 	return f, err
 }
 
-func (in *interp) statement(s *stmt) (flow, error) {
+func (in *interp) statement(s *syntax.Stmt) (flow, error) {
 	if s == nil {
 		return fNormal, nil
 	}
 	if err := in.step(); err != nil {
 		return fNormal, err
 	}
-	if s.line > 0 {
-		in.line = s.line
+	if s.Line > 0 {
+		in.line = s.Line
 	}
-	switch s.kind {
-	case sBlock:
-		return in.runList(s.list)
-	case sExpr:
-		_, err := in.eval(s.cond)
+	switch s.Kind {
+	case syntax.SBlock:
+		return in.runList(s.List)
+	case syntax.SExpr:
+		_, err := in.eval(s.Cond)
 		return fNormal, err
-	case sPrint, sPrintf:
+	case syntax.SPrint, syntax.SPrintf:
 		return fNormal, in.print(s)
-	case sIf:
-		ok, err := in.truth(s.cond)
+	case syntax.SIf:
+		ok, err := in.Truth(s.Cond)
 		switch {
 		case err != nil:
 			return fNormal, err
 		case ok:
-			return in.run(s.body)
+			return in.run(s.Body)
 		}
-		return in.run(s.alt)
-	case sWhile, sDo, sFor:
+		return in.run(s.Alt)
+	case syntax.SWhile, syntax.SDo, syntax.SFor:
 		return in.loop(s)
-	case sForIn:
+	case syntax.SForIn:
 		return in.forIn(s)
-	case sSwitch:
+	case syntax.SSwitch:
 		return in.switchOn(s)
-	case sBreak:
+	case syntax.SBreak:
 		return fBreak, nil
-	case sContinue:
+	case syntax.SContinue:
 		return fContinue, nil
-	case sNext:
+	case syntax.SNext:
 		return fNext, nil
-	case sNextFile:
+	case syntax.SNextFile:
 		return fNextFile, nil
-	case sExit:
+	case syntax.SExit:
 		return in.exit(s)
-	case sReturn:
-		in.result = value{}
-		if s.cond == nil {
+	case syntax.SReturn:
+		in.result = value.Value{}
+		if s.Cond == nil {
 			return fReturn, nil
 		}
-		v, err := in.eval(s.cond)
+		v, err := in.eval(s.Cond)
 		in.result = v
 		return fReturn, err
-	case sDelete:
+	case syntax.SDelete:
 		return fNormal, in.delete(s)
 	}
-	return fNormal, fmt.Errorf("unknown statement %d", s.kind)
+	return fNormal, fmt.Errorf("unknown statement %d", s.Kind)
 }
 
-func (in *interp) runList(list []*stmt) (flow, error) {
+func (in *interp) runList(list []*syntax.Stmt) (flow, error) {
 	for _, s := range list {
 		if f, err := in.run(s); f != fNormal || err != nil {
 			return f, err
@@ -83,31 +86,31 @@ func (in *interp) runList(list []*stmt) (flow, error) {
 	return fNormal, nil
 }
 
-func (in *interp) exit(s *stmt) (flow, error) {
-	if s.cond != nil {
-		v, err := in.eval(s.cond)
+func (in *interp) exit(s *syntax.Stmt) (flow, error) {
+	if s.Cond != nil {
+		v, err := in.eval(s.Cond)
 		if err != nil {
 			return fNormal, err
 		}
-		in.status = int(int64(v.number())) & 0xff
+		in.status = int(int64(v.Number())) & 0xff
 	}
 	return fExit, nil
 }
 
-func (in *interp) loop(s *stmt) (flow, error) {
-	if s.init != nil {
-		if _, err := in.run(s.init); err != nil {
+func (in *interp) loop(s *syntax.Stmt) (flow, error) {
+	if s.Init != nil {
+		if _, err := in.run(s.Init); err != nil {
 			return fNormal, err
 		}
 	}
 	for first := true; ; first = false {
-		if s.cond != nil && !(first && s.kind == sDo) {
-			ok, err := in.truth(s.cond)
+		if s.Cond != nil && !(first && s.Kind == syntax.SDo) {
+			ok, err := in.Truth(s.Cond)
 			if !ok || err != nil {
 				return fNormal, err
 			}
 		}
-		f, err := in.run(s.body)
+		f, err := in.run(s.Body)
 		switch {
 		case err != nil:
 			return fNormal, err
@@ -116,8 +119,8 @@ func (in *interp) loop(s *stmt) (flow, error) {
 		case f != fNormal && f != fContinue:
 			return f, nil
 		}
-		if s.step != nil {
-			if _, err := in.run(s.step); err != nil {
+		if s.Step != nil {
+			if _, err := in.run(s.Step); err != nil {
 				return fNormal, err
 			}
 		}
@@ -127,8 +130,8 @@ func (in *interp) loop(s *stmt) (flow, error) {
 	}
 }
 
-func (in *interp) forIn(s *stmt) (flow, error) {
-	a, err := in.arrayOf(s.array)
+func (in *interp) forIn(s *syntax.Stmt) (flow, error) {
+	a, err := in.arrayOf(s.Array)
 	if err != nil {
 		return fNormal, err
 	}
@@ -137,10 +140,10 @@ func (in *interp) forIn(s *stmt) (flow, error) {
 		return fNormal, err
 	}
 	for _, k := range keys {
-		if err := in.assignTo(s.args[0], str(k)); err != nil {
+		if err := in.assignTo(s.Args[0], value.Str(k)); err != nil {
 			return fNormal, err
 		}
-		f, err := in.run(s.body)
+		f, err := in.run(s.Body)
 		switch {
 		case err != nil:
 			return fNormal, err
@@ -153,17 +156,17 @@ func (in *interp) forIn(s *stmt) (flow, error) {
 	return fNormal, nil
 }
 
-func (in *interp) switchOn(s *stmt) (flow, error) {
-	v, err := in.eval(s.cond)
+func (in *interp) switchOn(s *syntax.Stmt) (flow, error) {
+	v, err := in.eval(s.Cond)
 	if err != nil {
 		return fNormal, err
 	}
 	at := -1
-	for i, c := range s.cases {
-		if c.value == nil {
+	for i, c := range s.Cases {
+		if c.Value == nil {
 			continue
 		}
-		ok, err := in.caseMatches(v, c.value)
+		ok, err := in.caseMatches(v, c.Value)
 		if err != nil {
 			return fNormal, err
 		}
@@ -172,13 +175,13 @@ func (in *interp) switchOn(s *stmt) (flow, error) {
 			break
 		}
 	}
-	for i := 0; at < 0 && i < len(s.cases); i++ {
-		if s.cases[i].value == nil {
+	for i := 0; at < 0 && i < len(s.Cases); i++ {
+		if s.Cases[i].Value == nil {
 			at = i
 		}
 	}
-	for i := at; i >= 0 && i < len(s.cases); i++ {
-		f, err := in.runList(s.cases[i].body)
+	for i := at; i >= 0 && i < len(s.Cases); i++ {
+		f, err := in.runList(s.Cases[i].Body)
 		switch {
 		case err != nil:
 			return fNormal, err
@@ -191,13 +194,13 @@ func (in *interp) switchOn(s *stmt) (flow, error) {
 	return fNormal, nil
 }
 
-func (in *interp) caseMatches(v value, e expr) (bool, error) {
-	if re, ok := e.(*regexExpr); ok {
-		r, err := in.compile(re.src)
+func (in *interp) caseMatches(v value.Value, e syntax.Expr) (bool, error) {
+	if re, ok := e.(*syntax.RegexExpr); ok {
+		r, err := in.compile(re.Src)
 		if err != nil {
 			return false, err
 		}
-		return r.Match([]byte(v.text(in.convfmt)))
+		return r.Match([]byte(v.Text(in.convfmt)))
 	}
 	w, err := in.eval(e)
 	if err != nil {
@@ -206,72 +209,72 @@ func (in *interp) caseMatches(v value, e expr) (bool, error) {
 	return in.compare(v, w) == 0, nil
 }
 
-func (in *interp) delete(s *stmt) error {
-	a, err := in.arrayOf(s.array)
+func (in *interp) delete(s *syntax.Stmt) error {
+	a, err := in.arrayOf(s.Array)
 	if err != nil {
 		return err
 	}
-	if s.args == nil {
-		for k := range a.m {
+	if s.Args == nil {
+		for k := range a.M {
 			in.size -= int64(len(k) + cellSize)
 		}
-		clear(a.m)
+		clear(a.M)
 		return nil
 	}
-	key, err := in.key(s.args)
+	key, err := in.key(s.Args)
 	if err != nil {
 		return err
 	}
-	if _, ok := a.m[key]; ok {
+	if _, ok := a.M[key]; ok {
 		in.size -= int64(len(key) + cellSize)
-		delete(a.m, key)
+		delete(a.M, key)
 	}
 	return nil
 }
 
 // print is print and printf.
-func (in *interp) print(s *stmt) error {
+func (in *interp) print(s *syntax.Stmt) error {
 	text, err := in.printed(s)
 	if err != nil {
 		return err
 	}
 	w := in.io.stdout
-	if s.to != "" {
-		dest, err := in.eval(s.dest)
+	if s.To != "" {
+		dest, err := in.eval(s.Dest)
 		if err != nil {
 			return err
 		}
-		if w, err = in.io.output(s.to, dest.text(in.convfmt)); err != nil {
+		if w, err = in.io.output(s.To, dest.Text(in.convfmt)); err != nil {
 			return err
 		}
 	}
 	return w.write(text)
 }
 
-func (in *interp) printed(s *stmt) (string, error) {
-	if len(s.args) == 0 {
-		return in.rec.text() + in.ors, nil
+func (in *interp) printed(s *syntax.Stmt) (string, error) {
+	if len(s.Args) == 0 {
+		return in.rec.Text() + in.ors, nil
 	}
-	values := make([]value, len(s.args))
-	for i, e := range s.args {
+	values := make([]value.Value, len(s.Args))
+	for i, e := range s.Args {
 		v, err := in.eval(e)
 		if err != nil {
 			return "", err
 		}
 		values[i] = v
 	}
-	if s.kind == sPrintf {
-		return sprintf(values[0].text(in.convfmt), values[1:], int(min(in.c.Budget.Limits.String, maxWidth)))
+	if s.Kind == syntax.SPrintf {
+		return value.Sprintf(values[0].Text(in.convfmt), values[1:], int(min(in.c.Budget.Limits.String, value.MaxWidth)))
 	}
 	if len(values) == 1 {
-		return values[0].text(in.ofmt) + in.ors, nil
+		return values[0].Text(in.ofmt) + in.ors, nil
 	}
 	var b strings.Builder
 	for i, v := range values {
 		if i > 0 {
 			b.WriteString(in.ofs)
 		}
-		b.WriteString(v.text(in.ofmt))
+		b.WriteString(v.Text(in.ofmt))
 	}
 	b.WriteString(in.ors)
 	return b.String(), nil

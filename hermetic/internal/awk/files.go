@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"egressd/hermetic/command"
+	"egressd/hermetic/internal/awk/syntax"
+	"egressd/hermetic/internal/awk/value"
 )
 
 // next reads the next record of the main input.
@@ -28,8 +30,8 @@ func (r *record) next() (bool, error) {
 		if ok {
 			r.in.nr++
 			r.in.fnr++
-			r.set(rec)
-			return true, r.in.setGlobal("RT", str(rt))
+			r.Set(rec)
+			return true, r.in.setGlobal("RT", value.Str(rt))
 		}
 		if err := r.endFile(); err != nil {
 			return false, err
@@ -39,7 +41,7 @@ func (r *record) next() (bool, error) {
 
 func (r *record) endFile() error {
 	r.closeFile()
-	for _, s := range r.in.prog.endFile {
+	for _, s := range r.in.prog.EndFile {
 		f, err := r.in.run(s)
 		if err != nil {
 			return err
@@ -74,31 +76,31 @@ func (r *record) stdin() *reader {
 // open opens the next file of ARGV; false: there is none.
 func (r *record) open() (bool, error) {
 	in := r.in
-	argv := in.globals[in.slot("ARGV")].array()
+	argv := in.globals[in.slot("ARGV")].Array()
 	for {
 		r.arg++
-		argc := int(in.globals[in.slot("ARGC")].v.number())
+		argc := int(in.globals[in.slot("ARGC")].V.Number())
 		if r.arg >= argc {
 			if r.used {
 				return false, nil
 			}
 			return true, r.begin("-", r.stdin())
 		}
-		c := argv.m[fmt.Sprint(r.arg)]
+		c := argv.M[fmt.Sprint(r.arg)]
 		if c == nil {
 			continue
 		}
-		name := c.v.text(in.convfmt)
+		name := c.V.Text(in.convfmt)
 		if name == "" {
 			continue
 		}
-		if v, _, ok := strings.Cut(name, "="); ok && isName(v) {
+		if v, _, ok := strings.Cut(name, "="); ok && syntax.IsName(v) {
 			if err := in.assignment(name); err != nil {
 				return false, err
 			}
 			continue
 		}
-		if err := in.setGlobal("ARGIND", num(float64(r.arg))); err != nil {
+		if err := in.setGlobal("ARGIND", value.Num(float64(r.arg))); err != nil {
 			return false, err
 		}
 		if name == "-" || name == "/dev/stdin" {
@@ -124,7 +126,7 @@ func (r *record) openFile(name string) (bool, error) {
 		}
 	}
 	if err != nil {
-		if len(in.prog.beginFile) > 0 {
+		if len(in.prog.BeginFile) > 0 {
 			return r.unreadable(name, err)
 		}
 		return false, fmt.Errorf("cannot open file `%s' for reading: %s", name, command.Reason(err))
@@ -140,7 +142,7 @@ func (r *record) openFile(name string) (bool, error) {
 // unreadable lets BEGINFILE see a file that cannot be read: it is skipped by
 // nextfile, and fatal otherwise.
 func (r *record) unreadable(name string, err error) (bool, error) {
-	if bad := r.in.setGlobal("ERRNO", str(command.Reason(err))); bad != nil {
+	if bad := r.in.setGlobal("ERRNO", value.Str(command.Reason(err))); bad != nil {
 		return false, bad
 	}
 	if bad := r.begin(name, newReader(r.in, strings.NewReader(""))); bad != nil {
@@ -157,10 +159,10 @@ func (r *record) begin(name string, rd *reader) error {
 	in := r.in
 	r.used, r.name, r.cur = true, name, rd
 	in.fnr = 0
-	if err := in.setGlobal("FILENAME", input(name)); err != nil {
+	if err := in.setGlobal("FILENAME", value.Input(name)); err != nil {
 		return err
 	}
-	for _, s := range in.prog.beginFile {
+	for _, s := range in.prog.BeginFile {
 		f, err := in.run(s)
 		if err != nil {
 			return err
@@ -173,5 +175,5 @@ func (r *record) begin(name string, rd *reader) error {
 			r.stopped = true
 		}
 	}
-	return in.setGlobal("ERRNO", str(""))
+	return in.setGlobal("ERRNO", value.Str(""))
 }

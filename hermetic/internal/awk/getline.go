@@ -5,62 +5,64 @@ import (
 	"io"
 
 	"egressd/hermetic/command"
+	"egressd/hermetic/internal/awk/syntax"
+	"egressd/hermetic/internal/awk/value"
 )
 
 // getline is all forms of it.
-func (in *interp) getline(e *getlineExpr) (value, error) {
-	if e.source == nil {
+func (in *interp) getline(e *syntax.GetlineExpr) (value.Value, error) {
+	if e.Source == nil {
 		return in.getlineMain(e)
 	}
-	src, err := in.eval(e.source)
+	src, err := in.eval(e.Source)
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
-	r, err := in.io.input(e.from == "|", src.text(in.convfmt))
+	r, err := in.io.input(e.From == "|", src.Text(in.convfmt))
 	var open *openError
 	if errors.As(err, &open) {
-		return num(-1), in.setGlobal("ERRNO", str(command.Reason(open.error)))
+		return value.Num(-1), in.setGlobal("ERRNO", value.Str(command.Reason(open.error)))
 	}
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
 	rec, rt, ok, err := r.record(in.rec.rs)
 	switch {
 	case err != nil && in.ctx.Err() != nil, errors.Is(err, errRecord):
-		return value{}, err
+		return value.Value{}, err
 	case err != nil && !errors.Is(err, io.EOF):
-		return num(-1), in.setGlobal("ERRNO", str(command.Reason(err)))
+		return value.Num(-1), in.setGlobal("ERRNO", value.Str(command.Reason(err)))
 	case !ok:
-		return num(0), nil
+		return value.Num(0), nil
 	}
-	if err := in.setGlobal("RT", str(rt)); err != nil {
-		return value{}, err
+	if err := in.setGlobal("RT", value.Str(rt)); err != nil {
+		return value.Value{}, err
 	}
-	return num(1), in.received(e.target, rec)
+	return value.Num(1), in.received(e.Target, rec)
 }
 
-func (in *interp) getlineMain(e *getlineExpr) (value, error) {
-	saved := in.rec.text()
+func (in *interp) getlineMain(e *syntax.GetlineExpr) (value.Value, error) {
+	saved := in.rec.Text()
 	if _, err := in.rec.count(); err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
 	ok, err := in.rec.next()
 	if err != nil || !ok {
-		return num(0), err
+		return value.Num(0), err
 	}
-	if e.target == nil {
-		return num(1), nil
+	if e.Target == nil {
+		return value.Num(1), nil
 	}
-	rec := in.rec.text()
-	in.rec.set(saved)
-	return num(1), in.received(e.target, rec)
+	rec := in.rec.Text()
+	in.rec.Set(saved)
+	return value.Num(1), in.received(e.Target, rec)
 }
 
 // received puts a record where getline wants it.
-func (in *interp) received(target expr, rec string) error {
+func (in *interp) received(target syntax.Expr, rec string) error {
 	if target == nil {
-		in.rec.set(rec)
+		in.rec.Set(rec)
 		return nil
 	}
-	return in.assignTo(target, input(rec))
+	return in.assignTo(target, value.Input(rec))
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"egressd/hermetic/command"
+	"egressd/hermetic/internal/awk/syntax"
+	"egressd/hermetic/internal/awk/value"
 	"egressd/hermetic/internal/regex"
 )
 
@@ -16,13 +18,13 @@ import (
 type interp struct {
 	ctx  context.Context
 	c    *command.Call
-	prog *program
+	prog *syntax.Program
 	io   *streams
 	rec  record
 
-	globals  []*cell
+	globals  []*value.Cell
 	special  []specialVar // by slot
-	frame    []*cell
+	frame    []*value.Cell
 	regexes  map[string]*regex.Regexp
 	random   *rand.Rand
 	seed     float64
@@ -31,8 +33,8 @@ type interp struct {
 	steps    int
 	depth    int
 	line     int
-	result   value // of a return
-	size     int64 // bytes that arrays and strings may have grown to, roughly
+	result   value.Value // of a return
+	size     int64       // bytes that arrays and strings may have grown to, roughly
 
 	nr, fnr                         float64
 	convfmt, ofmt, ofs, ors, subsep string
@@ -87,7 +89,7 @@ const (
 	maxRegexes = 500
 )
 
-func newInterp(ctx context.Context, c *command.Call, prog *program) *interp {
+func newInterp(ctx context.Context, c *command.Call, prog *syntax.Program) *interp {
 	in := &interp{
 		ctx: ctx, c: c, prog: prog, regexes: map[string]*regex.Regexp{}, random: rand.New(rand.NewSource(0)),
 		convfmt: "%.6g", ofmt: "%.6g", ofs: " ", ors: "\n", subsep: "\x1c", bytes: byteLocale(c),
@@ -108,13 +110,13 @@ func byteLocale(c *command.Call) bool {
 
 // slot is the place of a global variable, which is made when it is not there.
 func (in *interp) slot(name string) int {
-	slot, ok := in.prog.globals[name]
+	slot, ok := in.prog.Globals[name]
 	if !ok {
-		slot = len(in.prog.globals)
-		in.prog.globals[name] = slot
+		slot = len(in.prog.Globals)
+		in.prog.Globals[name] = slot
 	}
 	for len(in.globals) <= slot {
-		in.globals = append(in.globals, &cell{})
+		in.globals = append(in.globals, &value.Cell{})
 		in.special = append(in.special, svNone)
 	}
 	return slot
@@ -122,16 +124,16 @@ func (in *interp) slot(name string) int {
 
 // setup sets the variables that are there at the begin.
 func (in *interp) setup(o *options) error {
-	for name := range in.prog.globals {
+	for name := range in.prog.Globals {
 		in.slot(name)
 	}
 	for name, sv := range specials() {
 		in.special[in.slot(name)] = sv
 	}
-	initial := map[string]value{
-		"FS": str(" "), "OFS": str(" "), "ORS": str("\n"), "RS": str("\n"), "SUBSEP": str("\x1c"), "CONVFMT": str("%.6g"), "OFMT": str("%.6g"),
-		"RSTART": num(0), "RLENGTH": num(-1), "FPAT": str("[^[:space:]]+"), "FIELDWIDTHS": str(""), "IGNORECASE": num(0), "RT": str(""),
-		"BINMODE": num(0), "ERRNO": str(""), "TEXTDOMAIN": str("messages"), "ARGIND": num(0),
+	initial := map[string]value.Value{
+		"FS": value.Str(" "), "OFS": value.Str(" "), "ORS": value.Str("\n"), "RS": value.Str("\n"), "SUBSEP": value.Str("\x1c"), "CONVFMT": value.Str("%.6g"), "OFMT": value.Str("%.6g"),
+		"RSTART": value.Num(0), "RLENGTH": value.Num(-1), "FPAT": value.Str("[^[:space:]]+"), "FIELDWIDTHS": value.Str(""), "IGNORECASE": value.Num(0), "RT": value.Str(""),
+		"BINMODE": value.Num(0), "ERRNO": value.Str(""), "TEXTDOMAIN": value.Str("messages"), "ARGIND": value.Num(0),
 	}
 	for name, v := range initial {
 		if err := in.setGlobal(name, v); err != nil {
@@ -139,29 +141,29 @@ func (in *interp) setup(o *options) error {
 		}
 	}
 	in.rec.mode = bySeparator
-	in.globals[in.slot("PROCINFO")].array()
-	proc := in.globals[in.slot("PROCINFO")].arr
-	for name, v := range map[string]value{
-		"version": str("5.2.1"), "FS": str("FS"), "strftime": str("%a %b %e %H:%M:%S %Z %Y"), "platform": str("posix"),
-		"uid": num(1000), "gid": num(1000), "euid": num(1000), "egid": num(1000), "pid": num(2), "ppid": num(1), "pgrpid": num(1),
+	in.globals[in.slot("PROCINFO")].Array()
+	proc := in.globals[in.slot("PROCINFO")].Arr
+	for name, v := range map[string]value.Value{
+		"version": value.Str("5.2.1"), "FS": value.Str("FS"), "strftime": value.Str("%a %b %e %H:%M:%S %Z %Y"), "platform": value.Str("posix"),
+		"uid": value.Num(1000), "gid": value.Num(1000), "euid": value.Num(1000), "egid": value.Num(1000), "pid": value.Num(2), "ppid": value.Num(1), "pgrpid": value.Num(1),
 	} {
-		proc.set(name, v)
+		proc.Set(name, v)
 	}
-	env := in.globals[in.slot("ENVIRON")].array()
+	env := in.globals[in.slot("ENVIRON")].Array()
 	for _, kv := range in.c.Env {
 		k, v, _ := strings.Cut(kv, "=")
-		env.set(k, input(v))
+		env.Set(k, value.Input(v))
 	}
-	argv := in.globals[in.slot("ARGV")].array()
-	argv.set("0", str(in.c.Args[0]))
+	argv := in.globals[in.slot("ARGV")].Array()
+	argv.Set("0", value.Str(in.c.Args[0]))
 	for i, a := range o.operands {
-		argv.set(fmt.Sprint(i+1), input(a))
+		argv.Set(fmt.Sprint(i+1), value.Input(a))
 	}
-	if err := in.setGlobal("ARGC", num(float64(len(o.operands)+1))); err != nil {
+	if err := in.setGlobal("ARGC", value.Num(float64(len(o.operands)+1))); err != nil {
 		return err
 	}
 	if o.fs != nil {
-		if err := in.setGlobal("FS", str(*o.fs)); err != nil {
+		if err := in.setGlobal("FS", value.Str(*o.fs)); err != nil {
 			return err
 		}
 	}
@@ -176,17 +178,17 @@ func (in *interp) setup(o *options) error {
 // assignment is "var=value" of the command line.
 func (in *interp) assignment(a string) error {
 	name, text, _ := strings.Cut(a, "=")
-	return in.setGlobal(name, input(unescape(text)))
+	return in.setGlobal(name, value.Input(syntax.Unescape(text)))
 }
 
-func (in *interp) setGlobal(name string, v value) error {
+func (in *interp) setGlobal(name string, v value.Value) error {
 	slot := in.slot(name)
 	return in.setSlot(slot, v)
 }
 
 // main runs the whole program.
 func (in *interp) main() error {
-	for _, s := range in.prog.begin {
+	for _, s := range in.prog.Begin {
 		f, err := in.run(s)
 		if err != nil {
 			return err
@@ -195,7 +197,7 @@ func (in *interp) main() error {
 			return in.atEnd()
 		}
 	}
-	if len(in.prog.rules)+len(in.prog.end)+len(in.prog.beginFile)+len(in.prog.endFile) > 0 {
+	if len(in.prog.Rules)+len(in.prog.End)+len(in.prog.BeginFile)+len(in.prog.EndFile) > 0 {
 		if err := in.records(); err != nil {
 			return err
 		}
@@ -209,7 +211,7 @@ func (in *interp) atEnd() error {
 		return nil
 	}
 	in.inEnd = true
-	for _, s := range in.prog.end {
+	for _, s := range in.prog.End {
 		f, err := in.run(s)
 		if err != nil || f == fExit {
 			return err
@@ -244,8 +246,8 @@ func (in *interp) records() error {
 }
 
 func (in *interp) rules() (flow, error) {
-	for _, r := range in.prog.rules {
-		in.line = r.line
+	for _, r := range in.prog.Rules {
+		in.line = r.Line
 		match, err := in.selects(r)
 		if err != nil {
 			return fNormal, err
@@ -253,13 +255,13 @@ func (in *interp) rules() (flow, error) {
 		if !match {
 			continue
 		}
-		if r.body == nil {
-			if err := in.io.stdout.write(in.rec.text() + in.ors); err != nil {
+		if r.Body == nil {
+			if err := in.io.stdout.write(in.rec.Text() + in.ors); err != nil {
 				return fNormal, err
 			}
 			continue
 		}
-		f, err := in.run(r.body)
+		f, err := in.run(r.Body)
 		switch {
 		case err != nil || f == fExit || f == fNextFile:
 			return f, err
@@ -270,27 +272,27 @@ func (in *interp) rules() (flow, error) {
 	return fNormal, nil
 }
 
-func (in *interp) selects(r *rule) (bool, error) {
-	if r.from == nil {
+func (in *interp) selects(r *syntax.Rule) (bool, error) {
+	if r.From == nil {
 		return true, nil
 	}
-	if r.to == nil {
-		return in.truth(r.from)
+	if r.To == nil {
+		return in.Truth(r.From)
 	}
-	if !r.active {
-		ok, err := in.truth(r.from)
+	if !r.Active {
+		ok, err := in.Truth(r.From)
 		if !ok || err != nil {
 			return false, err
 		}
 	}
-	end, err := in.truth(r.to)
-	r.active = !end
+	end, err := in.Truth(r.To)
+	r.Active = !end
 	return true, err
 }
 
-func (in *interp) truth(e expr) (bool, error) {
+func (in *interp) Truth(e syntax.Expr) (bool, error) {
 	v, err := in.eval(e)
-	return v.truth(), err
+	return v.Truth(), err
 }
 
 // step counts one step, and ends a run that is over.
@@ -315,7 +317,7 @@ func (in *interp) fatal(err error) string {
 		err = fmt.Errorf("%s failure (%s)", at.Op, command.Reason(at.Err))
 	}
 	if in.nr > 0 {
-		return fmt.Sprintf("cmd. line:%d: (FILENAME=%s FNR=%s) fatal: %v", in.line, in.rec.name, num(in.fnr).text("%d"), err)
+		return fmt.Sprintf("cmd. line:%d: (FILENAME=%s FNR=%s) fatal: %v", in.line, in.rec.name, value.Num(in.fnr).Text("%d"), err)
 	}
 	return fmt.Sprintf("cmd. line:%d: fatal: %v", in.line, err)
 }

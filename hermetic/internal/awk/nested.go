@@ -1,88 +1,88 @@
 package awk
 
-import "fmt"
+import (
+	"fmt"
 
-// isArray reports whether c has become an array; a nil cell has not.
-func (c *cell) isArray() bool {
-	return c != nil && (c.arr != nil || c.origin != nil && c.origin.isArray())
-}
+	"egressd/hermetic/internal/awk/syntax"
+	"egressd/hermetic/internal/awk/value"
+)
 
 // place is the variable or element that e names, nil when e names none or one
 // that means something to awk itself.
-func (in *interp) place(e expr) (*cell, error) {
+func (in *interp) place(e syntax.Expr) (*value.Cell, error) {
 	switch e := e.(type) {
-	case *nameExpr:
-		if e.local || in.special[e.slot] == svNone {
+	case *syntax.NameExpr:
+		if e.Local || in.special[e.Slot] == svNone {
 			return in.cell(e), nil
 		}
-	case *indexExpr:
+	case *syntax.IndexExpr:
 		return in.element(e)
 	}
 	return nil, nil
 }
 
 // arrayOf is the array that a name or an element is, which becomes one here.
-func (in *interp) arrayOf(e expr) (*array, error) {
+func (in *interp) arrayOf(e syntax.Expr) (*value.Array, error) {
 	switch e := e.(type) {
-	case *nameExpr:
+	case *syntax.NameExpr:
 		c := in.cell(e)
-		if !c.isArray() && (c.v.kind != vUnset || !e.local && in.special[e.slot] != svNone) {
+		if !c.IsArray() && (c.V.Kind != value.VUnset || !e.Local && in.special[e.Slot] != svNone) {
 			what := "scalar"
-			if e.local {
+			if e.Local {
 				what = "scalar parameter"
 			}
-			return nil, fmt.Errorf("attempt to use %s `%s' as an array", what, e.name)
+			return nil, fmt.Errorf("attempt to use %s `%s' as an array", what, e.Name)
 		}
-		return c.array(), nil
-	case *indexExpr:
+		return c.Array(), nil
+	case *syntax.IndexExpr:
 		c, err := in.element(e)
 		if err != nil {
 			return nil, err
 		}
-		if !c.isArray() && c.v.kind != vUnset {
+		if !c.IsArray() && c.V.Kind != value.VUnset {
 			name, _ := in.nameOf(e)
 			return nil, fmt.Errorf("attempt to use scalar `%s' as an array", name)
 		}
-		return c.array(), nil
+		return c.Array(), nil
 	}
 	return nil, errArray
 }
 
 // nameOf is an element as messages show it: a["1"].
-func (in *interp) nameOf(e *indexExpr) (string, error) {
-	key, err := in.key(e.subs)
-	switch a := e.array.(type) {
-	case *nameExpr:
-		return fmt.Sprintf("%s[%q]", a.name, key), err
-	case *indexExpr:
+func (in *interp) nameOf(e *syntax.IndexExpr) (string, error) {
+	key, err := in.key(e.Subs)
+	switch a := e.Array.(type) {
+	case *syntax.NameExpr:
+		return fmt.Sprintf("%s[%q]", a.Name, key), err
+	case *syntax.IndexExpr:
 		outer, _ := in.nameOf(a)
 		return fmt.Sprintf("%s[%q]", outer, key), err
 	}
 	return "", err
 }
 
-func (in *interp) asScalar(e *indexExpr) error {
+func (in *interp) asScalar(e *syntax.IndexExpr) error {
 	name, _ := in.nameOf(e)
 	return fmt.Errorf("attempt to use array `%s' in a scalar context", name)
 }
 
 // indirect calls the function that a variable names: one of the program's or
 // one of awk's own.
-func (in *interp) indirect(e *indirectExpr) (value, error) {
-	v, err := in.eval(e.name)
+func (in *interp) indirect(e *syntax.IndirectExpr) (value.Value, error) {
+	v, err := in.eval(e.Name)
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
-	name := v.text(in.convfmt)
-	if f := in.prog.funcs[name]; f != nil && f.defined {
-		return in.call(&callExpr{f: f, args: e.args, line: e.line})
+	name := v.Text(in.convfmt)
+	if f := in.prog.Funcs[name]; f != nil && f.Defined {
+		return in.call(&syntax.CallExpr{F: f, Args: e.Args, Line: e.Line})
 	}
-	n, ok := builtins[name]
+	n, ok := syntax.Builtins[name]
 	switch {
 	case !ok:
-		return value{}, fmt.Errorf("function called indirectly through `%s' does not exist", e.name.(*nameExpr).name)
-	case len(e.args) < n[0] || len(e.args) > n[1]:
-		return value{}, fmt.Errorf("%s: called with %d arguments", name, len(e.args))
+		return value.Value{}, fmt.Errorf("function called indirectly through `%s' does not exist", e.Name.(*syntax.NameExpr).Name)
+	case len(e.Args) < n[0] || len(e.Args) > n[1]:
+		return value.Value{}, fmt.Errorf("%s: called with %d arguments", name, len(e.Args))
 	}
-	return in.builtin(&builtinExpr{name: name, args: e.args, line: e.line})
+	return in.builtin(&syntax.BuiltinExpr{Name: name, Args: e.Args, Line: e.Line})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"egressd/hermetic/internal/awk/value"
 	"egressd/hermetic/internal/regex"
 )
 
@@ -70,7 +71,7 @@ func (s separator) find(b []byte, from int, eof bool) (start, end int, err error
 type record struct {
 	in     *interp
 	whole  string
-	fields []value
+	fields []value.Value
 	split  bool // fields are those of whole
 	stale  bool // whole is to be made from the fields
 	rs     separator
@@ -88,7 +89,7 @@ type record struct {
 	stopped bool
 }
 
-func (r *record) text() string {
+func (r *record) Text() string {
 	if r.stale {
 		r.rebuild()
 	}
@@ -101,13 +102,13 @@ func (r *record) rebuild() {
 		if i > 0 {
 			b.WriteString(r.in.ofs)
 		}
-		b.WriteString(f.text(r.in.convfmt))
+		b.WriteString(f.Text(r.in.convfmt))
 	}
 	r.whole, r.stale = b.String(), false
 }
 
-// set makes s the record.
-func (r *record) set(s string) { r.whole, r.split, r.stale = s, false, false }
+// Set makes s the record.
+func (r *record) Set(s string) { r.whole, r.split, r.stale = s, false, false }
 
 func (r *record) splitNow() error {
 	if r.split {
@@ -120,7 +121,7 @@ func (r *record) splitNow() error {
 	}
 	r.fields = r.fields[:0]
 	for _, p := range parts {
-		r.fields = append(r.fields, input(p))
+		r.fields = append(r.fields, value.Input(p))
 	}
 	return nil
 }
@@ -135,7 +136,7 @@ func (r *record) divide(s string) (parts, seps []string, err error) {
 			if s == "" {
 				break
 			}
-			f := firstRunes(s, w)
+			f := value.FirstRunes(s, w)
 			parts = append(parts, f)
 			s = s[len(f):]
 		}
@@ -149,36 +150,36 @@ func (r *record) count() (int, error) {
 	return len(r.fields), err
 }
 
-func (r *record) field(n float64) (value, error) {
+func (r *record) field(n float64) (value.Value, error) {
 	if n < 0 {
-		return value{}, fmt.Errorf("attempt to access field %d", int(n))
+		return value.Value{}, fmt.Errorf("attempt to access field %d", int(n))
 	}
 	i := int(min(n, maxFields+1))
 	if i == 0 {
-		return input(r.text()), nil
+		return value.Input(r.Text()), nil
 	}
 	if err := r.splitNow(); err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
 	if i > len(r.fields) {
-		return value{kind: vInput, n: missing}, nil
+		return value.Value{Kind: value.VInput, N: value.Missing}, nil
 	}
 	return r.fields[i-1], nil
 }
 
-func (r *record) setField(n float64, v value) error {
+func (r *record) setField(n float64, v value.Value) error {
 	if n < 0 {
 		return fmt.Errorf("attempt to access field %d", int(n))
 	}
 	if n == 0 {
-		r.set(v.text(r.in.convfmt))
+		r.Set(v.Text(r.in.convfmt))
 		return nil
 	}
 	if err := r.grow(n); err != nil {
 		return err
 	}
-	if v.kind == vNumber {
-		v = value{kind: vInput, s: v.text(r.in.convfmt)}
+	if v.Kind == value.VNumber {
+		v = value.Value{Kind: value.VInput, S: v.Text(r.in.convfmt)}
 	}
 	r.fields[int(n)-1] = v
 	r.stale = true
@@ -193,7 +194,7 @@ func (r *record) grow(n float64) error {
 		return errors.New("a record has too many fields")
 	}
 	for len(r.fields) < int(n) {
-		r.fields = append(r.fields, value{kind: vInput})
+		r.fields = append(r.fields, value.Value{Kind: value.VInput})
 	}
 	return nil
 }
@@ -234,7 +235,7 @@ func (r *record) setWidths(s string) error {
 	for _, f := range strings.Fields(s) {
 		n := maxFields
 		if f != "*" {
-			if n = int(parseNumber(f, false)); n <= 0 {
+			if n = int(value.ParseNumber(f, false)); n <= 0 {
 				return fmt.Errorf("invalid FIELDWIDTHS value, for field %d, near `%s'", len(r.widths)+1, f)
 			}
 		}
@@ -255,7 +256,7 @@ func (r *record) refresh() error {
 	switch {
 	case s == "":
 		r.rs = separator{paragraph: true}
-	case len(s) == 1 && !(r.in.ignoreCase && isLetter(s[0])):
+	case len(s) == 1 && !(r.in.ignoreCase && value.IsLetter(s[0])):
 		r.rs = separator{single: s[0]}
 	default:
 		re, err := r.in.compile(s)

@@ -3,75 +3,78 @@ package awk
 import (
 	"strings"
 	"unicode/utf8"
+
+	"egressd/hermetic/internal/awk/syntax"
+	"egressd/hermetic/internal/awk/value"
 )
 
 // refill makes a hold what fill sets.
-func (in *interp) refill(a *array, values []string, first int) error {
-	for k := range a.m {
+func (in *interp) refill(a *value.Array, values []string, first int) error {
+	for k := range a.M {
 		in.size -= int64(len(k) + cellSize)
 	}
-	clear(a.m)
+	clear(a.M)
 	for i, v := range values {
 		c, err := in.at(a, itoa(first+i))
 		if err != nil {
 			return err
 		}
-		c.v = input(v)
+		c.V = value.Input(v)
 	}
 	return nil
 }
 
 // splitCall is split and patsplit.
-func (in *interp) splitCall(e *builtinExpr) (value, error) {
-	v, err := in.eval(e.args[0])
+func (in *interp) splitCall(e *syntax.BuiltinExpr) (value.Value, error) {
+	v, err := in.eval(e.Args[0])
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
-	s := v.text(in.convfmt)
-	a, err := in.arrayArg(e.args[1])
+	s := v.Text(in.convfmt)
+	a, err := in.arrayArg(e.Args[1])
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
 	parts, seps, err := in.splitParts(e, s)
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
-	if len(e.args) > 3 {
-		sa, err := in.arrayArg(e.args[3])
+	if len(e.Args) > 3 {
+		sa, err := in.arrayArg(e.Args[3])
 		if err != nil {
-			return value{}, err
+			return value.Value{}, err
 		}
 		first := 1
 		if len(seps) > len(parts) { // what is before the first
 			first = 0
 		}
 		if err := in.refill(sa, seps, first); err != nil {
-			return value{}, err
+			return value.Value{}, err
 		}
 	}
-	return num(float64(len(parts))), in.refill(a, parts, 1)
+	return value.Num(float64(len(parts))), in.refill(a, parts, 1)
 }
 
-func (in *interp) splitParts(e *builtinExpr, s string) (parts, seps []string, err error) {
-	if e.name == "patsplit" {
+func (in *interp) splitParts(e *syntax.BuiltinExpr, s string) (parts, seps []string, err error) {
+	if e.Name == "patsplit" {
 		src := in.rec.fpat
-		if len(e.args) > 2 {
-			if src, err = in.regexSource(e.args[2]); err != nil {
+		if len(e.Args) > 2 {
+			if src, err = in.regexSource(e.Args[2]); err != nil {
 				return nil, nil, err
 			}
 		}
 		return in.splitContent(s, src)
 	}
-	if len(e.args) < 3 {
+	if len(e.Args) < 3 {
 		return in.splitBy(s, in.rec.fs, in.rec.rs.paragraph)
 	}
-	if re, ok := e.args[2].(*regexExpr); ok {
-		if re.src == "" {
+	if re, ok := e.Args[2].(*syntax.RegexExpr); ok {
+		if re.Src == "" {
 			return in.splitBy(s, "", false)
 		}
-		return in.splitRegex(s, re.src)
+		return in.splitRegex(s, re.Src)
 	}
-	fs, err := in.regexSource(e.args[2])
+	fs, err := in.regexSource(e.Args[2])
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,44 +82,44 @@ func (in *interp) splitParts(e *builtinExpr, s string) (parts, seps []string, er
 }
 
 // matchCall is match(s, re [, array]).
-func (in *interp) matchCall(e *builtinExpr) (value, error) {
-	v, err := in.eval(e.args[0])
+func (in *interp) matchCall(e *syntax.BuiltinExpr) (value.Value, error) {
+	v, err := in.eval(e.Args[0])
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
-	s := v.text(in.convfmt)
-	src, err := in.regexSource(e.args[1])
+	s := v.Text(in.convfmt)
+	src, err := in.regexSource(e.Args[1])
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
 	re, err := in.compile(src)
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
 	loc, err := re.Find([]byte(s), 0, 0)
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
 	start, length := 0, -1
 	if loc != nil {
 		start, length = in.runes(s[:loc[0]])+1, in.runes(s[loc[0]:loc[1]])
 	}
-	if len(e.args) > 2 {
-		a, err := in.arrayArg(e.args[2])
+	if len(e.Args) > 2 {
+		a, err := in.arrayArg(e.Args[2])
 		if err != nil {
-			return value{}, err
+			return value.Value{}, err
 		}
 		if err := in.matchArray(a, s, loc); err != nil {
-			return value{}, err
+			return value.Value{}, err
 		}
 	}
-	if err := in.setGlobal("RSTART", num(float64(start))); err != nil {
-		return value{}, err
+	if err := in.setGlobal("RSTART", value.Num(float64(start))); err != nil {
+		return value.Value{}, err
 	}
-	return num(float64(start)), in.setGlobal("RLENGTH", num(float64(length)))
+	return value.Num(float64(start)), in.setGlobal("RLENGTH", value.Num(float64(length)))
 }
 
-func (in *interp) matchArray(a *array, s string, loc []int) error {
+func (in *interp) matchArray(a *value.Array, s string, loc []int) error {
 	if err := in.refill(a, nil, 0); err != nil {
 		return err
 	}
@@ -125,73 +128,73 @@ func (in *interp) matchArray(a *array, s string, loc []int) error {
 			continue
 		}
 		text := s[loc[2*i]:loc[2*i+1]]
-		a.set(itoa(i), input(text))
-		a.set(itoa(i)+in.subsep+"start", num(float64(in.runes(s[:loc[2*i]])+1)))
-		a.set(itoa(i)+in.subsep+"length", num(float64(in.runes(text))))
+		a.Set(itoa(i), value.Input(text))
+		a.Set(itoa(i)+in.subsep+"start", value.Num(float64(in.runes(s[:loc[2*i]])+1)))
+		a.Set(itoa(i)+in.subsep+"length", value.Num(float64(in.runes(text))))
 	}
 	return nil
 }
 
 // subCall is sub and gsub.
-func (in *interp) subCall(e *builtinExpr) (value, error) {
-	src, err := in.regexSource(e.args[0])
+func (in *interp) subCall(e *syntax.BuiltinExpr) (value.Value, error) {
+	src, err := in.regexSource(e.Args[0])
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
-	re, err := in.eval(e.args[1])
+	re, err := in.eval(e.Args[1])
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
-	var target expr = &fieldExpr{&numExpr{num(0)}}
-	if len(e.args) > 2 {
-		target = e.args[2]
+	var target syntax.Expr = &syntax.FieldExpr{Index: &syntax.NumExpr{V: value.Num(0)}}
+	if len(e.Args) > 2 {
+		target = e.Args[2]
 	}
 	v, err := in.eval(target)
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
 	nth := 1
-	if e.name == "gsub" {
+	if e.Name == "gsub" {
 		nth = 0
 	}
-	out, n, err := in.replace(src, re.text(in.convfmt), v.text(in.convfmt), nth, false)
+	out, n, err := in.replace(src, re.Text(in.convfmt), v.Text(in.convfmt), nth, false)
 	if err != nil || n == 0 {
-		return num(0), err
+		return value.Num(0), err
 	}
-	if !isTarget(target) {
-		if g, ok := target.(*groupExpr); !ok || len(g.list) != 1 || !isTarget(g.list[0]) {
-			return num(float64(n)), nil
+	if !syntax.IsTarget(target) {
+		if g, ok := target.(*syntax.GroupExpr); !ok || len(g.List) != 1 || !syntax.IsTarget(g.List[0]) {
+			return value.Num(float64(n)), nil
 		}
 	}
-	return num(float64(n)), in.assignTo(target, str(out))
+	return value.Num(float64(n)), in.assignTo(target, value.Str(out))
 }
 
 // gensub is gensub(re, replacement, how [, target]).
-func (in *interp) gensub(e *builtinExpr) (value, error) {
-	src, err := in.regexSource(e.args[0])
+func (in *interp) gensub(e *syntax.BuiltinExpr) (value.Value, error) {
+	src, err := in.regexSource(e.Args[0])
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
-	with, err := in.eval(e.args[1])
+	with, err := in.eval(e.Args[1])
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
-	how, err := in.eval(e.args[2])
+	how, err := in.eval(e.Args[2])
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
-	target := input(in.rec.text())
-	if len(e.args) > 3 {
-		if target, err = in.eval(e.args[3]); err != nil {
-			return value{}, err
+	target := value.Input(in.rec.Text())
+	if len(e.Args) > 3 {
+		if target, err = in.eval(e.Args[3]); err != nil {
+			return value.Value{}, err
 		}
 	}
-	nth := max(int(how.number()), 1)
-	if t := how.text(in.convfmt); t != "" && (t[0] == 'g' || t[0] == 'G') {
+	nth := max(int(how.Number()), 1)
+	if t := how.Text(in.convfmt); t != "" && (t[0] == 'g' || t[0] == 'G') {
 		nth = 0
 	}
-	out, _, err := in.replace(src, with.text(in.convfmt), target.text(in.convfmt), nth, true)
-	return str(out), err
+	out, _, err := in.replace(src, with.Text(in.convfmt), target.Text(in.convfmt), nth, true)
+	return value.Str(out), err
 }
 
 // replace replaces the nth match of src in s, or all (0); groups: "\1" is one.
@@ -277,7 +280,7 @@ func expand(out *strings.Builder, with, s string, loc []int, groups bool) {
 				out.WriteByte('\\')
 				i++
 				continue
-			case groups && isDigit(d):
+			case groups && value.IsDigit(d):
 				if g := 2 * int(d-'0'); g+1 < len(loc) && loc[g] >= 0 {
 					out.WriteString(s[loc[g]:loc[g+1]])
 				}

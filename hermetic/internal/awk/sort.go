@@ -5,22 +5,25 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"egressd/hermetic/internal/awk/syntax"
+	"egressd/hermetic/internal/awk/value"
 )
 
 // keys are those of an array in the order of a for-in: that of
 // PROCINFO["sorted_in"], or else numbers first as they count, then the rest.
-func (in *interp) keys(a *array) ([]string, error) {
-	keys := make([]string, 0, len(a.m))
-	for k := range a.m {
+func (in *interp) keys(a *value.Array) ([]string, error) {
+	keys := make([]string, 0, len(a.M))
+	for k := range a.M {
 		keys = append(keys, k)
 	}
 	if err := in.c.Budget.Steps(int64(len(keys))); err != nil {
 		return nil, err
 	}
 	how := ""
-	if p := in.globals[in.slot("PROCINFO")].arr; p != nil {
-		if c := p.m["sorted_in"]; c != nil {
-			how = c.v.text(in.convfmt)
+	if p := in.globals[in.slot("PROCINFO")].Arr; p != nil {
+		if c := p.M["sorted_in"]; c != nil {
+			how = c.V.Text(in.convfmt)
 		}
 	}
 	if how == "" || how == "@unsorted" {
@@ -28,7 +31,7 @@ func (in *interp) keys(a *array) ([]string, error) {
 	}
 	pairs := make([]pair, len(keys))
 	for i, k := range keys {
-		pairs[i] = pair{k, a.m[k].v, a.m[k].arr}
+		pairs[i] = pair{k, a.M[k].V, a.M[k].Arr}
 	}
 	if err := in.sortPairs(pairs, how); err != nil {
 		return nil, err
@@ -41,8 +44,8 @@ func (in *interp) keys(a *array) ([]string, error) {
 
 type pair struct {
 	key string
-	v   value
-	arr *array // of an element that is one
+	v   value.Value
+	arr *value.Array // of an element that is one
 }
 
 // compareText orders strings, in any case when IGNORECASE says so.
@@ -62,21 +65,21 @@ func (in *interp) sortPairs(pairs []pair, how string) error {
 		less = byKey
 	case "@ind_num":
 		less = func(a, b pair) int {
-			if c := in.order(num(parseNumber(a.key, false)), num(parseNumber(b.key, false))); c != 0 {
+			if c := in.order(value.Num(value.ParseNumber(a.key, false)), value.Num(value.ParseNumber(b.key, false))); c != 0 {
 				return c
 			}
 			return byKey(a, b)
 		}
 	case "@val_str":
 		less = func(a, b pair) int {
-			if c := in.compareText(a.v.text(in.convfmt), b.v.text(in.convfmt)); c != 0 {
+			if c := in.compareText(a.v.Text(in.convfmt), b.v.Text(in.convfmt)); c != 0 {
 				return c
 			}
 			return byKey(a, b)
 		}
 	case "@val_num":
 		less = func(a, b pair) int {
-			if c := in.order(num(a.v.number()), num(b.v.number())); c != 0 {
+			if c := in.order(value.Num(a.v.Number()), value.Num(b.v.Number())); c != 0 {
 				return c
 			}
 			return byKey(a, b)
@@ -106,9 +109,9 @@ func (in *interp) sortPairs(pairs []pair, how string) error {
 }
 
 // order puts numbers before strings.
-func (in *interp) order(a, b value) int {
-	x, ok := a.numeric()
-	y, ok2 := b.numeric()
+func (in *interp) order(a, b value.Value) int {
+	x, ok := a.Numeric()
+	y, ok2 := b.Numeric()
 	switch {
 	case ok && ok2 && x < y, ok && !ok2:
 		return -1
@@ -117,12 +120,12 @@ func (in *interp) order(a, b value) int {
 	case ok:
 		return 0
 	}
-	return in.compareText(a.s, b.s)
+	return in.compareText(a.S, b.S)
 }
 
 // sortByFunction sorts by what f(i1, v1, i2, v2) gives.
 func (in *interp) sortByFunction(pairs []pair, name string) error {
-	f := in.prog.funcs[name]
+	f := in.prog.Funcs[name]
 	if f == nil {
 		return errors.New("sort comparison function `" + name + "' is not defined")
 	}
@@ -131,14 +134,14 @@ func (in *interp) sortByFunction(pairs []pair, name string) error {
 		if failed != nil {
 			return 0
 		}
-		call := &callExpr{f: f}
-		for _, v := range []value{input(a.key), a.v, input(b.key), b.v} {
-			call.args = append(call.args, &strExpr{v})
+		call := &syntax.CallExpr{F: f}
+		for _, v := range []value.Value{value.Input(a.key), a.v, value.Input(b.key), b.v} {
+			call.Args = append(call.Args, &syntax.StrExpr{V: v})
 		}
-		call.args = call.args[:min(len(call.args), f.count)]
+		call.Args = call.Args[:min(len(call.Args), f.Count)]
 		v, err := in.call(call)
 		failed = err
-		switch n := v.number(); {
+		switch n := v.Number(); {
 		case n < 0:
 			return -1
 		case n > 0:
@@ -151,7 +154,7 @@ func (in *interp) sortByFunction(pairs []pair, name string) error {
 
 // natural is gawk's order when none was asked for: strings as they lie in its
 // hash table, then integers below 1, then the others as they count.
-func natural(a *array, keys []string) []string {
+func natural(a *value.Array, keys []string) []string {
 	var strs, low, high []string
 	for _, k := range keys {
 		switch n, ok := integerKey(k); {
@@ -163,7 +166,7 @@ func natural(a *array, keys []string) []string {
 			high = append(high, k)
 		}
 	}
-	slices.SortFunc(strs, func(x, y string) int { return a.m[x].seq - a.m[y].seq })
+	slices.SortFunc(strs, func(x, y string) int { return a.M[x].Seq - a.M[y].Seq })
 	count := func(x, y string) int {
 		m, _ := integerKey(x)
 		n, _ := integerKey(y)
@@ -217,47 +220,47 @@ func integerKey(s string) (int, bool) {
 }
 
 // asort is asort and asorti.
-func (in *interp) asort(e *builtinExpr) (value, error) {
-	src, err := in.arrayArg(e.args[0])
+func (in *interp) asort(e *syntax.BuiltinExpr) (value.Value, error) {
+	src, err := in.arrayArg(e.Args[0])
 	if err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
 	dst := src
-	if len(e.args) > 1 {
-		if dst, err = in.arrayArg(e.args[1]); err != nil {
-			return value{}, err
+	if len(e.Args) > 1 {
+		if dst, err = in.arrayArg(e.Args[1]); err != nil {
+			return value.Value{}, err
 		}
 	}
 	how := "@val_type_asc"
-	if e.name == "asorti" {
+	if e.Name == "asorti" {
 		how = "@ind_str_asc"
 	}
-	if len(e.args) > 2 {
-		v, err := in.eval(e.args[2])
+	if len(e.Args) > 2 {
+		v, err := in.eval(e.Args[2])
 		if err != nil {
-			return value{}, err
+			return value.Value{}, err
 		}
-		how = v.text(in.convfmt)
+		how = v.Text(in.convfmt)
 	}
-	pairs := make([]pair, 0, len(src.m))
-	for k, c := range src.m {
-		pairs = append(pairs, pair{k, c.v, c.arr})
+	pairs := make([]pair, 0, len(src.M))
+	for k, c := range src.M {
+		pairs = append(pairs, pair{k, c.V, c.Arr})
 	}
 	slices.SortFunc(pairs, func(a, b pair) int { return strings.Compare(a.key, b.key) })
 	if err := in.sortPairs(pairs, how); err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
 	if err := in.refill(dst, nil, 1); err != nil {
-		return value{}, err
+		return value.Value{}, err
 	}
 	for i, p := range pairs {
 		c, err := in.at(dst, itoa(i+1))
 		if err != nil {
-			return value{}, err
+			return value.Value{}, err
 		}
-		if c.v, c.arr = p.v, p.arr; e.name == "asorti" {
-			c.v, c.arr = str(p.key), nil
+		if c.V, c.Arr = p.v, p.arr; e.Name == "asorti" {
+			c.V, c.Arr = value.Str(p.key), nil
 		}
 	}
-	return num(float64(len(pairs))), nil
+	return value.Num(float64(len(pairs))), nil
 }

@@ -89,3 +89,15 @@ func TimedOut(ctx context.Context, c Clocks, got int64) *Failure {
 	}
 	return Fail(ExitTimeout, "Operation was aborted")
 }
+
+// Pause waits for d; false: ctx has ended first.
+func Pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

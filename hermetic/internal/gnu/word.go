@@ -1,6 +1,10 @@
 package gnu
 
-import "strings"
+import (
+	"strings"
+
+	"egressd/hermetic/internal/shell/pattern"
+)
 
 // Word completes value to the one of words that it begins, or is; false: there is
 // none, or more than one.
@@ -18,4 +22,13 @@ func Word(value string, words ...string) (string, bool) {
 		}
 	}
 	return found, found != ""
+}
+
+// Fnmatch is fnmatch(3); period says that only a period matches one at the
+// beginning.
+func Fnmatch(p, name string, period bool) bool {
+	if period && strings.HasPrefix(name, ".") && !strings.HasPrefix(p, ".") && !strings.HasPrefix(p, `\.`) {
+		return false
+	}
+	return pattern.Compile(p, pattern.Options{}).Match(name)
 }

@@ -2,6 +2,11 @@
 package grep
 
 import (
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+
 	"context"
 	"errors"
 	"fmt"
@@ -307,3 +312,16 @@ func (s *search) summary(one *scan, name string) {
 type readError struct{ err error }
 
 func (e *readError) Error() string { return e.err.Error() }
+
+// unzip reads what gzip or bzip2 made, or else the text as it is.
+func unzip(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReader(r)
+	head, _ := b.Peek(3)
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return gzip.NewReader(b)
+	case bytes.HasPrefix(head, []byte("BZh")):
+		return bzip2.NewReader(b), nil
+	}
+	return b, nil
+}

@@ -12,6 +12,7 @@ import (
 	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/jq/lang"
+	"egressd/hermetic/internal/jq/value"
 )
 
 // Program is one call of jq.
@@ -22,7 +23,7 @@ type Program struct {
 	m     *lang.Machine
 	query *gojq.Query
 	scope *lang.Scope
-	print lang.Printer
+	print value.Printer
 
 	last     any
 	outputs  int
@@ -47,7 +48,7 @@ func jq(w *gnu.Work) {
 		switch {
 		case p.outputs == 0:
 			w.Status = 4
-		case !lang.Truthy(p.last):
+		case !value.Truthy(p.last):
 			w.Status = 1
 		}
 	}
@@ -56,7 +57,7 @@ func jq(w *gnu.Work) {
 // prepare parses the program and makes the machine that runs it.
 func (p *Program) prepare() bool {
 	o := &p.opts
-	p.print = lang.Printer{Ascii: o.ascii, Sorted: o.sorted, Colors: o.colors}
+	p.print = value.Printer{Ascii: o.ascii, Sorted: o.sorted, Colors: o.colors}
 	switch {
 	case o.tab:
 		p.print.Indent = "\t"
@@ -83,7 +84,7 @@ func (p *Program) prepare() bool {
 		v, _ := o.named.Get(k)
 		p.scope = &lang.Scope{Up: p.scope, Name: "$" + k, Value: v}
 	}
-	args := lang.NewObject(2)
+	args := value.NewObject(2)
 	args.Put("positional", append([]any{}, o.positional...))
 	args.Put("named", o.named)
 	p.scope = &lang.Scope{Up: p.scope, Name: "$ARGS", Value: args}
@@ -165,7 +166,7 @@ func (p *Program) compileError(err error) bool {
 
 // Host is what the program can ask of the session.
 func (p *Program) Host() lang.Host {
-	env := lang.NewObject(len(p.Env))
+	env := value.NewObject(len(p.Env))
 	for _, kv := range p.Env {
 		k, v, _ := strings.Cut(kv, "=")
 		env.Put(k, strings.ToValidUTF8(v, "\ufffd"))
@@ -217,7 +218,7 @@ func (p *Program) inputError(err error) {
 		p.finished = true
 		return
 	}
-	var syn *lang.SyntaxError
+	var syn *value.SyntaxError
 	if errors.As(err, &syn) {
 		p.Die(5, "parse error: %s", err)
 	} else {
@@ -267,7 +268,7 @@ func (p *Program) output(x lang.Item) error {
 func (p *Program) failed(err error) bool {
 	var f *lang.Failure
 	var h *lang.Halted
-	var syn *lang.SyntaxError
+	var syn *value.SyntaxError
 	switch {
 	case errors.Is(err, errWrite) || p.Ctx.Err() != nil:
 		p.finished = true
@@ -283,7 +284,7 @@ func (p *Program) failed(err error) bool {
 		if s, ok := f.V.(string); ok {
 			p.Complain("error (at %s): %s", p.In.position(), s)
 		} else {
-			p.Complain("error (at %s) (not a string): %s", p.In.position(), lang.Tojson(f.V))
+			p.Complain("error (at %s) (not a string): %s", p.In.position(), value.Tojson(f.V))
 		}
 		return true
 	}
@@ -301,6 +302,6 @@ func (p *Program) halt(h *lang.Halted) {
 	if s, ok := h.Value.(string); ok {
 		fmt.Fprint(p.Stderr, s)
 	} else {
-		fmt.Fprintln(p.Stderr, lang.Tojson(h.Value))
+		fmt.Fprintln(p.Stderr, value.Tojson(h.Value))
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
-	"egressd/hermetic/internal/jq/lang"
+	"egressd/hermetic/internal/jq/value"
 )
 
 // JqOptions are jq's.
@@ -15,7 +15,7 @@ type JqOptions struct {
 	program                              string
 	programGiven, fromFile               bool
 	files                                []string
-	named                                *lang.Object
+	named                                *value.Object
 	positional                           []any
 	rawInput, slurp, null, stream        bool
 	raw, join, nul, ascii, compact       bool
@@ -41,7 +41,7 @@ expressions are those of RE2.
 `
 
 func (o *JqOptions) parse(w *gnu.Work) bool {
-	o.named = lang.NewObject(0)
+	o.named = value.NewObject(0)
 	args := w.Args[1:]
 	for len(args) > 0 {
 		a := args[0]
@@ -113,7 +113,7 @@ func (o *JqOptions) operand(w *gnu.Work, a string) bool {
 	case o.rest == "args":
 		o.positional = append(o.positional, a)
 	case o.rest == "jsonargs":
-		v, err := lang.ParseJSON(a)
+		v, err := value.ParseJSON(a)
 		if err != nil {
 			w.Die(2, "Invalid JSON text passed to --jsonargs")
 			return false
@@ -229,40 +229,40 @@ func (o *JqOptions) setIndent(w *gnu.Work, rest []string) (int, bool) {
 }
 
 // given is the value of --arg and the like.
-func (o *JqOptions) given(w *gnu.Work, option, name, value string) (any, bool) {
+func (o *JqOptions) given(w *gnu.Work, option, name, text string) (any, bool) {
 	switch option {
 	case "arg":
-		return strings.ToValidUTF8(value, "\ufffd"), true
+		return strings.ToValidUTF8(text, "\ufffd"), true
 	case "argjson":
-		v, err := lang.ParseJSON(value)
-		if err != nil || strings.TrimSpace(value) == "" {
+		v, err := value.ParseJSON(text)
+		if err != nil || strings.TrimSpace(text) == "" {
 			w.Die(2, "Invalid JSON text passed to --argjson")
 			o.hint(w)
 			return nil, false
 		}
 		return v, true
 	}
-	r, err := w.OpenFile(value)
+	r, err := w.OpenFile(text)
 	if err != nil {
-		w.Die(2, "Bad JSON in --%s %s %s: Could not open %s: %s", option, name, value, value, command.Reason(err))
+		w.Die(2, "Bad JSON in --%s %s %s: Could not open %s: %s", option, name, text, text, command.Reason(err))
 		return nil, false
 	}
 	defer r.Close()
 	if option == "rawfile" {
 		b, err := w.All(r)
 		if err != nil {
-			w.Die(2, "Bad JSON in --%s %s %s: %s", option, name, value, command.Reason(err))
+			w.Die(2, "Bad JSON in --%s %s %s: %s", option, name, text, command.Reason(err))
 		}
 		return strings.ToValidUTF8(string(b), "\ufffd"), err == nil
 	}
 	all := []any{}
-	for d := lang.NewReader(r, w.Most()); ; {
+	for d := value.NewReader(r, w.Most()); ; {
 		v, err := d.Next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			w.Die(2, "Bad JSON in --%s %s %s: %s", option, name, value, err)
+			w.Die(2, "Bad JSON in --%s %s %s: %s", option, name, text, err)
 			return nil, false
 		}
 		all = append(all, v)

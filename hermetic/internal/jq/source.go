@@ -9,7 +9,7 @@ import (
 
 	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
-	"egressd/hermetic/internal/jq/lang"
+	"egressd/hermetic/internal/jq/value"
 )
 
 // Source is jq's inputs: the values, or lines, of all its files as one text.
@@ -23,7 +23,7 @@ type Source struct {
 	open   io.ReadCloser
 	failed bool // a file could not be opened
 
-	d      *lang.Reader
+	d      *value.Reader
 	lines  *bufio.Reader
 	count  int // of lines read with -R
 	events []any
@@ -132,7 +132,7 @@ func (s *Source) one() (any, error) {
 		return e, nil
 	}
 	if s.d == nil {
-		s.d = lang.NewReader(s, s.W.Most())
+		s.d = value.NewReader(s, s.W.Most())
 	}
 	v, err := s.d.Next()
 	if err != nil || !s.Opts.stream {
@@ -175,7 +175,7 @@ func streamed(events, path []any, v any) []any {
 			lastKey = float64(i)
 			events = streamed(events, at(lastKey), e)
 		}
-	case *lang.Object:
+	case *value.Object:
 		for _, k := range v.Keys() {
 			lastKey = k
 			e, _ := v.Get(k)

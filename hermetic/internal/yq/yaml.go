@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"egressd/hermetic/internal/jq/lang"
+	"egressd/hermetic/internal/jq/value"
 )
 
 // errYAML: more nodes than a document may become, which only aliases to
@@ -25,7 +26,7 @@ type expansion struct{ left, depth int }
 // one with an alias to what it stands in the stack -> every visited node counts,
 // and how deep it is -> a large honest document has the same bound.
 func fromYAML(n *yaml.Node, e *expansion) (any, error) {
-	if e.left--; e.left < 0 || e.depth > lang.Deepest {
+	if e.left--; e.left < 0 || e.depth > value.Deepest {
 		return nil, errYAML
 	}
 	e.depth++
@@ -52,7 +53,7 @@ func fromYAML(n *yaml.Node, e *expansion) (any, error) {
 }
 
 func mapping(n *yaml.Node, e *expansion) (any, error) {
-	out := lang.NewObject(len(n.Content) / 2)
+	out := value.NewObject(len(n.Content) / 2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		v, err := fromYAML(n.Content[i+1], e)
 		if err != nil {
@@ -72,7 +73,7 @@ func mapping(n *yaml.Node, e *expansion) (any, error) {
 			sources = []any{v}
 		}
 		for _, s := range sources {
-			if o, ok := s.(*lang.Object); ok {
+			if o, ok := s.(*value.Object); ok {
 				for _, k := range o.Keys() {
 					if _, had := out.Get(k); !had {
 						x, _ := o.Get(k)
@@ -95,7 +96,7 @@ func scalar(n *yaml.Node) any {
 			return b
 		}
 	case "!!int":
-		if v, ok := lang.ParseNumber(n.Value); ok {
+		if v, ok := value.ParseNumber(n.Value); ok {
 			return v
 		}
 		var i int64
@@ -125,7 +126,7 @@ func toYAML(v any, was *yaml.Node) *yaml.Node {
 		for i, e := range v {
 			n.Content = append(n.Content, toYAML(e, elementOf(was, i)))
 		}
-	case *lang.Object:
+	case *value.Object:
 		n.Kind, n.Tag = yaml.MappingNode, "!!map"
 		if v.Len() == 0 {
 			n.Style = yaml.FlowStyle
@@ -147,7 +148,7 @@ func toYAML(v any, was *yaml.Node) *yaml.Node {
 	case was.Kind != n.Kind:
 	case n.Kind != yaml.ScalarNode:
 		n.Style = was.Style
-	case lang.Equal(scalar(was), v) || scalar(was) == nil && v == nil:
+	case value.Equal(scalar(was), v) || scalar(was) == nil && v == nil:
 		n.Value, n.Style, n.Tag = was.Value, was.Style, was.Tag
 	case was.ShortTag() == "!!str" && n.Tag == "!!str":
 		n.Style = was.Style
@@ -184,8 +185,8 @@ func scalarNode(v any) *yaml.Node {
 	case string:
 		n.SetString(v)
 	default:
-		f, _ := lang.Number(v)
-		n.Tag, n.Value = "!!float", lang.FormatNumber(v)
+		f, _ := value.Number(v)
+		n.Tag, n.Value = "!!float", value.FormatNumber(v)
 		switch {
 		case math.IsNaN(f):
 			n.Value = ".nan"

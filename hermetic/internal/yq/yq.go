@@ -14,6 +14,7 @@ import (
 	"egressd/hermetic/internal/gnu"
 	"egressd/hermetic/internal/jq"
 	"egressd/hermetic/internal/jq/lang"
+	"egressd/hermetic/internal/jq/value"
 )
 
 const yqUsage = `[eval|eval-all] [OPTIONS] EXPRESSION [FILE...]
@@ -269,9 +270,9 @@ func (y *yqWant) document(w *gnu.Work, out io.Writer, doc *yaml.Node, name strin
 	}
 	for _, x := range results {
 		y.printed = true
-		y.matched = y.matched || lang.Truthy(x)
+		y.matched = y.matched || value.Truthy(x)
 		var was *yaml.Node
-		if doc != nil && len(results) == 1 && lang.Rank(x) == lang.Rank(v) {
+		if doc != nil && len(results) == 1 && value.Rank(x) == value.Rank(v) {
 			was = doc.Content[0]
 		}
 		if err := y.write(out, x, was, doc); err != nil {
@@ -283,13 +284,13 @@ func (y *yqWant) document(w *gnu.Work, out io.Writer, doc *yaml.Node, name strin
 
 func (y *yqWant) write(out io.Writer, v any, was, doc *yaml.Node) error {
 	if y.json {
-		p := lang.Printer{Indent: strings.Repeat(" ", y.indent)}
+		p := value.Printer{Indent: strings.Repeat(" ", y.indent)}
 		p.Value(v, 0)
 		_, err := out.Write(append(p.B, '\n'))
 		return err
 	}
 	switch v.(type) {
-	case []any, *lang.Object:
+	case []any, *value.Object:
 	default:
 		if s, ok := v.(string); ok && !y.quoted || !ok {
 			_, err := io.WriteString(out, tostringYAML(v, s)+"\n")

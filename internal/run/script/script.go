@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"egressd/hermetic/limits"
@@ -34,7 +33,7 @@ type Options struct {
 func (o *Options) Register(fs *flag.FlagSet) {
 	fs.StringVar(&o.File, "script", "", "hermetic tier: run this `FILE`; what follows -- are its arguments")
 	fs.BoolVar(&o.Overlay, "overlay", false, "hermetic tier: keep the script's changes out of the workspace, and report them")
-	fs.Func("limit", "hermetic tier: bound what the script may use: `NAME=N[K|M|G]`", o.setLimit)
+	fs.Func("limit", "hermetic tier: bound what the script may use: `NAME=N[K|M|G]`", o.Limits.Set)
 }
 
 // Given reports the first of the flags that was given, or "".
@@ -48,41 +47,6 @@ func (o *Options) Given() string {
 		return "--limit"
 	}
 	return ""
-}
-
-// setLimit reads NAME=N. N is a number, with K, M or G for powers of 1024.
-func (o *Options) setLimit(s string) error {
-	name, text, ok := strings.Cut(s, "=")
-	var names []string
-	for _, f := range o.Limits.Fields() {
-		if names = append(names, f.Name); f.Name != name || !ok {
-			continue
-		}
-		n, err := size(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		*f.Value = n
-		return nil
-	}
-	if !ok {
-		return fmt.Errorf("%q: write NAME=N; NAME is one of %s", s, strings.Join(names, ", "))
-	}
-	return fmt.Errorf("there is no limit %q: %s", name, strings.Join(names, ", "))
-}
-
-func size(s string) (int64, error) {
-	digits, shift := strings.TrimRight(s, "KMGkmg"), 0
-	if suffix := s[len(digits):]; len(suffix) == 1 {
-		shift = 10 * (1 + strings.Index("KMG", strings.ToUpper(suffix)))
-	} else if suffix != "" {
-		return 0, fmt.Errorf("%q is not a number: write 1000, 64K, 512M or 2G", s)
-	}
-	n, err := strconv.ParseUint(digits, 10, 63)
-	if err != nil || n == 0 || n > 1<<62>>shift {
-		return 0, fmt.Errorf("%q is not a number above 0: write 1000, 64K, 512M or 2G", s)
-	}
-	return int64(n << shift), nil
 }
 
 // Argv reports the command line of the run, with the text of the script in it. args

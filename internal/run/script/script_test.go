@@ -7,15 +7,6 @@ import (
 	"egressd/hermetic/limits"
 )
 
-func TestSize(t *testing.T) {
-	for text, want := range map[string]int64{"1": 1, "10K": 10 << 10, "3m": 3 << 20, "2G": 2 << 30, "": 0, "0": 0, "-1": 0, "K": 0, "1KK": 0, "1T": 0, "1.5G": 0, "9000000000000000000G": 0} {
-		got, err := size(text)
-		if got != want || (err == nil) != (want > 0) {
-			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
-		}
-	}
-}
-
 func TestInterpreter(t *testing.T) {
 	for script, want := range map[string]string{
 		"": "bash", "echo a": "bash", "#!/bin/sh\necho a": "sh", "#! /bin/bash -eu\n": "bash -eu", "#!/usr/bin/env bash": "bash",
@@ -31,7 +22,7 @@ func TestInterpreter(t *testing.T) {
 func TestLimitFlag(t *testing.T) {
 	var c Options
 	for _, s := range []string{"commands=5", "memory=64M", "commands=7"} {
-		if err := c.setLimit(s); err != nil {
+		if err := c.Limits.Set(s); err != nil {
 			t.Error(err)
 		}
 	}
@@ -39,7 +30,7 @@ func TestLimitFlag(t *testing.T) {
 		t.Errorf("%+v", c.Limits)
 	}
 	for _, s := range []string{"", "commands", "=1", "speed=1", "commands=", "commands=x"} {
-		if err := c.setLimit(s); err == nil {
+		if err := c.Limits.Set(s); err == nil {
 			t.Errorf("%q is a limit", s)
 		}
 	}

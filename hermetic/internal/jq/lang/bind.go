@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/itchyny/gojq"
+
+	"egressd/hermetic/internal/jq/value"
 )
 
 // bind is "left as patterns | right".
@@ -79,7 +81,7 @@ func (m *Machine) takeEntries(left []*gojq.PatternObject, v any, s *Scope, in It
 	e := left[0]
 	with := func(key any) error {
 		if _, ok := key.(string); !ok {
-			return Failf("Cannot index %s with %s", typeName(v), typeName(key))
+			return Failf("Cannot index %s with %s", value.TypeName(v), value.TypeName(key))
 		}
 		x, err := indexValue(v, key)
 		if err != nil {
@@ -147,7 +149,7 @@ func (m *Machine) variable(name string, s *Scope) (any, error) {
 	case "$ENV":
 		return m.Host.Env, nil
 	case "$__loc__":
-		loc := NewObject(2)
+		loc := value.NewObject(2)
 		loc.Put("file", "<top-level>")
 		loc.Put("line", float64(1+strings.Count(m.Source[:max(0, strings.Index(m.Source, "$__loc__"))], "\n")))
 		return loc, nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/itchyny/gojq"
+
+	"egressd/hermetic/internal/jq/value"
 )
 
 // delegate runs a function that gojq has and that is of values alone: regular
@@ -99,15 +101,15 @@ func toGojq(v any) any {
 			return int(v)
 		}
 		return v
-	case literal:
-		return v.f
+	case value.Literal:
+		return v.F
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
 			out[i] = toGojq(e)
 		}
 		return out
-	case *Object:
+	case *value.Object:
 		out := make(map[string]any, v.Len())
 		for _, k := range v.Keys() {
 			e, _ := v.Get(k)
@@ -132,7 +134,7 @@ func fromGojq(v any) any {
 		}
 		return out
 	case map[string]any:
-		o := NewObject(len(v))
+		o := value.NewObject(len(v))
 		for _, k := range []string{"offset", "length", "string", "captures", "name"} {
 			if e, ok := v[k]; ok {
 				o.Put(k, fromGojq(e))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
+	"egressd/hermetic/internal/jq/value"
 	"egressd/hermetic/limits"
 )
 
@@ -100,7 +101,7 @@ type Host struct {
 	Filename func() any
 	Line     func() int
 	Message  func(string)
-	Env      *Object
+	Env      *value.Object
 	Now      func() float64
 }
 
@@ -111,7 +112,7 @@ func (f *Failure) Error() string {
 	if s, ok := f.V.(string); ok {
 		return s
 	}
-	return Tojson(f.V) + " (not a string)"
+	return value.Tojson(f.V) + " (not a string)"
 }
 
 // breaking leaves the label that it points to.
@@ -228,10 +229,10 @@ func (m *Machine) operator(q *gojq.Query, s *Scope, in Item, out Emit) error {
 	switch q.Op {
 	case gojq.OpAnd, gojq.OpOr:
 		return m.values(q.Left, s, in, func(l any) error {
-			if Truthy(l) == (q.Op == gojq.OpOr) {
+			if value.Truthy(l) == (q.Op == gojq.OpOr) {
 				return out(in.Computed(q.Op == gojq.OpOr))
 			}
-			return m.values(q.Right, s, in, func(r any) error { return out(in.Computed(Truthy(r))) })
+			return m.values(q.Right, s, in, func(r any) error { return out(in.Computed(value.Truthy(r))) })
 		})
 	case gojq.OpAlt:
 		return m.alternative(q, s, in, out)
@@ -268,7 +269,7 @@ func guarded(out Emit) Emit {
 func (m *Machine) alternative(q *gojq.Query, s *Scope, in Item, out Emit) error {
 	found := false
 	err := m.Eval(q.Left, s, in, guarded(func(x Item) error {
-		if !Truthy(x.V) {
+		if !value.Truthy(x.V) {
 			return nil
 		}
 		found = true

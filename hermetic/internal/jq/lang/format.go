@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
+
+	"egressd/hermetic/internal/jq/value"
 )
 
 // format is @text, @json and the like.
@@ -13,7 +15,7 @@ func format(as string, v any) (string, error) {
 	case "@text":
 		return Tostring(v), nil
 	case "@json":
-		return Tojson(v), nil
+		return value.Tojson(v), nil
 	case "@csv":
 		return row(v, "csv", ",", func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` })
 	case "@tsv":
@@ -53,10 +55,10 @@ func row(v any, what, sep string, quote func(string) string) (string, error) {
 		case nil:
 		case string:
 			parts[i] = quote(e)
-		case []any, *Object:
+		case []any, *value.Object:
 			return "", Failf("%s is not valid in a csv row", described(e))
 		default:
-			parts[i] = Tojson(e)
+			parts[i] = value.Tojson(e)
 		}
 	}
 	return strings.Join(parts, sep), nil
@@ -99,12 +101,12 @@ func shellWords(v any) (string, error) {
 	parts := make([]string, len(a))
 	for i, e := range a {
 		switch e := e.(type) {
-		case []any, *Object:
+		case []any, *value.Object:
 			return "", Failf("%s can not be escaped for shell", described(e))
 		case string:
 			parts[i] = "'" + strings.ReplaceAll(e, "'", `'\''`) + "'"
 		default:
-			parts[i] = Tojson(e)
+			parts[i] = value.Tojson(e)
 		}
 	}
 	return strings.Join(parts, " "), nil

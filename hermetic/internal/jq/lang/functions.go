@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"egressd/hermetic/internal/jq/value"
 )
 
 type plain = func(m *Machine, v any, args []any) (any, error)
@@ -14,13 +16,13 @@ func functions() map[string]plain {
 	return map[string]plain{
 		"length/0":         func(_ *Machine, v any, _ []any) (any, error) { return length(v) },
 		"utf8bytelength/0": utf8length,
-		"type/0":           func(_ *Machine, v any, _ []any) (any, error) { return typeName(v), nil },
+		"type/0":           func(_ *Machine, v any, _ []any) (any, error) { return value.TypeName(v), nil },
 		"keys/0":           func(_ *Machine, v any, _ []any) (any, error) { return keysOf(v, true) },
 		"keys_unsorted/0":  func(_ *Machine, v any, _ []any) (any, error) { return keysOf(v, false) },
 		"has/1":            func(_ *Machine, v any, args []any) (any, error) { return has(v, args[0]) },
 		"contains/1":       func(_ *Machine, v any, args []any) (any, error) { return contains(v, args[0]) },
 		"add/0":            func(_ *Machine, v any, _ []any) (any, error) { return sum(v) },
-		"tojson/0":         func(_ *Machine, v any, _ []any) (any, error) { return Tojson(v), nil },
+		"tojson/0":         func(_ *Machine, v any, _ []any) (any, error) { return value.Tojson(v), nil },
 		"tostring/0":       func(_ *Machine, v any, _ []any) (any, error) { return Tostring(v), nil },
 		"tonumber/0":       tonumber,
 		"toboolean/0":      toboolean,
@@ -80,10 +82,10 @@ func length(v any) (any, error) {
 		return float64(utf8.RuneCountInString(v)), nil
 	case []any:
 		return float64(len(v)), nil
-	case *Object:
+	case *value.Object:
 		return float64(v.Len()), nil
 	}
-	f, _ := Number(v)
+	f, _ := value.Number(v)
 	return math.Abs(f), nil
 }
 
@@ -103,10 +105,10 @@ func keysOf(v any, sorted bool) (any, error) {
 			out[i] = float64(i)
 		}
 		return out, nil
-	case *Object:
+	case *value.Object:
 		keys := v.Keys()
 		if sorted {
-			keys = v.sorted()
+			keys = v.Sorted()
 		}
 		out := make([]any, len(keys))
 		for i, k := range keys {
@@ -119,21 +121,21 @@ func keysOf(v any, sorted bool) (any, error) {
 
 func has(v, key any) (any, error) {
 	switch v := v.(type) {
-	case *Object:
+	case *value.Object:
 		if k, ok := key.(string); ok {
 			_, ok = v.Get(k)
 			return ok, nil
 		}
 	case []any:
-		if f, ok := Number(key); ok {
+		if f, ok := value.Number(key); ok {
 			return f >= 0 && f < float64(len(v)), nil
 		}
 	}
-	return nil, Failf("Cannot check whether %s has a %s key", typeName(v), typeName(key))
+	return nil, Failf("Cannot check whether %s has a %s key", value.TypeName(v), value.TypeName(key))
 }
 
 func contains(a, b any) (any, error) {
-	if typeName(a) != typeName(b) {
+	if value.TypeName(a) != value.TypeName(b) {
 		return nil, Failf("%s and %s cannot have their containment checked", described(a), described(b))
 	}
 	return within(a, b), nil
@@ -141,8 +143,8 @@ func contains(a, b any) (any, error) {
 
 func within(a, b any) bool {
 	switch a := a.(type) {
-	case *Object:
-		o, ok := b.(*Object)
+	case *value.Object:
+		o, ok := b.(*value.Object)
 		if !ok {
 			return false
 		}
@@ -169,7 +171,7 @@ func within(a, b any) bool {
 		s, ok := b.(string)
 		return ok && strings.Contains(a, s)
 	}
-	return Equal(a, b)
+	return value.Equal(a, b)
 }
 
 func sum(v any) (any, error) {
@@ -183,8 +185,8 @@ func sum(v any) (any, error) {
 	}
 	for _, e := range list {
 		var err error
-		if f, ok := Number(e); ok {
-			if g, both := Number(total); both {
+		if f, ok := value.Number(e); ok {
+			if g, both := value.Number(total); both {
 				total = f + g
 				continue
 			}
@@ -214,11 +216,11 @@ func Tostring(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	return Tojson(v)
+	return value.Tojson(v)
 }
 
 func tonumber(_ *Machine, v any, _ []any) (any, error) {
-	if _, ok := Number(v); ok {
+	if _, ok := value.Number(v); ok {
 		return v, nil
 	}
 	s, ok := v.(string)
@@ -228,7 +230,7 @@ func tonumber(_ *Machine, v any, _ []any) (any, error) {
 	if s == "nan" {
 		return math.NaN(), nil
 	}
-	if n, ok := ParseNumber(strings.Trim(s, " \t\r\n")); ok {
+	if n, ok := value.ParseNumber(strings.Trim(s, " \t\r\n")); ok {
 		return n, nil
 	}
 	return nil, Failf("Cannot parse '%s' as a number", s)
@@ -249,7 +251,7 @@ func fromjson(_ *Machine, v any, _ []any) (any, error) {
 	if !ok {
 		return nil, Failf("%s only strings can be parsed", described(v))
 	}
-	x, err := ParseJSON(s)
+	x, err := value.ParseJSON(s)
 	if err != nil {
 		return nil, Failf("%s", err)
 	}
@@ -263,7 +265,7 @@ func toEntries(_ *Machine, v any, _ []any) (any, error) {
 	}
 	out := []any{}
 	for _, k := range keys.([]any) {
-		e := NewObject(2)
+		e := value.NewObject(2)
 		e.Put("key", k)
 		x, _ := indexValue(v, k)
 		e.Put("value", x)
@@ -278,23 +280,23 @@ func fromEntries(_ *Machine, v any, _ []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := NewObject(len(list))
+	out := value.NewObject(len(list))
 	for _, e := range list {
-		o, ok := e.(*Object)
+		o, ok := e.(*value.Object)
 		if !ok && e != nil {
-			return nil, Failf("Cannot index %s with string \"key\"", typeName(e))
+			return nil, Failf("Cannot index %s with string \"key\"", value.TypeName(e))
 		}
 		if o == nil {
-			o = NewObject(0)
+			o = value.NewObject(0)
 		}
-		key, value := entry(o)
+		key, val := entry(o)
 		switch k := key.(type) {
 		case string:
-			out.Put(k, value)
+			out.Put(k, val)
 		case nil:
-			out.Put("null", value)
-		case bool, float64, literal:
-			out.Put(Tojson(k), value)
+			out.Put("null", val)
+		case bool, float64, value.Literal:
+			out.Put(value.Tojson(k), val)
 		default:
 			return nil, Failf("Cannot use %s as object key", described(key))
 		}
@@ -302,23 +304,23 @@ func fromEntries(_ *Machine, v any, _ []any) (any, error) {
 	return out, nil
 }
 
-func entry(o *Object) (key, value any) {
+func entry(o *value.Object) (key, val any) {
 	for _, name := range []string{"key", "k", "name", "Name", "Key", "K"} {
 		v, ok := o.Get(name)
-		if ok && (Truthy(v) || v == false) {
+		if ok && (value.Truthy(v) || v == false) {
 			key = v
 			break
 		}
 	}
 	for _, name := range []string{"value", "v", "Value", "V"} {
-		if v, ok := o.Get(name); ok && (v != nil || value == nil) {
-			value = v
+		if v, ok := o.Get(name); ok && (v != nil || val == nil) {
+			val = v
 			if v != nil {
 				break
 			}
 		}
 	}
-	return key, value
+	return key, val
 }
 
 func setPathTo(v, p, x any) (any, error) {
@@ -338,7 +340,7 @@ func delpaths(_ *Machine, v any, args []any) (any, error) {
 }
 
 func haltError(_ *Machine, v any, args []any) (any, error) {
-	status, ok := Number(args[0])
+	status, ok := value.Number(args[0])
 	if !ok {
 		return nil, Failf("halt_error/1: number required")
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"egressd/hermetic/internal/jq/value"
 )
 
 func reverse(_ *Machine, v any, _ []any) (any, error) {
@@ -28,7 +30,7 @@ func sorted(v any, what string) ([]any, error) {
 		return nil, Failf("%s cannot be %s, as it is not an array", described(v), what)
 	}
 	out := append([]any{}, a...)
-	slices.SortStableFunc(out, compare)
+	slices.SortStableFunc(out, value.Compare)
 	return out, nil
 }
 
@@ -37,7 +39,7 @@ func unique(_ *Machine, v any, _ []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.CompactFunc(a, func(x, y any) bool { return compare(x, y) == 0 }), nil
+	return slices.CompactFunc(a, func(x, y any) bool { return value.Compare(x, y) == 0 }), nil
 }
 
 // extreme is the value whose key is least, or greatest with sign -1: of equal
@@ -46,14 +48,14 @@ func extreme(v, by any, sign int) (any, error) {
 	a, ok1 := v.([]any)
 	keys, ok2 := by.([]any)
 	if !ok1 || !ok2 {
-		return nil, Failf("Cannot index %s with number", typeName(v))
+		return nil, Failf("Cannot index %s with number", value.TypeName(v))
 	}
 	if len(a) == 0 {
 		return nil, nil
 	}
 	best := 0
 	for i := range a {
-		if d := compare(keys[i], keys[best]) * sign; d < 0 || d == 0 && sign < 0 {
+		if d := value.Compare(keys[i], keys[best]) * sign; d < 0 || d == 0 && sign < 0 {
 			best = i
 		}
 	}
@@ -72,7 +74,7 @@ func byKey(v, by any, what string) ([]keyed, error) {
 	for i := range a {
 		out[i] = keyed{a[i], keys[i]}
 	}
-	slices.SortStableFunc(out, func(x, y keyed) int { return compare(x.key, y.key) })
+	slices.SortStableFunc(out, func(x, y keyed) int { return value.Compare(x.key, y.key) })
 	return out, nil
 }
 
@@ -91,7 +93,7 @@ func groupBy(_ *Machine, v any, args []any) (any, error) {
 	for i := 0; i < len(list); {
 		group := []any{}
 		from := i
-		for ; i < len(list) && compare(list[i].key, list[from].key) == 0; i++ {
+		for ; i < len(list) && value.Compare(list[i].key, list[from].key) == 0; i++ {
 			group = append(group, list[i].v)
 		}
 		out = append(out, group)
@@ -100,7 +102,7 @@ func groupBy(_ *Machine, v any, args []any) (any, error) {
 }
 
 func flatten(v, depth any) (any, error) {
-	n, ok := Number(depth)
+	n, ok := value.Number(depth)
 	if !ok {
 		return nil, Failf("flatten depth must not be negative")
 	}
@@ -130,7 +132,7 @@ func elements(v any) ([]any, error) {
 	switch v := v.(type) {
 	case []any:
 		return v, nil
-	case *Object:
+	case *value.Object:
 		list := make([]any, 0, len(v.Keys()))
 		for _, k := range v.Keys() {
 			e, _ := v.Get(k)
@@ -150,7 +152,7 @@ func transpose(_ *Machine, v any, _ []any) (any, error) {
 	for _, r := range rows {
 		a, ok := r.([]any)
 		if !ok && r != nil {
-			return nil, Failf("Cannot index %s with number", typeName(r))
+			return nil, Failf("Cannot index %s with number", value.TypeName(r))
 		}
 		width = max(width, len(a))
 	}
@@ -172,7 +174,7 @@ func bsearch(_ *Machine, v any, args []any) (any, error) {
 	if !ok {
 		return nil, Failf("%s cannot be searched from", described(v))
 	}
-	i, found := slices.BinarySearchFunc(a, args[0], compare)
+	i, found := slices.BinarySearchFunc(a, args[0], value.Compare)
 	if found {
 		return float64(i), nil
 	}
@@ -195,7 +197,7 @@ func join(_ *Machine, v any, args []any) (any, error) {
 	for i, e := range a {
 		switch e.(type) {
 		case nil:
-		case []any, *Object:
+		case []any, *value.Object:
 			return nil, Failf("%s and %s cannot be added", described(strings.Join(parts[:i], sep)+sep), described(e))
 		default:
 			parts[i] = Tostring(e)
@@ -232,7 +234,7 @@ func implode(_ *Machine, v any, _ []any) (any, error) {
 	}
 	var b []byte
 	for _, e := range a {
-		f, ok := Number(e)
+		f, ok := value.Number(e)
 		if !ok {
 			return nil, Failf("Unicode codepoint must be numeric")
 		}
@@ -342,7 +344,7 @@ func captured(_ *Machine, v any, _ []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := NewObject(0)
+	out := value.NewObject(0)
 	groups, _ := list.([]any)
 	for _, g := range groups {
 		name, _ := indexValue(g, "name")

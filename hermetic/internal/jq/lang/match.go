@@ -5,6 +5,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
+	"egressd/hermetic/internal/jq/value"
 	"egressd/hermetic/internal/regex"
 )
 
@@ -124,8 +125,8 @@ func (m *Machine) match(v any, args []any) ([]any, error) {
 }
 
 func (p *pattern) found(text []byte, loc []int, runes func(int) float64) any {
-	piece := func(from, to int) *Object {
-		o := NewObject(4)
+	piece := func(from, to int) *value.Object {
+		o := value.NewObject(4)
 		if from < 0 {
 			o.Put("offset", float64(-1))
 			o.Put("length", float64(0))

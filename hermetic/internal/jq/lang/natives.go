@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/itchyny/gojq"
+
+	"egressd/hermetic/internal/jq/value"
 )
 
 // Filter is a function of the language that is written in Go.
@@ -19,11 +21,11 @@ func filters() map[string]Filter {
 		"empty/0": func(*Machine, *Scope, []*gojq.Query, Item, Emit) error { return nil },
 		"error/0": func(_ *Machine, _ *Scope, _ []*gojq.Query, in Item, _ Emit) error { return &Failure{in.V} },
 		"not/0": func(_ *Machine, _ *Scope, _ []*gojq.Query, in Item, out Emit) error {
-			return out(in.Computed(!Truthy(in.V)))
+			return out(in.Computed(!value.Truthy(in.V)))
 		},
 		"select/1": func(m *Machine, s *Scope, args []*gojq.Query, in Item, out Emit) error {
 			return m.values(args[0], s, in, func(v any) error {
-				if Truthy(v) {
+				if value.Truthy(v) {
 					return out(in)
 				}
 				return nil
@@ -78,7 +80,7 @@ func getpath(m *Machine, s *Scope, args []*gojq.Query, in Item, out Emit) error 
 			return err
 		}
 		if in.path == noPath {
-			return Failf("Invalid path expression near attempt to access element %s of %s", Tojson(p), Tojson(in.V))
+			return Failf("Invalid path expression near attempt to access element %s of %s", value.Tojson(p), value.Tojson(in.V))
 		}
 		x := Item{v, in.path}
 		if x.path != nil {
@@ -94,9 +96,9 @@ func ranged(m *Machine, s *Scope, args []*gojq.Query, in Item, out Emit) error {
 	return m.values(args[0], s, in, func(a any) error {
 		return m.values(args[1], s, in, func(b any) error {
 			return m.values(args[2], s, in, func(c any) error {
-				from, ok1 := Number(a)
-				to, ok2 := Number(b)
-				by, ok3 := Number(c)
+				from, ok1 := value.Number(a)
+				to, ok2 := value.Number(b)
+				by, ok3 := value.Number(c)
 				if !ok1 || !ok2 || !ok3 {
 					return Failf("Range bounds must be numeric")
 				}
@@ -136,7 +138,7 @@ func (m *Machine) limit(n int, q *gojq.Query, s *Scope, in Item, out Emit) error
 
 func limit(m *Machine, s *Scope, args []*gojq.Query, in Item, out Emit) error {
 	return m.values(args[0], s, in, func(v any) error {
-		n, ok := Number(v)
+		n, ok := value.Number(v)
 		if !ok {
 			return Failf("Invalid arguments to limit")
 		}
@@ -149,7 +151,7 @@ func limit(m *Machine, s *Scope, args []*gojq.Query, in Item, out Emit) error {
 
 func skip(m *Machine, s *Scope, args []*gojq.Query, in Item, out Emit) error {
 	return m.values(args[0], s, in, func(v any) error {
-		n, _ := Number(v)
+		n, _ := value.Number(v)
 		if n < 0 {
 			return Failf("Invalid arguments to skip: negative count")
 		}
@@ -194,12 +196,12 @@ func input(m *Machine, _ *Scope, _ []*gojq.Query, in Item, out Emit) error {
 }
 
 func debug(m *Machine, _ *Scope, _ []*gojq.Query, in Item, out Emit) error {
-	m.Host.Message(Tojson([]any{"DEBUG:", in.V}) + "\n")
+	m.Host.Message(value.Tojson([]any{"DEBUG:", in.V}) + "\n")
 	return out(in)
 }
 
 func stderr(m *Machine, _ *Scope, _ []*gojq.Query, in Item, out Emit) error {
-	m.Host.Message(Tojson(in.V))
+	m.Host.Message(value.Tojson(in.V))
 	return out(in)
 }
 
@@ -222,7 +224,7 @@ func (m *Machine) builtins() any {
 	for s := m.Prelude; s != nil; s = s.Up {
 		out = append(out, s.Name)
 	}
-	slices.SortFunc(out, compare)
+	slices.SortFunc(out, value.Compare)
 	return out
 }
 

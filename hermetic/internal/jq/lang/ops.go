@@ -6,35 +6,37 @@ import (
 	"strings"
 
 	"github.com/itchyny/gojq"
+
+	"egressd/hermetic/internal/jq/value"
 )
 
 // described is a value in an error: its type and, shortened, itself.
 func described(v any) string {
-	s := Tojson(v)
+	s := value.Tojson(v)
 	if len(s) > 14 {
 		s = strings.ToValidUTF8(s[:11], "") + "..."
 	}
-	return typeName(v) + " (" + s + ")"
+	return value.TypeName(v) + " (" + s + ")"
 }
 
 // operate is the arithmetic and the comparisons.
 func operate(op gojq.Operator, l, r any) (any, error) {
 	switch op {
 	case gojq.OpEq:
-		return Equal(l, r), nil
+		return value.Equal(l, r), nil
 	case gojq.OpNe:
-		return !Equal(l, r), nil
+		return !value.Equal(l, r), nil
 	case gojq.OpLt:
-		return compare(l, r) < 0, nil
+		return value.Compare(l, r) < 0, nil
 	case gojq.OpLe:
-		return compare(l, r) <= 0, nil
+		return value.Compare(l, r) <= 0, nil
 	case gojq.OpGt:
-		return compare(l, r) > 0, nil
+		return value.Compare(l, r) > 0, nil
 	case gojq.OpGe:
-		return compare(l, r) >= 0, nil
+		return value.Compare(l, r) >= 0, nil
 	}
-	x, ok1 := Number(l)
-	y, ok2 := Number(r)
+	x, ok1 := value.Number(l)
+	y, ok2 := value.Number(r)
 	if ok1 && ok2 {
 		return calculate(op, x, y, l, r)
 	}
@@ -109,14 +111,14 @@ func add(l, r any) (any, error) {
 			if len(r) == 0 {
 				return l, nil
 			}
-			return appended(l, r...), nil
+			return value.Appended(l, r...), nil
 		}
-	case *Object:
-		if r, ok := r.(*Object); ok {
+	case *value.Object:
+		if r, ok := r.(*value.Object); ok {
 			out := l
 			for _, k := range r.Keys() {
 				v, _ := r.Get(k)
-				out = out.set(k, v)
+				out = out.Set(k, v)
 			}
 			return out, nil
 		}
@@ -132,7 +134,7 @@ func subtract(l, r any) (any, error) {
 	}
 	out := []any{}
 	for _, v := range a {
-		if !slices.ContainsFunc(b, func(w any) bool { return Equal(v, w) }) {
+		if !slices.ContainsFunc(b, func(w any) bool { return value.Equal(v, w) }) {
 			out = append(out, v)
 		}
 	}
@@ -140,11 +142,11 @@ func subtract(l, r any) (any, error) {
 }
 
 func multiply(l, r any) (any, error) {
-	if _, ok := Number(l); ok {
+	if _, ok := value.Number(l); ok {
 		l, r = r, l
 	}
 	if s, ok := l.(string); ok {
-		if n, ok := Number(r); ok {
+		if n, ok := value.Number(r); ok {
 			if n <= 0 || math.IsNaN(n) {
 				return nil, nil
 			}
@@ -154,8 +156,8 @@ func multiply(l, r any) (any, error) {
 			return strings.Repeat(s, max(1, int(math.Ceil(n)))), nil
 		}
 	}
-	a, ok1 := l.(*Object)
-	b, ok2 := r.(*Object)
+	a, ok1 := l.(*value.Object)
+	b, ok2 := r.(*value.Object)
 	if ok1 && ok2 {
 		return merge(a, b), nil
 	}
@@ -163,16 +165,16 @@ func multiply(l, r any) (any, error) {
 }
 
 // merge is a with b in it, objects in both merged in turn.
-func merge(a, b *Object) *Object {
+func merge(a, b *value.Object) *value.Object {
 	for _, k := range b.Keys() {
 		v, _ := b.Get(k)
-		if inner, ok := v.(*Object); ok {
+		if inner, ok := v.(*value.Object); ok {
 			old, _ := a.Get(k)
-			if o, ok := old.(*Object); ok {
+			if o, ok := old.(*value.Object); ok {
 				v = merge(o, inner)
 			}
 		}
-		a = a.set(k, v)
+		a = a.Set(k, v)
 	}
 	return a
 }
@@ -204,7 +206,7 @@ func indicesOf(a, part []any) any {
 		return nil
 	}
 	for i := 0; i+len(part) <= len(a); i++ {
-		if slices.EqualFunc(a[i:i+len(part)], part, Equal) {
+		if slices.EqualFunc(a[i:i+len(part)], part, value.Equal) {
 			out = append(out, float64(i))
 		}
 	}

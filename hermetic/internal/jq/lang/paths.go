@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/itchyny/gojq"
+
+	"egressd/hermetic/internal/jq/value"
 )
 
 // indexKeys evaluates what stands in an index: a key, or a slice as jq's object
@@ -27,7 +29,7 @@ func (m *Machine) indexKeys(i *gojq.Index, s *Scope, in Item, out func(any) erro
 	}
 	return bound(i.Start, func(start any) error {
 		return bound(i.End, func(end any) error {
-			slice := NewObject(2)
+			slice := value.NewObject(2)
 			slice.Put("start", start)
 			slice.Put("end", end)
 			return out(slice)
@@ -37,7 +39,7 @@ func (m *Machine) indexKeys(i *gojq.Index, s *Scope, in Item, out func(any) erro
 
 func (m *Machine) index(in Item, key any, out Emit) error {
 	if in.path == noPath {
-		return Failf("Invalid path expression near attempt to access element %s of %s", Tojson(key), Tojson(in.V))
+		return Failf("Invalid path expression near attempt to access element %s of %s", value.Tojson(key), value.Tojson(in.V))
 	}
 	v, err := indexValue(in.V, key)
 	if err != nil {
@@ -56,7 +58,7 @@ func (in Item) at(key, v any) Item {
 
 func (m *Machine) iterate(in Item, out Emit) error {
 	if in.path == noPath {
-		return Failf("Invalid path expression near attempt to iterate through %s", Tojson(in.V))
+		return Failf("Invalid path expression near attempt to iterate through %s", value.Tojson(in.V))
 	}
 	switch v := in.V.(type) {
 	case []any:
@@ -65,7 +67,7 @@ func (m *Machine) iterate(in Item, out Emit) error {
 				return err
 			}
 		}
-	case *Object:
+	case *value.Object:
 		for _, k := range v.Keys() {
 			e, _ := v.Get(k)
 			if err := out(in.at(k, e)); err != nil {
@@ -92,7 +94,7 @@ func (m *Machine) recurse(in Item, out Emit) error {
 		return err
 	}
 	switch in.V.(type) {
-	case []any, *Object:
+	case []any, *value.Object:
 		return m.iterate(in, func(x Item) error { return m.recurse(x, out) })
 	}
 	return nil
@@ -105,12 +107,12 @@ func indexValue(v, key any) (any, error) {
 		switch v := v.(type) {
 		case nil:
 			return nil, nil
-		case *Object:
+		case *value.Object:
 			e, _ := v.Get(k)
 			return e, nil
 		}
-		return nil, Failf("Cannot index %s with string %s", typeName(v), Tojson(k))
-	case *Object:
+		return nil, Failf("Cannot index %s with string %s", value.TypeName(v), value.Tojson(k))
+	case *value.Object:
 		return sliceValue(v, k)
 	case nil:
 		if v == nil {
@@ -121,7 +123,7 @@ func indexValue(v, key any) (any, error) {
 			return indicesOf(a, k), nil
 		}
 	}
-	f, ok := Number(key)
+	f, ok := value.Number(key)
 	if a, isArray := v.([]any); ok && isArray {
 		if math.IsNaN(f) {
 			return nil, nil
@@ -138,17 +140,17 @@ func indexValue(v, key any) (any, error) {
 	if ok && v == nil {
 		return nil, nil
 	}
-	return nil, Failf("Cannot index %s with %s", typeName(v), typeName(key))
+	return nil, Failf("Cannot index %s with %s", value.TypeName(v), value.TypeName(key))
 }
 
 // sliceBounds turns start and end into positions in something n long.
-func sliceBounds(s *Object, n int) (int, int, error) {
+func sliceBounds(s *value.Object, n int) (int, int, error) {
 	at := func(name string, def float64) (float64, bool) {
 		v, _ := s.Get(name)
 		if v == nil {
 			return def, true
 		}
-		f, ok := Number(v)
+		f, ok := value.Number(v)
 		if f < 0 {
 			f += float64(n)
 		}
@@ -163,7 +165,7 @@ func sliceBounds(s *Object, n int) (int, int, error) {
 	return lo, max(lo, hi), nil
 }
 
-func sliceValue(v any, s *Object) (any, error) {
+func sliceValue(v any, s *value.Object) (any, error) {
 	switch v := v.(type) {
 	case nil:
 		return nil, nil
@@ -181,7 +183,7 @@ func sliceValue(v any, s *Object) (any, error) {
 		}
 		return string(r[lo:hi]), nil
 	}
-	return nil, Failf("Cannot index %s with object", typeName(v))
+	return nil, Failf("Cannot index %s with object", value.TypeName(v))
 }
 
 // getPath is the value at keys; below null all is null.
@@ -217,18 +219,18 @@ func setKey(v, key, x any) (any, error) {
 	switch k := key.(type) {
 	case string:
 		if v == nil {
-			v = NewObject(1)
+			v = value.NewObject(1)
 		}
-		if o, ok := v.(*Object); ok {
-			return o.set(k, x), nil
+		if o, ok := v.(*value.Object); ok {
+			return o.Set(k, x), nil
 		}
-	case *Object:
+	case *value.Object:
 		return setSlice(v, k, x)
 	}
-	f, ok := Number(key)
+	f, ok := value.Number(key)
 	a, isArray := v.([]any)
 	if !ok || !isArray && v != nil {
-		return nil, Failf("Cannot update field at %s index of %s", typeName(key), typeName(v))
+		return nil, Failf("Cannot update field at %s index of %s", value.TypeName(key), value.TypeName(v))
 	}
 	if f < 0 {
 		if f += float64(len(a)); f < 0 {
@@ -240,7 +242,7 @@ func setKey(v, key, x any) (any, error) {
 	}
 	i := int(f)
 	if i == len(a) {
-		return appended(a, x), nil
+		return value.Appended(a, x), nil
 	}
 	out := make([]any, max(len(a), i+1))
 	copy(out, a)
@@ -248,10 +250,10 @@ func setKey(v, key, x any) (any, error) {
 	return out, nil
 }
 
-func setSlice(v any, s *Object, x any) (any, error) {
+func setSlice(v any, s *value.Object, x any) (any, error) {
 	a, ok := v.([]any)
 	if !ok && v != nil {
-		return nil, Failf("Cannot update field at object index of %s", typeName(v))
+		return nil, Failf("Cannot update field at object index of %s", value.TypeName(v))
 	}
 	in, ok := x.([]any)
 	if !ok {
@@ -270,7 +272,7 @@ func deletePaths(v any, paths []any) (any, error) {
 	for i, p := range paths {
 		paths[i] = fromFront(v, p)
 	}
-	slices.SortFunc(paths, compare)
+	slices.SortFunc(paths, value.Compare)
 	for _, p := range slices.Backward(paths) {
 		keys, ok := p.([]any)
 		if !ok {
@@ -291,7 +293,7 @@ func fromFront(v, p any) any {
 	if !ok || len(keys) == 0 {
 		return p
 	}
-	f, ok := Number(keys[len(keys)-1])
+	f, ok := value.Number(keys[len(keys)-1])
 	if !ok || f >= 0 {
 		return p
 	}
@@ -325,19 +327,19 @@ func deletePath(v any, keys []any) (any, error) {
 
 func deleteKey(v, key any) (any, error) {
 	switch v := v.(type) {
-	case *Object:
+	case *value.Object:
 		if k, ok := key.(string); ok {
-			return v.without(k), nil
+			return v.Without(k), nil
 		}
-		return nil, Failf("Cannot delete field at object index of %s", cmp.Or(map[string]string{"number": "object"}[typeName(key)], "object"))
+		return nil, Failf("Cannot delete field at object index of %s", cmp.Or(map[string]string{"number": "object"}[value.TypeName(key)], "object"))
 	case []any:
 		lo, hi := 0, 0
-		if s, ok := key.(*Object); ok {
+		if s, ok := key.(*value.Object); ok {
 			var err error
 			if lo, hi, err = sliceBounds(s, len(v)); err != nil {
 				return nil, err
 			}
-		} else if f, ok := Number(key); ok {
+		} else if f, ok := value.Number(key); ok {
 			if f < 0 {
 				f += float64(len(v))
 			}
@@ -350,5 +352,5 @@ func deleteKey(v, key any) (any, error) {
 		}
 		return slices.Concat(v[:lo], v[hi:]), nil
 	}
-	return nil, Failf("Cannot delete field at %s index of %s", map[bool]string{true: "object", false: "array"}[typeName(key) == "string"], typeName(v))
+	return nil, Failf("Cannot delete field at %s index of %s", map[bool]string{true: "object", false: "array"}[value.TypeName(key) == "string"], value.TypeName(v))
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/itchyny/gojq"
+
+	"egressd/hermetic/internal/jq/value"
 )
 
 // substitution is one run of sub: what is matched, and by what it is replaced.
@@ -50,8 +52,8 @@ func isText(q *gojq.Query) bool {
 func (t *substitution) bounds(i int) (from, to int, groups any) {
 	offset, _ := indexValue(t.matches[i], "offset")
 	length, _ := indexValue(t.matches[i], "length")
-	f, _ := Number(offset)
-	n, _ := Number(length)
+	f, _ := value.Number(offset)
+	n, _ := value.Number(length)
 	groups, _ = captured(nil, t.matches[i], nil)
 	return int(f), int(f) + int(n), groups
 }

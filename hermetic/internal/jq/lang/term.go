@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/itchyny/gojq"
+
+	"egressd/hermetic/internal/jq/value"
 )
 
 // term runs a term; what is left to do in last place comes back as a tail.
@@ -54,14 +56,14 @@ func (m *Machine) base(t *gojq.Term, s *Scope, in Item, out Emit) (*tail, error)
 	case gojq.TermTypeFalse:
 		return nil, out(in.Computed(false))
 	case gojq.TermTypeNumber:
-		v, _ := ParseNumber(t.Number)
+		v, _ := value.ParseNumber(t.Number)
 		return nil, out(in.Computed(v))
 	case gojq.TermTypeIndex:
 		return nil, m.indexKeys(t.Index, s, in, func(key any) error { return m.index(in, key, out) })
 	case gojq.TermTypeFunc:
 		return m.call(t.Func, s, in, out)
 	case gojq.TermTypeObject:
-		return nil, m.object(t.Object.KeyVals, NewObject(0), s, in, out)
+		return nil, m.object(t.Object.KeyVals, value.NewObject(0), s, in, out)
 	case gojq.TermTypeArray:
 		return nil, m.array(t.Array, s, in, out)
 	case gojq.TermTypeUnary:
@@ -120,7 +122,7 @@ func (m *Machine) ifThen(t *gojq.If, i int, s *Scope, in Item, out Emit) (*tail,
 	}
 	branch := func(v any) (*tail, error) {
 		switch {
-		case Truthy(v):
+		case value.Truthy(v):
 			return &tail{then, s, in}, nil
 		case i < len(t.Elif):
 			return m.ifThen(t, i+1, s, in, out)
@@ -166,19 +168,19 @@ func (m *Machine) try(body func(Emit) error, handler func(any) error, out Emit) 
 
 func (m *Machine) unary(t *gojq.Unary, s *Scope, in Item, out Emit) error {
 	return m.values(&gojq.Query{Term: t.Term}, s, in, func(v any) error {
-		f, ok := Number(v)
+		f, ok := value.Number(v)
 		if !ok {
 			return Failf("%s cannot be negated", described(v))
 		}
 		if t.Op == gojq.OpAdd {
 			return out(in.Computed(v))
 		}
-		if l, ok := v.(literal); ok {
-			text, negative := strings.CutPrefix(l.text, "-")
+		if l, ok := v.(value.Literal); ok {
+			text, negative := strings.CutPrefix(l.Text, "-")
 			if !negative {
 				text = "-" + text
 			}
-			return out(in.Computed(literal{-f, text}))
+			return out(in.Computed(value.Literal{F: -f, Text: text}))
 		}
 		return out(in.Computed(-f))
 	})
@@ -203,7 +205,7 @@ func (m *Machine) array(t *gojq.Array, s *Scope, in Item, out Emit) error {
 }
 
 // object goes on making o with the entries that are left.
-func (m *Machine) object(left []*gojq.ObjectKeyVal, o *Object, s *Scope, in Item, out Emit) error {
+func (m *Machine) object(left []*gojq.ObjectKeyVal, o *value.Object, s *Scope, in Item, out Emit) error {
 	if len(left) == 0 {
 		return out(in.Computed(o))
 	}
@@ -213,7 +215,7 @@ func (m *Machine) object(left []*gojq.ObjectKeyVal, o *Object, s *Scope, in Item
 		if !ok {
 			return Failf("Object keys must be strings")
 		}
-		return m.object(left[1:], o.set(key, v), s, in, out)
+		return m.object(left[1:], o.Set(key, v), s, in, out)
 	}
 	return m.objectKey(kv, s, in, func(k any) error {
 		switch {

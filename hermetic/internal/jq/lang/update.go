@@ -4,13 +4,15 @@ import (
 	"errors"
 
 	"github.com/itchyny/gojq"
+
+	"egressd/hermetic/internal/jq/value"
 )
 
 // paths collects where the outputs of q lie.
 func (m *Machine) paths(q *gojq.Query, s *Scope, in Item, out func(keys []any, v any) error) error {
 	return m.Eval(q, s, Item{in.V, rootPath}, func(x Item) error {
 		if x.path == noPath {
-			return Failf("Invalid path expression with result %s", Tojson(x.V))
+			return Failf("Invalid path expression with result %s", value.Tojson(x.V))
 		}
 		return out(x.path.Keys(), x.V)
 	})
@@ -42,7 +44,7 @@ func (m *Machine) update(q *gojq.Query, s *Scope, in Item, out Emit) error {
 	return m.values(q.Right, s, in, func(r any) error {
 		v, err := m.modify(q.Left, s, in, func(old any) (any, bool, error) {
 			switch {
-			case q.Op == gojq.OpAssign || q.Op == gojq.OpUpdateAlt && !Truthy(old):
+			case q.Op == gojq.OpAssign || q.Op == gojq.OpUpdateAlt && !value.Truthy(old):
 				return r, true, nil
 			case q.Op == gojq.OpUpdateAlt:
 				return old, true, nil

@@ -1,24 +1,24 @@
-package awk
+package syntax
 
-func (p *parser) block() *stmt {
-	s := &stmt{kind: sBlock, line: p.tok.line}
+func (p *parser) block() *Stmt {
+	s := &Stmt{Kind: SBlock, Line: p.tok.line}
 	p.want("{")
 	for p.terminators(); !p.isOp("}"); p.terminators() {
 		if p.tok.kind == tEOF {
 			p.fail("syntax error: unexpected end of program")
 		}
-		s.list = append(s.list, p.stmt())
+		s.List = append(s.List, p.stmt())
 	}
 	p.next()
 	return s
 }
 
 // simpleBody is what a condition is for: one statement, or none.
-func (p *parser) simpleBody() *stmt {
+func (p *parser) simpleBody() *Stmt {
 	p.newlines()
 	if p.isOp(";") {
 		p.next()
-		return &stmt{kind: sBlock}
+		return &Stmt{Kind: SBlock}
 	}
 	return p.stmt()
 }
@@ -42,11 +42,11 @@ func (p *parser) endSimple() {
 	}
 }
 
-func (p *parser) stmt() *stmt {
+func (p *parser) stmt() *Stmt {
 	p.enter()
 	defer p.leave()
 	line := p.tok.line
-	var s *stmt
+	var s *Stmt
 	switch {
 	case p.isOp("{"):
 		s = p.block()
@@ -57,11 +57,11 @@ func (p *parser) stmt() *stmt {
 		s = p.simple()
 		p.endSimple()
 	}
-	s.line = line
+	s.Line = line
 	return s
 }
 
-func (p *parser) keywordStmt() *stmt {
+func (p *parser) keywordStmt() *Stmt {
 	word := p.tok.text
 	switch word {
 	case "if":
@@ -69,14 +69,14 @@ func (p *parser) keywordStmt() *stmt {
 	case "while":
 		p.next()
 		p.want("(")
-		s := &stmt{kind: sWhile, cond: p.expr()}
+		s := &Stmt{Kind: SWhile, Cond: p.expr()}
 		p.want(")")
 		if p.isOp(";") {
 			p.next()
-			s.body = &stmt{kind: sBlock}
+			s.Body = &Stmt{Kind: SBlock}
 			return s
 		}
-		s.body = p.loopBody()
+		s.Body = p.loopBody()
 		return s
 	case "do":
 		return p.doStmt()
@@ -90,46 +90,46 @@ func (p *parser) keywordStmt() *stmt {
 	return s
 }
 
-func (p *parser) loopBody() *stmt {
+func (p *parser) loopBody() *Stmt {
 	p.loops++
 	defer func() { p.loops-- }()
 	return p.simpleBody()
 }
 
-func (p *parser) ifStmt() *stmt {
+func (p *parser) ifStmt() *Stmt {
 	p.next()
 	p.want("(")
-	s := &stmt{kind: sIf, cond: p.expr()}
+	s := &Stmt{Kind: SIf, Cond: p.expr()}
 	p.want(")")
-	s.body = p.simpleBody()
+	s.Body = p.simpleBody()
 	// an "else" may follow newlines and a semicolon; put back what is none
 	save, tok := p.lex, p.tok
 	p.terminators()
 	if p.isWord("else") {
 		p.next()
-		s.alt = p.simpleBody()
+		s.Alt = p.simpleBody()
 		return s
 	}
 	p.lex, p.tok = save, tok
 	return s
 }
 
-func (p *parser) doStmt() *stmt {
+func (p *parser) doStmt() *Stmt {
 	p.next()
-	s := &stmt{kind: sDo, body: p.loopBody()}
+	s := &Stmt{Kind: SDo, Body: p.loopBody()}
 	p.terminators()
 	if !p.isWord("while") {
 		p.fail("syntax error")
 	}
 	p.next()
 	p.want("(")
-	s.cond = p.expr()
+	s.Cond = p.expr()
 	p.want(")")
 	p.endSimple()
 	return s
 }
 
-func (p *parser) forStmt() *stmt {
+func (p *parser) forStmt() *Stmt {
 	p.next()
 	p.want("(")
 	if p.tok.kind == tName {
@@ -142,42 +142,42 @@ func (p *parser) forStmt() *stmt {
 				array := p.variable()
 				if p.isOp(")") {
 					p.next()
-					s := &stmt{kind: sForIn, array: array, args: []expr{p.name(name)}}
-					s.body = p.loopBody()
+					s := &Stmt{Kind: SForIn, Array: array, Args: []Expr{p.name(name)}}
+					s.Body = p.loopBody()
 					return s
 				}
 			}
 		}
 		p.lex, p.tok = save, tok
 	}
-	s := &stmt{kind: sFor}
+	s := &Stmt{Kind: SFor}
 	if !p.isOp(";") {
-		s.init = p.simple()
+		s.Init = p.simple()
 	}
 	p.want(";")
 	p.newlines()
 	if !p.isOp(";") {
-		s.cond = p.expr()
+		s.Cond = p.expr()
 	}
 	p.want(";")
 	p.newlines()
 	if !p.isOp(")") {
-		s.step = p.simple()
+		s.Step = p.simple()
 	}
 	p.want(")")
 	if p.isOp(";") {
 		p.next()
-		s.body = &stmt{kind: sBlock}
+		s.Body = &Stmt{Kind: SBlock}
 		return s
 	}
-	s.body = p.loopBody()
+	s.Body = p.loopBody()
 	return s
 }
 
-func (p *parser) switchStmt() *stmt {
+func (p *parser) switchStmt() *Stmt {
 	p.next()
 	p.want("(")
-	s := &stmt{kind: sSwitch, cond: p.expr()}
+	s := &Stmt{Kind: SSwitch, Cond: p.expr()}
 	p.want(")")
 	p.newlines()
 	p.want("{")
@@ -187,7 +187,7 @@ func (p *parser) switchStmt() *stmt {
 		switch {
 		case p.isWord("case"):
 			p.next()
-			c.value = p.unary()
+			c.Value = p.unary()
 		case p.isWord("default"):
 			p.next()
 		default:
@@ -195,9 +195,9 @@ func (p *parser) switchStmt() *stmt {
 		}
 		p.want(":")
 		for p.terminators(); !p.isWord("case", "default") && !p.isOp("}"); p.terminators() {
-			c.body = append(c.body, p.stmt())
+			c.Body = append(c.Body, p.stmt())
 		}
-		s.cases = append(s.cases, c)
+		s.Cases = append(s.Cases, c)
 	}
 	p.switches--
 	p.next()
@@ -205,33 +205,33 @@ func (p *parser) switchStmt() *stmt {
 }
 
 // simple reads a statement that a for may hold, too.
-func (p *parser) simple() *stmt {
+func (p *parser) simple() *Stmt {
 	if p.tok.kind != tKeyword {
-		return &stmt{kind: sExpr, cond: p.expr()}
+		return &Stmt{Kind: SExpr, Cond: p.expr()}
 	}
 	word := p.tok.text
 	switch word {
 	case "print", "printf":
 		return p.print()
 	case "getline":
-		return &stmt{kind: sExpr, cond: p.expr()}
+		return &Stmt{Kind: SExpr, Cond: p.expr()}
 	case "delete":
 		return p.deleteStmt()
 	}
-	s := &stmt{}
+	s := &Stmt{}
 	switch word {
 	case "break":
-		s.kind = sBreak
+		s.Kind = SBreak
 	case "continue":
-		s.kind = sContinue
+		s.Kind = SContinue
 	case "next":
-		s.kind = sNext
+		s.Kind = SNext
 	case "nextfile":
-		s.kind = sNextFile
+		s.Kind = SNextFile
 	case "exit":
-		s.kind = sExit
+		s.Kind = SExit
 	case "return":
-		s.kind = sReturn
+		s.Kind = SReturn
 		if !p.inFunc {
 			p.fail("`return' used outside function context")
 		}
@@ -239,19 +239,19 @@ func (p *parser) simple() *stmt {
 		p.fail("syntax error")
 	}
 	switch {
-	case s.kind == sBreak && p.loops+p.switches == 0:
+	case s.Kind == SBreak && p.loops+p.switches == 0:
 		p.fail("`break' is not allowed outside a loop or switch")
-	case s.kind == sContinue && p.loops == 0:
+	case s.Kind == SContinue && p.loops == 0:
 		p.fail("`continue' is not allowed outside a loop")
 	}
 	p.next()
-	if (s.kind == sExit || s.kind == sReturn) && p.tok.kind != tNewline && p.tok.kind != tEOF && !p.isOp(";", "}") {
-		s.cond = p.expr()
+	if (s.Kind == SExit || s.Kind == SReturn) && p.tok.kind != tNewline && p.tok.kind != tEOF && !p.isOp(";", "}") {
+		s.Cond = p.expr()
 	}
 	return s
 }
 
-func (p *parser) deleteStmt() *stmt {
+func (p *parser) deleteStmt() *Stmt {
 	p.next()
 	paren := p.isOp("(")
 	if paren {
@@ -260,9 +260,9 @@ func (p *parser) deleteStmt() *stmt {
 	if p.tok.kind != tName {
 		p.fail("syntax error")
 	}
-	s := &stmt{kind: sDelete, array: p.variable()}
-	if e, ok := s.array.(*indexExpr); ok {
-		s.array, s.args = e.array, e.subs
+	s := &Stmt{Kind: SDelete, Array: p.variable()}
+	if e, ok := s.Array.(*IndexExpr); ok {
+		s.Array, s.Args = e.Array, e.Subs
 	}
 	if paren {
 		p.want(")")
@@ -271,30 +271,30 @@ func (p *parser) deleteStmt() *stmt {
 }
 
 // print reads print or printf and where to.
-func (p *parser) print() *stmt {
-	s := &stmt{kind: sPrint, line: p.tok.line}
+func (p *parser) print() *Stmt {
+	s := &Stmt{Kind: SPrint, Line: p.tok.line}
 	if p.tok.text == "printf" {
-		s.kind = sPrintf
+		s.Kind = SPrintf
 	}
 	p.next()
 	was := p.noGt
 	p.noGt = true
 	if p.tok.kind != tNewline && p.tok.kind != tEOF && !p.isOp(";", "}", ">", ">>", "|", "|&") {
-		s.args = p.list("")
-		if g, ok := s.args[0].(*groupExpr); ok && len(s.args) == 1 {
-			s.args = g.list
+		s.Args = p.list("")
+		if g, ok := s.Args[0].(*GroupExpr); ok && len(s.Args) == 1 {
+			s.Args = g.List
 		}
 	}
 	if p.isOp(">", ">>", "|", "|&") {
-		s.to = p.tok.text
-		if s.to == "|&" {
+		s.To = p.tok.text
+		if s.To == "|&" {
 			p.fail("|& is not supported here")
 		}
 		p.next()
-		s.dest = p.concat()
+		s.Dest = p.concat()
 	}
 	p.noGt = was
-	if s.kind == sPrintf && len(s.args) == 0 {
+	if s.Kind == SPrintf && len(s.Args) == 0 {
 		p.fail("syntax error")
 	}
 	return s

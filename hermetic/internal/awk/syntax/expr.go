@@ -1,23 +1,28 @@
-package awk
+package syntax
 
-import "strings"
+import (
+	"strings"
 
-func (p *parser) expr() expr {
+	"egressd/hermetic/internal/awk/value"
+)
+
+func (p *parser) expr() Expr {
 	p.enter()
 	defer p.leave()
 	return p.ternary()
 }
 
-func isTarget(e expr) bool {
+// IsTarget reports whether a value can be assigned to e.
+func IsTarget(e Expr) bool {
 	switch e.(type) {
-	case *nameExpr, *indexExpr, *fieldExpr:
+	case *NameExpr, *IndexExpr, *FieldExpr:
 		return true
 	}
 	return false
 }
 
 // ternary reads a conditional or an assignment; both are right-associative.
-func (p *parser) ternary() expr {
+func (p *parser) ternary() Expr {
 	e := p.or()
 	switch {
 	case p.isOp("?"):
@@ -27,31 +32,31 @@ func (p *parser) ternary() expr {
 		p.newlines()
 		p.want(":")
 		p.newlines()
-		return &condExpr{e, yes, p.nested()}
+		return &CondExpr{e, yes, p.nested()}
 	case p.isOp("=", "+=", "-=", "*=", "/=", "%=", "^="):
 		return p.assign(e)
 	}
 	return e
 }
 
-func (p *parser) nested() expr {
+func (p *parser) nested() Expr {
 	p.enter()
 	defer p.leave()
 	return p.ternary()
 }
 
 // assign reads an assignment to e; where e is "a && b", to b.
-func (p *parser) assign(e expr) expr {
-	if !isTarget(e) {
+func (p *parser) assign(e Expr) Expr {
+	if !IsTarget(e) {
 		switch b := e.(type) {
-		case *binExpr:
-			b.r = p.assign(b.r)
+		case *BinExpr:
+			b.R = p.assign(b.R)
 			return b
-		case *unaryExpr:
-			b.e = p.assign(b.e)
+		case *UnaryExpr:
+			b.E = p.assign(b.E)
 			return b
-		case *matchExpr:
-			b.re = p.assign(b.re)
+		case *MatchExpr:
+			b.Re = p.assign(b.Re)
 			return b
 		}
 		p.fail("syntax error")
@@ -59,67 +64,67 @@ func (p *parser) assign(e expr) expr {
 	op := strings.TrimSuffix(p.tok.text, "=")
 	p.next()
 	p.newlines()
-	return &assignExpr{op, e, p.nested()}
+	return &AssignExpr{op, e, p.nested()}
 }
 
-func (p *parser) or() expr {
+func (p *parser) or() Expr {
 	e := p.and()
 	for p.isOp("||") {
 		p.next()
 		p.newlines()
-		e = &binExpr{"||", e, p.and()}
+		e = &BinExpr{"||", e, p.and()}
 	}
 	return e
 }
 
-func (p *parser) and() expr {
+func (p *parser) and() Expr {
 	e := p.in()
 	for p.isOp("&&") {
 		p.next()
 		p.newlines()
-		e = &binExpr{"&&", e, p.in()}
+		e = &BinExpr{"&&", e, p.in()}
 	}
 	return e
 }
 
-func (p *parser) in() expr {
+func (p *parser) in() Expr {
 	e := p.match()
 	for p.isWord("in") && !p.noIn {
 		p.next()
 		if p.tok.kind != tName {
 			p.fail("syntax error")
 		}
-		subs := []expr{e}
-		if g, ok := e.(*groupExpr); ok {
-			subs = g.list
+		subs := []Expr{e}
+		if g, ok := e.(*GroupExpr); ok {
+			subs = g.List
 		}
-		e = &inExpr{subs, p.variable()}
+		e = &InExpr{subs, p.variable()}
 	}
 	return e
 }
 
-func (p *parser) match() expr {
+func (p *parser) match() Expr {
 	e := p.comparison()
 	for p.isOp("~", "!~") {
 		negate := p.tok.text == "!~"
 		p.next()
-		e = &matchExpr{e, p.comparison(), negate}
+		e = &MatchExpr{e, p.comparison(), negate}
 	}
 	return e
 }
 
-func (p *parser) comparison() expr {
+func (p *parser) comparison() Expr {
 	e := p.pipes(p.concat())
 	for p.isOp("<", "<=", "==", "!=", ">=") || p.isOp(">") && !p.noGt {
 		op := p.tok.text
 		p.next()
-		e = p.pipes(&binExpr{op, e, p.concat()})
+		e = p.pipes(&BinExpr{op, e, p.concat()})
 	}
 	return e
 }
 
 // pipes reads what "| getline" may follow.
-func (p *parser) pipes(e expr) expr {
+func (p *parser) pipes(e Expr) Expr {
 	for p.isOp("|") {
 		save, tok := p.lex, p.tok
 		p.next()
@@ -128,13 +133,13 @@ func (p *parser) pipes(e expr) expr {
 			return e
 		}
 		p.next()
-		e = &getlineExpr{from: "|", source: e, target: p.optionalTarget()}
+		e = &GetlineExpr{From: "|", Source: e, Target: p.optionalTarget()}
 	}
 	return e
 }
 
 // optionalTarget reads the variable of a getline, if one is there.
-func (p *parser) optionalTarget() expr {
+func (p *parser) optionalTarget() Expr {
 	if p.tok.kind == tName || p.isOp("$") {
 		return p.primary()
 	}
@@ -142,10 +147,10 @@ func (p *parser) optionalTarget() expr {
 }
 
 // concat reads values side by side.
-func (p *parser) concat() expr {
+func (p *parser) concat() Expr {
 	e := p.additive()
 	for p.startsValue() {
-		e = &binExpr{" ", e, p.additive()}
+		e = &BinExpr{" ", e, p.additive()}
 	}
 	return e
 }
@@ -160,82 +165,82 @@ func (p *parser) startsValue() bool {
 	return false
 }
 
-func (p *parser) additive() expr {
+func (p *parser) additive() Expr {
 	e := p.multiplicative()
 	for p.isOp("+", "-") {
 		op := p.tok.text
 		p.next()
-		e = &binExpr{op, e, p.multiplicative()}
+		e = &BinExpr{op, e, p.multiplicative()}
 	}
 	return e
 }
 
-func (p *parser) multiplicative() expr {
+func (p *parser) multiplicative() Expr {
 	e := p.unary()
 	for p.isOp("*", "/", "%") {
 		op := p.tok.text
 		p.next()
-		e = &binExpr{op, e, p.unary()}
+		e = &BinExpr{op, e, p.unary()}
 	}
 	return e
 }
 
-func (p *parser) unary() expr {
+func (p *parser) unary() Expr {
 	p.enter()
 	defer p.leave()
 	if p.isOp("!", "-", "+") {
 		op := p.tok.text
 		p.next()
-		return &unaryExpr{op, p.unary()}
+		return &UnaryExpr{op, p.unary()}
 	}
 	return p.power()
 }
 
-func (p *parser) power() expr {
+func (p *parser) power() Expr {
 	e := p.postfix()
 	if p.isOp("^") {
 		p.next()
 		if p.isOp("-", "+", "!") {
 			op := p.tok.text
 			p.next()
-			return &binExpr{"^", e, &unaryExpr{op, p.powerRight()}}
+			return &BinExpr{"^", e, &UnaryExpr{op, p.powerRight()}}
 		}
-		return &binExpr{"^", e, p.powerRight()}
+		return &BinExpr{"^", e, p.powerRight()}
 	}
 	return e
 }
 
-func (p *parser) powerRight() expr {
+func (p *parser) powerRight() Expr {
 	p.enter()
 	defer p.leave()
 	return p.power()
 }
 
-func (p *parser) postfix() expr {
+func (p *parser) postfix() Expr {
 	e := p.primary()
-	if isTarget(e) && p.isOp("++", "--") {
+	if IsTarget(e) && p.isOp("++", "--") {
 		by := 1.0
 		if p.tok.text == "--" {
 			by = -1
 		}
 		p.next()
-		return &incExpr{e, by, false}
+		return &IncExpr{e, by, false}
 	}
 	return e
 }
 
-func (p *parser) primary() expr {
+func (p *parser) primary() Expr {
 	t := p.tok
 	switch t.kind {
 	case tNumber:
 		p.next()
-		return &numExpr{num(t.num)}
+		return &NumExpr{value.Num(t.num)}
 	case tString:
 		p.next()
-		return &strExpr{str(t.text)}
+		return &StrExpr{value.Str(t.text)}
 	case tRegex:
 		p.next()
-		return &regexExpr{src: t.text}
+		return &RegexExpr{Src: t.text}
 	case tName:
 		return p.variable()
 	case tFuncName:
@@ -253,21 +258,21 @@ func (p *parser) primary() expr {
 	return nil
 }
 
-func (p *parser) opPrimary() expr {
+func (p *parser) opPrimary() Expr {
 	switch {
 	case p.isOp("$"):
 		p.next()
 		p.enter()
 		defer p.leave()
 		if p.isOp("++", "--") {
-			return &fieldExpr{p.primary()}
+			return &FieldExpr{p.primary()}
 		}
 		if p.isOp("-", "+", "!") {
 			op := p.tok.text
 			p.next()
-			return &fieldExpr{&unaryExpr{op, p.primary()}}
+			return &FieldExpr{&UnaryExpr{op, p.primary()}}
 		}
-		return &fieldExpr{p.primary()}
+		return &FieldExpr{p.primary()}
 	case p.isOp("++", "--"):
 		by := 1.0
 		if p.tok.text == "--" {
@@ -275,10 +280,10 @@ func (p *parser) opPrimary() expr {
 		}
 		p.next()
 		e := p.primary()
-		if !isTarget(e) {
+		if !IsTarget(e) {
 			p.fail("syntax error")
 		}
-		return &incExpr{e, by, true}
+		return &IncExpr{e, by, true}
 	case p.isOp("("):
 		return p.group()
 	case p.isOp("@"):
@@ -292,7 +297,7 @@ func (p *parser) opPrimary() expr {
 	return nil
 }
 
-func (p *parser) group() expr {
+func (p *parser) group() Expr {
 	p.next()
 	noIn, noGt := p.noIn, p.noGt
 	p.noIn, p.noGt = false, false
@@ -303,16 +308,16 @@ func (p *parser) group() expr {
 		p.fail("syntax error")
 	}
 	if len(list) == 1 {
-		if isTarget(list[0]) {
-			return &groupExpr{list}
+		if IsTarget(list[0]) {
+			return &GroupExpr{list}
 		}
-		return &groupExpr{list}
+		return &GroupExpr{list}
 	}
-	return &groupExpr{list}
+	return &GroupExpr{list}
 }
 
-func (p *parser) variable() expr {
-	var e expr = p.name(p.tok.text)
+func (p *parser) variable() Expr {
+	var e Expr = p.name(p.tok.text)
 	p.next()
 	for depth := 0; p.isOp("["); depth++ {
 		if depth > maxIndexes {
@@ -327,7 +332,7 @@ func (p *parser) variable() expr {
 		if len(subs) == 0 {
 			p.fail("syntax error")
 		}
-		e = &indexExpr{e, subs}
+		e = &IndexExpr{e, subs}
 	}
 	return e
 }
@@ -336,19 +341,19 @@ func (p *parser) variable() expr {
 const maxIndexes = 100
 
 // indirect reads what follows the "@" of a call by name.
-func (p *parser) indirect() expr {
+func (p *parser) indirect() Expr {
 	line := p.tok.line
 	p.next()
 	if p.tok.kind != tName && p.tok.kind != tFuncName {
 		p.fail("syntax error")
 	}
-	e := &indirectExpr{name: p.name(p.tok.text), line: line}
+	e := &IndirectExpr{Name: p.name(p.tok.text), Line: line}
 	p.next()
-	e.args = p.args()
+	e.Args = p.args()
 	return e
 }
 
-func (p *parser) args() []expr {
+func (p *parser) args() []Expr {
 	p.want("(")
 	noIn, noGt := p.noIn, p.noGt
 	p.noIn, p.noGt = false, false
@@ -358,35 +363,35 @@ func (p *parser) args() []expr {
 	return list
 }
 
-func (p *parser) call() expr {
-	e := &callExpr{f: p.funcNamed(p.tok.text), line: p.tok.line}
+func (p *parser) call() Expr {
+	e := &CallExpr{F: p.funcNamed(p.tok.text), Line: p.tok.line}
 	p.next()
-	e.args = p.args()
+	e.Args = p.args()
 	return e
 }
 
-func (p *parser) builtin() expr {
-	e := &builtinExpr{name: p.tok.text, line: p.tok.line}
+func (p *parser) builtin() Expr {
+	e := &BuiltinExpr{Name: p.tok.text, Line: p.tok.line}
 	p.next()
-	if e.name == "length" && !p.isOp("(") {
+	if e.Name == "length" && !p.isOp("(") {
 		return e
 	}
-	e.args = p.args()
-	if n := builtins[e.name]; len(e.args) < n[0] || len(e.args) > n[1] {
-		p.fail("%d is invalid as number of arguments for %s", len(e.args), e.name)
+	e.Args = p.args()
+	if n := Builtins[e.Name]; len(e.Args) < n[0] || len(e.Args) > n[1] {
+		p.fail("%d is invalid as number of arguments for %s", len(e.Args), e.Name)
 	}
 	return e
 }
 
-func (p *parser) getline() expr {
+func (p *parser) getline() Expr {
 	p.next()
-	e := &getlineExpr{target: p.optionalTarget()}
+	e := &GetlineExpr{Target: p.optionalTarget()}
 	if p.isOp("<") {
 		p.next()
-		e.from, e.source = "<", p.postfixNoIn()
+		e.From, e.Source = "<", p.postfixNoIn()
 	}
 	return e
 }
 
 // postfixNoIn reads the file of a getline: no concatenation without parens.
-func (p *parser) postfixNoIn() expr { return p.postfix() }
+func (p *parser) postfixNoIn() Expr { return p.postfix() }

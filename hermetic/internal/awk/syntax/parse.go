@@ -1,8 +1,6 @@
-package awk
+package syntax
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // maxDepth is how deep a program may nest.
 const maxDepth = 400
@@ -10,7 +8,7 @@ const maxDepth = 400
 type parser struct {
 	lex      lexer
 	tok      token
-	prog     *program
+	prog     *Program
 	params   map[string]int // of the function being read
 	depth    int
 	noIn     bool
@@ -20,17 +18,17 @@ type parser struct {
 	switches int
 }
 
-// parse reads a program.
-func parse(src string) (prog *program, err error) {
+// Parse reads a program.
+func Parse(src string) (prog *Program, err error) {
 	p := &parser{lex: lexer{src: src, line: 1}}
 	p.lex.last.kind = tNewline
-	p.prog = &program{funcs: map[string]*function{}, globals: map[string]int{}}
+	p.prog = &Program{Funcs: map[string]*function{}, Globals: map[string]int{}}
 	defer func() {
 		if r := recover(); r != nil {
 			switch e := r.(type) {
 			case *syntaxError:
 				err = e
-			case *undefinedError:
+			case *UndefinedError:
 				err = e
 			default:
 				panic(r)
@@ -39,21 +37,21 @@ func parse(src string) (prog *program, err error) {
 	}()
 	p.next()
 	p.items()
-	for _, f := range p.prog.funcs {
-		if !f.defined {
-			panic(&undefinedError{f.name})
+	for _, f := range p.prog.Funcs {
+		if !f.Defined {
+			panic(&UndefinedError{f.Name})
 		}
-		if _, also := p.prog.globals[f.name]; also {
-			p.fail("function `%s' called with space between name and `(',\nor used as a variable or an array", f.name)
+		if _, also := p.prog.Globals[f.Name]; also {
+			p.fail("function `%s' called with space between name and `(',\nor used as a variable or an array", f.Name)
 		}
 	}
 	return p.prog, nil
 }
 
-// undefinedError is a function that is called and not there.
-type undefinedError struct{ name string }
+// UndefinedError is a function that is called and not there.
+type UndefinedError struct{ name string }
 
-func (e *undefinedError) Error() string { return "fatal: function `" + e.name + "' not defined" }
+func (e *UndefinedError) Error() string { return "fatal: function `" + e.name + "' not defined" }
 
 // fail ends the parse: every mistake does, and parse recovers it.
 func (p *parser) fail(format string, args ...any) {
@@ -125,8 +123,8 @@ func (p *parser) items() {
 }
 
 func (p *parser) special() {
-	list := map[string]*[]*stmt{
-		"BEGIN": &p.prog.begin, "END": &p.prog.end, "BEGINFILE": &p.prog.beginFile, "ENDFILE": &p.prog.endFile,
+	list := map[string]*[]*Stmt{
+		"BEGIN": &p.prog.Begin, "END": &p.prog.End, "BEGINFILE": &p.prog.BeginFile, "ENDFILE": &p.prog.EndFile,
 	}[p.tok.text]
 	p.next()
 	if !p.isOp("{") {
@@ -136,19 +134,19 @@ func (p *parser) special() {
 }
 
 func (p *parser) rule() {
-	r := &rule{line: p.tok.line}
+	r := &Rule{Line: p.tok.line}
 	if !p.isOp("{") {
-		r.from = p.expr()
+		r.From = p.expr()
 		if p.isOp(",") {
 			p.next()
 			p.newlines()
-			r.to = p.expr()
+			r.To = p.expr()
 		}
 	}
 	if p.isOp("{") {
-		r.body = p.block()
+		r.Body = p.block()
 	}
-	p.prog.rules = append(p.prog.rules, r)
+	p.prog.Rules = append(p.prog.Rules, r)
 }
 
 func (p *parser) function() {
@@ -157,10 +155,10 @@ func (p *parser) function() {
 		p.fail("syntax error")
 	}
 	f := p.funcNamed(p.tok.text)
-	if f.defined {
-		p.fail("function name `%s' previously defined", f.name)
+	if f.Defined {
+		p.fail("function name `%s' previously defined", f.Name)
 	}
-	f.defined = true
+	f.Defined = true
 	p.next()
 	p.want("(")
 	f.params = map[string]int{}
@@ -169,7 +167,7 @@ func (p *parser) function() {
 			p.fail("syntax error")
 		}
 		if first, twice := f.params[p.tok.text]; twice {
-			p.fail("function `%s': parameter #%d, `%s', duplicates parameter #%d", f.name, len(f.params)+1, p.tok.text, first+1)
+			p.fail("function `%s': parameter #%d, `%s', duplicates parameter #%d", f.Name, len(f.params)+1, p.tok.text, first+1)
 		}
 		f.params[p.tok.text] = len(f.params)
 		p.next()
@@ -179,26 +177,26 @@ func (p *parser) function() {
 			p.newlines()
 		}
 	}
-	f.count = len(f.params)
+	f.Count = len(f.params)
 	p.next()
 	p.newlines()
 	p.params, p.inFunc = f.params, true
-	f.body = p.block()
+	f.Body = p.block()
 	p.params, p.inFunc = nil, false
 }
 
 func (p *parser) funcNamed(name string) *function {
-	f := p.prog.funcs[name]
+	f := p.prog.Funcs[name]
 	if f == nil {
-		f = &function{name: name, line: p.tok.line}
-		p.prog.funcs[name] = f
+		f = &function{Name: name, line: p.tok.line}
+		p.prog.Funcs[name] = f
 	}
 	return f
 }
 
 // list reads expressions with commas between.
-func (p *parser) list(end string) []expr {
-	var list []expr
+func (p *parser) list(end string) []Expr {
+	var list []Expr
 	for p.newlines(); end == "" || !p.isOp(end); {
 		list = append(list, p.expr())
 		if !p.isOp(",") {
@@ -214,14 +212,14 @@ func (p *parser) list(end string) []expr {
 }
 
 // name resolves a variable.
-func (p *parser) name(name string) *nameExpr {
+func (p *parser) name(name string) *NameExpr {
 	if slot, ok := p.params[name]; ok {
-		return &nameExpr{name: name, slot: slot, local: true}
+		return &NameExpr{Name: name, Slot: slot, Local: true}
 	}
-	slot, ok := p.prog.globals[name]
+	slot, ok := p.prog.Globals[name]
 	if !ok {
-		slot = len(p.prog.globals)
-		p.prog.globals[name] = slot
+		slot = len(p.prog.Globals)
+		p.prog.Globals[name] = slot
 	}
-	return &nameExpr{name: name, slot: slot}
+	return &NameExpr{Name: name, Slot: slot}
 }

@@ -1,4 +1,4 @@
-package lang
+package value
 
 import (
 	"fmt"
@@ -113,7 +113,7 @@ func (p *Printer) object(o *Object, depth int, color string) {
 	p.B = append(p.B, '{')
 	keys := o.Keys()
 	if p.Sorted {
-		keys = o.sorted()
+		keys = o.Sorted()
 	}
 	for i, k := range keys {
 		if i > 0 {
@@ -171,8 +171,8 @@ func (p *Printer) text(s string) {
 // FormatNumber is the shortest text that reads as the same number, with an
 // exponent where jq has one; infinities are the largest numbers.
 func FormatNumber(v any) string {
-	if l, ok := v.(literal); ok {
-		return l.text
+	if l, ok := v.(Literal); ok {
+		return l.Text
 	}
 	f, _ := Number(v)
 	switch {

@@ -1,4 +1,4 @@
-package awk
+package value
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxWidth bounds the width and the precision of a conversion.
-const maxWidth = 1 << 20
+// MaxWidth bounds the width and the precision of a conversion.
+const MaxWidth = 1 << 20
 
 var errFormat = errors.New("the string is too long")
 
@@ -22,12 +22,12 @@ type spec struct {
 	verb                          byte
 }
 
-// sprintf formats as printf(3) and gawk do; most bounds the result.
-func sprintf(format string, args []value, most int) (string, error) {
+// Sprintf formats as printf(3) and gawk do; most bounds the result.
+func Sprintf(format string, args []Value, most int) (string, error) {
 	var b strings.Builder
-	next := func() (value, bool) {
+	next := func() (Value, bool) {
 		if len(args) == 0 {
-			return value{}, false
+			return Value{}, false
 		}
 		v := args[0]
 		args = args[1:]
@@ -70,7 +70,7 @@ func sprintf(format string, args []value, most int) (string, error) {
 }
 
 // parseSpec reads a conversion; n 0: it is cut off.
-func parseSpec(f string, next func() (value, bool)) (s spec, n int) {
+func parseSpec(f string, next func() (Value, bool)) (s spec, n int) {
 	s.precision = -1
 	i := 1
 	for ; i < len(f); i++ {
@@ -95,11 +95,11 @@ width:
 		if i < len(f) && f[i] == '*' {
 			i++
 			v, _ := next()
-			return int(max(min(v.number(), maxWidth+1), -maxWidth-1))
+			return int(max(min(v.Number(), MaxWidth+1), -MaxWidth-1))
 		}
 		w := 0
-		for ; i < len(f) && isDigit(f[i]); i++ {
-			w = min(w*10+int(f[i]-'0'), maxWidth+1)
+		for ; i < len(f) && IsDigit(f[i]); i++ {
+			w = min(w*10+int(f[i]-'0'), MaxWidth+1)
 		}
 		return w
 	}
@@ -123,29 +123,29 @@ width:
 	return s, i + 1
 }
 
-func (s *spec) format(v value) string {
+func (s *spec) format(v Value) string {
 	switch s.verb {
 	case 's':
-		t := v.text("%.6g")
+		t := v.Text("%.6g")
 		if s.precision >= 0 {
-			t = firstRunes(t, s.precision)
+			t = FirstRunes(t, s.precision)
 		}
 		return s.pad(t, false)
 	case 'c':
 		return s.pad(character(v), false)
 	case 'd', 'i', 'o', 'u', 'x', 'X':
-		n := v.number()
+		n := v.Number()
 		if math.IsNaN(n) || math.IsInf(n, 0) {
 			return s.pad(infinite(n), false)
 		}
 		return s.integer(math.Trunc(n))
 	}
-	return s.float(v.number())
+	return s.float(v.Number())
 }
 
-func character(v value) string {
-	if n, ok := v.numeric(); ok && v.kind != vInput || ok && v.kind == vNumber {
-		if v.kind == vUnset {
+func character(v Value) string {
+	if n, ok := v.Numeric(); ok && v.Kind != VInput || ok && v.Kind == VNumber {
+		if v.Kind == VUnset {
 			return "\x00"
 		}
 		if n >= 0 && n <= utf8.MaxRune {
@@ -153,16 +153,17 @@ func character(v value) string {
 		}
 		return string([]byte{byte(int64(n))})
 	}
-	if n, ok := v.numeric(); ok {
+	if n, ok := v.Numeric(); ok {
 		return string(rune(n))
 	}
-	if v.s == "" {
+	if v.S == "" {
 		return "\x00"
 	}
-	return firstRunes(v.s, 1)
+	return FirstRunes(v.S, 1)
 }
 
-func firstRunes(s string, n int) string {
+// FirstRunes is the first n characters of s.
+func FirstRunes(s string, n int) string {
 	for i := range s {
 		if n == 0 {
 			return s[:i]

@@ -1,4 +1,4 @@
-package lang
+package value
 
 import (
 	"bufio"
@@ -182,7 +182,7 @@ func ParseNumber(s string) (any, bool) {
 			if s[0] == '-' {
 				t = "-" + t
 			}
-			return literal{f, t}, true
+			return Literal{f, t}, true
 		}
 	}
 	return f, true

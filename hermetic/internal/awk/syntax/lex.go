@@ -1,8 +1,10 @@
-package awk
+package syntax
 
 import (
 	"fmt"
 	"strings"
+
+	"egressd/hermetic/internal/awk/value"
 )
 
 // kind is what a token is.
@@ -49,8 +51,8 @@ var keywords = map[string]bool{
 	"return": true, "delete": true, "in": true, "getline": true, "print": true, "printf": true, "switch": true, "case": true, "default": true,
 }
 
-// builtins are the functions with the least and the most arguments they take.
-var builtins = map[string][2]int{
+// Builtins are the functions with the least and the most arguments they take.
+var Builtins = map[string][2]int{
 	"atan2": {2, 2}, "close": {1, 2}, "cos": {1, 1}, "exp": {1, 1}, "fflush": {0, 1}, "gsub": {2, 3}, "index": {2, 2}, "int": {1, 1},
 	"length": {0, 1}, "log": {1, 1}, "match": {2, 3}, "rand": {0, 0}, "sin": {1, 1}, "split": {2, 4}, "sprintf": {1, 1 << 20},
 	"sqrt": {1, 1}, "srand": {0, 1}, "sub": {2, 3}, "substr": {2, 3}, "system": {1, 1}, "tolower": {1, 1}, "toupper": {1, 1},
@@ -109,9 +111,9 @@ func (l *lexer) scan() (token, error) {
 		return l.str()
 	case c == '/' && l.regexAllowed():
 		return l.regex()
-	case isDigit(c) || c == '.' && l.pos+1 < len(l.src) && isDigit(l.src[l.pos+1]):
-		return l.number(), nil
-	case isLetter(c):
+	case value.IsDigit(c) || c == '.' && l.pos+1 < len(l.src) && value.IsDigit(l.src[l.pos+1]):
+		return l.Number(), nil
+	case value.IsLetter(c):
 		return l.word(), nil
 	}
 	for _, op := range operators {
@@ -130,12 +132,10 @@ func (l *lexer) scan() (token, error) {
 	return t, &syntaxError{l.line, fmt.Sprintf("syntax error: unexpected character %q", c)}
 }
 
-func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
-func isLetter(c byte) bool { return c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' }
-
-func isName(s string) bool {
+// IsName reports whether s can be the name of a variable.
+func IsName(s string) bool {
 	for i := range len(s) {
-		if !isLetter(s[i]) && (i == 0 || !isDigit(s[i])) {
+		if !value.IsLetter(s[i]) && (i == 0 || !value.IsDigit(s[i])) {
 			return false
 		}
 	}
@@ -155,11 +155,11 @@ func (l *lexer) regexAllowed() bool {
 
 func (l *lexer) word() token {
 	start := l.pos
-	for l.pos < len(l.src) && (isLetter(l.src[l.pos]) || isDigit(l.src[l.pos])) {
+	for l.pos < len(l.src) && (value.IsLetter(l.src[l.pos]) || value.IsDigit(l.src[l.pos])) {
 		l.pos++
 	}
 	t := token{kind: tName, text: l.src[start:l.pos], line: l.line}
-	_, builtin := builtins[t.text]
+	_, builtin := Builtins[t.text]
 	switch {
 	case keywords[t.text]:
 		t.kind = tKeyword
@@ -174,11 +174,11 @@ func (l *lexer) word() token {
 	return t
 }
 
-func (l *lexer) number() token {
-	n := numberLen(l.src[l.pos:], true)
+func (l *lexer) Number() token {
+	n := value.NumberLen(l.src[l.pos:], true)
 	text := l.src[l.pos : l.pos+n]
 	l.pos += n
-	return token{kind: tNumber, text: text, num: parseNumber(text, true), line: l.line}
+	return token{kind: tNumber, text: text, num: value.ParseNumber(text, true), line: l.line}
 }
 
 func (l *lexer) str() (token, error) {
@@ -193,7 +193,7 @@ func (l *lexer) str() (token, error) {
 		case '\n':
 			return token{}, &syntaxError{l.line, "unterminated string"}
 		case '"':
-			t := token{kind: tString, text: unescape(l.src[start:i]), line: l.line}
+			t := token{kind: tString, text: Unescape(l.src[start:i]), line: l.line}
 			l.pos = i + 1
 			return t, nil
 		}
@@ -238,8 +238,8 @@ func (l *lexer) regex() (token, error) {
 	return token{}, &syntaxError{l.line, "unterminated regexp"}
 }
 
-// unescape reads the escapes of a string.
-func unescape(s string) string {
+// Unescape reads the escapes of a string.
+func Unescape(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
 	}
@@ -260,10 +260,10 @@ func unescape(s string) string {
 			}
 			i--
 			b.WriteByte(byte(n))
-		case c == 'x' && i+1 < len(s) && hexDigit(s[i+1]) >= 0:
+		case c == 'x' && i+1 < len(s) && value.HexDigit(s[i+1]) >= 0:
 			n := 0
-			for end := i + 3; i+1 < len(s) && i+1 < end && hexDigit(s[i+1]) >= 0; i++ {
-				n = n*16 + hexDigit(s[i+1])
+			for end := i + 3; i+1 < len(s) && i+1 < end && value.HexDigit(s[i+1]) >= 0; i++ {
+				n = n*16 + value.HexDigit(s[i+1])
 			}
 			b.WriteByte(byte(n))
 		case c == '\n':
@@ -272,13 +272,4 @@ func unescape(s string) string {
 		}
 	}
 	return b.String()
-}
-
-func hexDigit(c byte) int { return strings.IndexByte("0123456789abcdef", lower(c)) }
-
-func lower(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		return c | 0x20
-	}
-	return c
 }

@@ -1,4 +1,7 @@
-package lang
+// Package value is what programs of jq compute with: nil, bool, float64, string,
+// []any and *Object, whose keys keep their order; how JSON is read, and printed as
+// jq prints it.
+package value
 
 import (
 	"cmp"
@@ -10,10 +13,10 @@ import (
 // Values are nil, bool, float64, literal, string, []any and *object. They are
 // never changed once made, save as appended and object say.
 
-// literal is a whole number that a float64 may not hold, as it was written.
-type literal struct {
-	f    float64
-	text string
+// Literal is a whole number that a float64 may not hold, as it was written.
+type Literal struct {
+	F    float64
+	Text string
 }
 
 // Object is one state of a map that keeps its keys in order. Setting a key in
@@ -73,10 +76,11 @@ func (o *Object) Get(k string) (any, bool) {
 // Keys are in the order in which they came; the caller does not change them.
 func (o *Object) Keys() []string { return o.state().keys }
 
-func (o *Object) sorted() []string { return slices.Sorted(slices.Values(o.Keys())) }
+// Sorted are the keys in the order of the alphabet.
+func (o *Object) Sorted() []string { return slices.Sorted(slices.Values(o.Keys())) }
 
-// set is o with k.
-func (o *Object) set(k string, v any) *Object {
+// Set is o with k.
+func (o *Object) Set(k string, v any) *Object {
 	c := o.state()
 	old, had := c.m[k]
 	if !had {
@@ -88,8 +92,8 @@ func (o *Object) set(k string, v any) *Object {
 	return n
 }
 
-// without is o without k.
-func (o *Object) without(k string) *Object {
+// Without is o without k.
+func (o *Object) Without(k string) *Object {
 	c := o.state()
 	if _, ok := c.m[k]; !ok {
 		return o
@@ -114,8 +118,8 @@ func (o *Object) Put(k string, v any) {
 // free marks the room behind an array that nobody has used yet.
 type free struct{}
 
-// appended is a and more; it uses the free room behind a when it can.
-func appended(a []any, more ...any) []any {
+// Appended is a and more; it uses the free room behind a when it can.
+func Appended(a []any, more ...any) []any {
 	n := len(a)
 	if cap(a)-n >= len(more) && len(more) > 0 {
 		if whole := a[:n+len(more)]; whole[n] == any(free{}) {
@@ -137,8 +141,8 @@ func Number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
 		return v, true
-	case literal:
-		return v.f, true
+	case Literal:
+		return v.F, true
 	}
 	return 0, false
 }
@@ -149,7 +153,8 @@ func Truthy(v any) bool {
 	return v != nil && (!ok || b)
 }
 
-func typeName(v any) string {
+// TypeName is what jq's type says of v.
+func TypeName(v any) string {
 	switch v.(type) {
 	case nil:
 		return "null"
@@ -185,8 +190,8 @@ func Rank(v any) int {
 	return 3
 }
 
-// compare is jq's order of all values; nan is below every number.
-func compare(a, b any) int {
+// Compare is jq's order of all values; nan is below every number.
+func Compare(a, b any) int {
 	if d := Rank(a) - Rank(b); d != 0 {
 		return d
 	}
@@ -194,7 +199,7 @@ func compare(a, b any) int {
 	case string:
 		return strings.Compare(a, b.(string))
 	case []any:
-		return slices.CompareFunc(a, b.([]any), compare)
+		return slices.CompareFunc(a, b.([]any), Compare)
 	case *Object:
 		return compareObjects(a, b.(*Object))
 	}
@@ -214,28 +219,28 @@ func compare(a, b any) int {
 
 // compareLiterals tells whole numbers apart that are one float64.
 func compareLiterals(a, b any) int {
-	x, ok := a.(literal)
-	y, both := b.(literal)
-	if !ok || !both || x.text == y.text {
+	x, ok := a.(Literal)
+	y, both := b.(Literal)
+	if !ok || !both || x.Text == y.Text {
 		return 0
 	}
-	xs, ys := strings.TrimPrefix(x.text, "-"), strings.TrimPrefix(y.text, "-")
+	xs, ys := strings.TrimPrefix(x.Text, "-"), strings.TrimPrefix(y.Text, "-")
 	d := cmp.Or(cmp.Compare(len(xs), len(ys)), strings.Compare(xs, ys))
-	if x.f < 0 {
+	if x.F < 0 {
 		return -d
 	}
 	return d
 }
 
 func compareObjects(a, b *Object) int {
-	ka, kb := a.sorted(), b.sorted()
+	ka, kb := a.Sorted(), b.Sorted()
 	if d := slices.Compare(ka, kb); d != 0 {
 		return d
 	}
 	for _, k := range ka {
 		x, _ := a.Get(k)
 		y, _ := b.Get(k)
-		if d := compare(x, y); d != 0 {
+		if d := Compare(x, y); d != 0 {
 			return d
 		}
 	}
@@ -248,5 +253,5 @@ func Equal(a, b any) bool {
 	if y, both := Number(b); ok && both && (math.IsNaN(x) || math.IsNaN(y)) {
 		return false
 	}
-	return compare(a, b) == 0
+	return Compare(a, b) == 0
 }
