@@ -9,7 +9,6 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
-	"egressd/proxy/internal/wire"
 )
 
 // Ports whose protocol names the host it wants.
@@ -25,8 +24,7 @@ type captured struct {
 	own netip.AddrPort // the listener's address
 }
 
-func (captured) name() event.Door        { return event.DoorTransparent }
-func (captured) match([]byte) wire.State { return wire.Other }
+func (captured) name() event.Door { return event.DoorTransparent }
 
 func (d captured) serve(ctx context.Context, c *conn) *tunnel {
 	f := newFlow(ctx, c, d.name())
@@ -68,8 +66,7 @@ type fixed struct {
 	port uint16
 }
 
-func (fixed) name() event.Door        { return event.DoorTransparent }
-func (fixed) match([]byte) wire.State { return wire.Other }
+func (fixed) name() event.Door { return event.DoorTransparent }
 
 func (d fixed) serve(ctx context.Context, c *conn) *tunnel {
 	f := newFlow(ctx, c, d.name())

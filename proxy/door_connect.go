@@ -104,7 +104,7 @@ func sameAuthority(header string, host policy.Host, port uint16) bool {
 }
 
 func newConnectFlow(ctx context.Context, c *conn) *flow {
-	f := newFlow(ctx, c, event.DoorConnect)
+	f := newFlow(ctx, c, connect{}.name())
 	f.door = connect{}
 	return f
 }

@@ -10,16 +10,11 @@ import (
 )
 
 // door is one way in: it reads where a client wants to go and puts that to the
-// policy (flow.run). A new door is a file with a type that implements door, and
-// a line in doors.
+// policy (flow.run). A door with a listener of its own is handed to
+// Server.serve; a door that shares one is a recognisable, and a line in doors.
 type door interface {
 	// name is what events call the door.
 	name() event.Door
-	// match reports whether a client whose connection begins with first speaks to
-	// this door: Done (yes), Other (no), or More (not known yet). It can only look:
-	// it has no connection, so it can neither consume a byte nor send one, and all
-	// that follows from its answer is which door reads on.
-	match(first []byte) wire.State
 	// serve reads what the client wants, from its first byte on, and sees to it.
 	// It returns the tunnel that is open then and still to be carried; nil: c is
 	// done. No byte passes before the decision is on record: tunnels and HTTP
@@ -27,15 +22,24 @@ type door interface {
 	serve(ctx context.Context, c *conn) *tunnel
 }
 
+// recognisable is a door whose clients show by their first bytes.
+type recognisable interface {
+	door
+	// match reports whether a client whose connection begins with first speaks to
+	// this door: Done (yes), Other (no), or More (not known yet). It can only look:
+	// it has no connection, so it can neither consume a byte nor send one, and all
+	// that follows from its answer is which door reads on.
+	match(first []byte) wire.State
+}
+
 // doors are those that share a listener, in the order in which they are tried.
-var doors = [...]door{socks5{}, socks4{}, connect{}, plainHTTP{}, unknown{}}
+var doors = [...]recognisable{socks5{}, socks4{}, connect{}, plainHTTP{}, unknown{}}
 
 // explicit is the listener that clients are configured to use: the door that a
 // connection goes through is recognised by its first bytes.
 type explicit struct{}
 
-func (explicit) name() event.Door        { return event.DoorHTTP }
-func (explicit) match([]byte) wire.State { return wire.Other }
+func (explicit) name() event.Door { return event.DoorHTTP }
 
 func (explicit) serve(ctx context.Context, c *conn) *tunnel {
 	_ = c.SetDeadline(time.Now().Add(c.patience(c.front.bounds().headTimeout))) // fails only on a closed connection: the read says so
@@ -87,15 +91,15 @@ func (plainHTTP) match(first []byte) wire.State {
 	return wire.Other
 }
 
-func (plainHTTP) serve(ctx context.Context, c *conn) *tunnel {
+func (d plainHTTP) serve(ctx context.Context, c *conn) *tunnel {
 	if c.over() != "" {
-		f := newFlow(ctx, c, event.DoorHTTP)
+		f := newFlow(ctx, c, d.name())
 		f.door = connect{}
 		f.refuse(because(policy.ReasonOverload), "")
 		return nil
 	}
 	_ = c.SetDeadline(time.Time{})
-	c.front.serveHTTP(ctx, c, &c.stream, scope{door: event.DoorHTTP, client: c.client})
+	c.front.serveHTTP(ctx, c, &c.stream, scope{door: d.name(), client: c.client})
 	return nil
 }
 
@@ -105,8 +109,8 @@ type unknown struct{}
 func (unknown) name() event.Door        { return event.DoorHTTP }
 func (unknown) match([]byte) wire.State { return wire.Done }
 
-func (unknown) serve(ctx context.Context, c *conn) *tunnel {
-	f := newFlow(ctx, c, event.DoorHTTP)
+func (d unknown) serve(ctx context.Context, c *conn) *tunnel {
+	f := newFlow(ctx, c, d.name())
 	f.door = connect{}
 	if c.held()[0] == tlsHandshake {
 		f.report(because(policy.ReasonMalformed), "")

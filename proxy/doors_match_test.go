@@ -12,7 +12,7 @@ import (
 func TestRecognise(t *testing.T) {
 	for _, tt := range []struct {
 		first string
-		want  door
+		want  recognisable
 	}{
 		{"\x05\x01\x00", socks5{}},
 		{"\x04\x01\x00\x50", socks4{}},

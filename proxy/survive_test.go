@@ -148,3 +148,23 @@ func TestPanicBeforeRelay(t *testing.T) {
 		t.Errorf("%d flows are on the list", n)
 	}
 }
+
+// TestPanicOfTheSweeper has a bug in what a Server does each second: the next
+// second comes all the same.
+func TestPanicOfTheSweeper(t *testing.T) {
+	g := newGate(t)
+	var log logBuffer
+	g.Log = slog.New(slog.NewTextHandler(&log, nil))
+	g.sink.hook = func(eventtest.Line) { panic("the sink has a bug") }
+	g.drops.add(event.DoorHTTP, dropFull)
+	g.tidy()
+	if text := log.String(); !strings.Contains(text, "the sink has a bug") || !strings.Contains(text, "a bug was not recorded") {
+		t.Error(text)
+	}
+	g.sink.hook = nil
+	g.drops.add(event.DoorHTTP, dropFull)
+	g.tidy()
+	if e := g.decision(1); e.Error != "1 connections "+dropFull {
+		t.Errorf("%+v", e)
+	}
+}

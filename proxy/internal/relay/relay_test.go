@@ -94,6 +94,42 @@ func TestCarry(t *testing.T) {
 	}
 }
 
+// TestSplicedPieces stops and breaks a way that has carried enough to be spliced.
+func TestSplicedPieces(t *testing.T) {
+	pair := kinds(t)["sockets"]
+	piece := make([]byte, bulkBytes+pieceBytes)
+	t.Run("stopped", func(t *testing.T) {
+		w := oneWay{limit: int64(len(piece))}
+		in, out := start(t, new(Goroutines), pair, &w)
+		go func() { _, _ = in.Write(piece) }()
+		if _, err := io.ReadFull(out, make([]byte, len(piece))); err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = io.WriteString(in, "one more") }()
+		if err := <-w.ended; !errors.Is(err, ErrStopped) {
+			t.Error(err)
+		}
+	})
+	t.Run("broken", func(t *testing.T) {
+		var w oneWay
+		var g Goroutines
+		in, out := start(t, &g, pair, &w)
+		go func() {
+			for err := error(nil); err == nil; {
+				_, err = in.Write(piece)
+			}
+		}()
+		if _, err := io.ReadFull(out, make([]byte, 4*len(piece))); err != nil {
+			t.Fatal(err)
+		}
+		out.Close() // with bytes unread: a reset
+		if err := <-w.ended; err == nil {
+			t.Error("a way whose destination was gone ended well")
+		}
+		g.Trim()
+	})
+}
+
 // TestCountSaysNo sends nothing that was not counted in.
 func TestCountSaysNo(t *testing.T) {
 	for name, pair := range kinds(t) {
@@ -117,7 +153,7 @@ func TestPanicEndsOneWay(t *testing.T) {
 	in, _ := start(t, new(Goroutines), net.Pipe, &w)
 	go func() { _, _ = io.WriteString(in, "x") }()
 	var p *Panic
-	if err := <-w.ended; !errors.As(err, &p) || p.Value != "count has a bug" || !bytes.Contains(p.Stack, []byte("relay_test.go")) {
+	if err := <-w.ended; !errors.As(err, &p) || p.Value != "count has a bug" || !bytes.Contains(p.Stack, []byte("relay_test.go")) || p.Error() != "panic: count has a bug" {
 		t.Errorf("%v", err)
 	}
 }
