@@ -85,10 +85,6 @@ func (s *Server) judge(ctx context.Context, q *query, client netip.Addr) (outcom
 	}
 	p := s.policy()
 	v := verdict{host: h, digest: p.Digest()}
-	if isLocalhost(h) && len(p.Static(h)) == 0 {
-		v.allowed, v.decision = true, policy.Decision{Verdict: policy.Allow, Reason: policy.ReasonAllowed}
-		return q.addresses(loopback(), syntheticTTL), v
-	}
 	if o, owner := s.reverse(p, q, h); owner.Allowed() {
 		v.allowed, v.decision = true, owner
 		return o, v
@@ -105,6 +101,8 @@ func (s *Server) judge(ctx context.Context, q *query, client netip.Addr) (outcom
 		return denied(req, v.decision), v
 	}
 	switch {
+	case h.IsLocalhost() && len(p.Static(h)) == 0:
+		return q.addresses(loopback(), syntheticTTL), v // in every mode: it is the client's own
 	case q.qtype == dns.TypeANY:
 		return q.minimalANY(), v
 	case q.qtype != dns.TypeA && q.qtype != dns.TypeAAAA:

@@ -10,13 +10,6 @@ import (
 	"egressd/policy"
 )
 
-// isLocalhost reports whether h is localhost or below it, which never leaves
-// the machine and means the client's own loopback. RFC 6761 section 6.3. A
-// hosts entry for the name goes first.
-func isLocalhost(h policy.Host) bool {
-	return h.Name() == "localhost" || strings.HasSuffix(h.Name(), ".localhost")
-}
-
 // neverAsked reports whether h lies below a domain that no resolver may be
 // asked about. RFC 6761 section 6.4 (invalid), RFC 7686 section 2 (onion).
 func neverAsked(h policy.Host) bool {

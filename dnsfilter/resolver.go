@@ -81,7 +81,7 @@ func (r *Resolver) lookup(ctx context.Context, name policy.Host) (found, error) 
 	if name.IsZero() {
 		return found{}, &LookupError{Reason: policy.ReasonMalformed, Err: errNoName}
 	}
-	if isLocalhost(name) {
+	if name.IsLocalhost() {
 		return found{addrs: loopback(), expires: time.Now().Add(maxTTL)}, nil
 	}
 	if neverAsked(name) {

@@ -263,3 +263,27 @@ func TestPinsExhausted(t *testing.T) {
 		t.Errorf("event %+v", e)
 	}
 }
+
+// localhost is answered when the policy says so, and the event says what the
+// policy said.
+func TestLocalhostIsJudged(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		policy *policy.Current
+		rcode  int
+		reason string
+	}{
+		{"built in", compile(t, "", "a.test"), dns.RcodeSuccess, "allowed"},
+		{"denied", compile(t, "", "a.test", "!localhost"), dns.RcodeNameError, "denied_by_rule"},
+		{"denied in forward mode", compile(t, "forward", "a.test", "!localhost"), dns.RcodeNameError, "denied_by_rule"},
+		{"zero policy", new(policy.Current), dns.RcodeNameError, "no_policy"},
+		{"no policy", nil, dns.RcodeNameError, "no_policy"},
+	} {
+		g, _ := spied(t, tt.policy)
+		m := g.query(t, "localhost", dns.TypeA)
+		e := g.events.one(t)
+		if m.Rcode != tt.rcode || e.Reason != tt.reason || (e.Decision == "allowed") != (tt.rcode == dns.RcodeSuccess) {
+			t.Errorf("%s: %v, %+v", tt.name, m, e)
+		}
+	}
+}

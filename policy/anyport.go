@@ -24,6 +24,9 @@ func (p *Policy) judgeAnyPort(r *Request) Decision {
 	case open != nil:
 		return Decision{Verdict: Allow, Reason: ReasonAllowed, Rule: open.rule}
 	}
+	if p.builtinHosts(r) {
+		return Decision{Verdict: Allow, Reason: ReasonAllowed}
+	}
 	deny := p.denyRule(r.Host)
 	switch {
 	case shut != nil || deny != nil:
@@ -32,6 +35,18 @@ func (p *Policy) judgeAnyPort(r *Request) Decision {
 		return Decision{Reason: ReasonIPProhibited}
 	}
 	return Decision{Reason: ReasonHostNotListed}
+}
+
+// builtinHosts reports whether the hosts entry that every policy has covers r:
+// localhost is the client's own loopback. A hosts entry of the policy replaces
+// it, and a deny rule for all its ports beats it.
+//
+// Threat: a client asks a door for localhost, and means the gate's own loopback
+// -> the entry answers the DNS question alone, which names no port and no
+// address; a connection still needs a rule, and an address its own. Left over:
+// nothing.
+func (p *Policy) builtinHosts(r *Request) bool {
+	return r.Host.IsLocalhost() && !r.Addr.IsValid() && len(p.static[r.Host]) == 0 && !p.deniedEverywhere(r.Host, anyPort)
 }
 
 // denyRule reports the first deny rule about the whole of h, whatever its ports.

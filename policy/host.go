@@ -50,6 +50,12 @@ func (h Host) SNI() Host {
 // IsZero reports whether h is the zero Host.
 func (h Host) IsZero() bool { return h.name == "" && !h.addr.IsValid() }
 
+// IsLocalhost reports whether h is localhost or a name below it, which never
+// leaves the machine and means the client's own loopback. RFC 6761 section 6.3.
+func (h Host) IsLocalhost() bool {
+	return h.name == "localhost" || strings.HasSuffix(h.name, ".localhost")
+}
+
 // String reports the canonical spelling, without brackets.
 func (h Host) String() string {
 	if h.addr.IsValid() {
