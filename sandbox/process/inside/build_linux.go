@@ -8,7 +8,7 @@ import (
 	"egressd/netns/capture"
 )
 
-// builder builds the walls. Its first half, begin, is the same for every run,
+// builder sets up every layer. Its first half, begin, is the same for every run,
 // and can be done before anything is known about this one.
 type builder struct {
 	*initProcess
@@ -92,7 +92,7 @@ func (b *builder) hide(more ...step) error {
 	})
 }
 
-// step is one wall of the file system.
+// step is one layer of the file system.
 type step struct {
 	name string
 	do   func() error

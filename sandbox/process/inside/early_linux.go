@@ -14,9 +14,8 @@ import (
 // this one, which imports little, comes long before HTTP, TLS, YAML and the
 // proxy. Their initialisation would cost every start about 1.8 of 11 ms in pid
 // 1, which uses none of them; runc and others take over as early for the same
-// reason. What argv[0] decides here nobody but the launcher can choose without
-// choosing the whole command line, and an init without a control socket ends at
-// once.
+// reason. Argv[0] gives no one a way in: only a process that chooses the whole
+// command line can set it, and an init without a control socket ends at once.
 func init() {
 	if len(os.Args) > 0 && os.Args[0] == spawn.Name {
 		os.Exit(run(os.Args[1:]))

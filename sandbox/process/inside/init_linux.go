@@ -23,28 +23,28 @@ const (
 	handOverFD = 4
 )
 
-// initCrashed is the init's exit code when it could not even tell why.
+// initCrashed is the init's exit code if it could not report why.
 const initCrashed = 125
 
 // initProcess is pid 1 inside.
 type initProcess struct {
 	cfg control.Config
-	env []string // the harness's
+	env []string // the program's
 	ctl *control.Conn
 	tty *os.File // the controlling terminal; nil: none
 }
 
-// run is the init's main function. It returns when the harness has ended
+// run is the init's main function. It returns when the program has ended
 // or the supervisor is gone; the kernel then kills whatever is left inside.
 //
-// Credentials belong to threads, and this one forks the harness: it is called
+// Credentials belong to threads, and this one forks the program: it is called
 // by func init, which Go runs on the startup thread from beginning to end (see
 // runtime.LockOSThread, which would start another thread to make more from).
 func run(args []string) int {
 	again := len(args) == 1 && args[0] == "again"
 	// Threat: a descriptor that the launcher inherited (a socket, a directory
-	// outside) reaches the harness -> everything but stdio and the control
-	// socket closes when the harness is executed (not at once: some are the Go
+	// outside) reaches the program -> everything but stdio and the control
+	// socket closes when the program is executed (not at once: some are the Go
 	// runtime's own). Left over: what the person connects to stdin, stdout and
 	// stderr.
 	if err := unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
@@ -79,8 +79,8 @@ type stepError struct {
 func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
 
-// skips reports whether a wall is left out, which only tests do.
-func (in *initProcess) skips(wall string) bool { return slices.Contains(in.cfg.Skip, wall) }
+// skips reports whether a layer is left out, which only tests do.
+func (in *initProcess) skips(layer string) bool { return slices.Contains(in.cfg.Skip, layer) }
 
 func (in *initProcess) fail(e *stepError) {
 	r := control.FailReport{Step: e.step, Err: e.err.Error()}
@@ -88,10 +88,10 @@ func (in *initProcess) fail(e *stepError) {
 	in.ctl.Send(control.Message{Failed: &r}) //nolint:errcheck // the supervisor is gone then
 }
 
-// setUp builds every wall, in this order: doors and mounts (which need
+// setUp sets up every layer, in this order: doors and mounts (which need
 // capabilities), the supervisor's go-ahead, no capabilities, the filter.
 func (in *initProcess) setUp() error {
-	begin, err := in.told()
+	begin, err := in.firstByte()
 	if err != nil {
 		return &stepError{"start", err}
 	}
@@ -128,9 +128,9 @@ func (in *initProcess) setUp() error {
 	return nil
 }
 
-// told reads whether to begin at once. Before that byte the ids of the user
+// firstByte reads whether to begin at once. Before it the ids of the user
 // namespace may not be mapped.
-func (in *initProcess) told() (begin bool, err error) {
+func (in *initProcess) firstByte() (begin bool, err error) {
 	var b [1]byte
 	for {
 		n, err := unix.Read(controlFD, b[:])
@@ -141,7 +141,7 @@ func (in *initProcess) told() (begin bool, err error) {
 		case n == 0:
 			return false, io.ErrUnexpectedEOF
 		case b[0] != spawn.Wait && b[0] != spawn.Begin:
-			return false, errors.New("told neither to begin nor to wait")
+			return false, errors.New("the first byte says neither to begin nor to wait")
 		default:
 			return b[0] == spawn.Begin, nil
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // maskSockets hides every planned socket that can still be seen behind an
-// empty file that nobody may open: connecting to it is refused.
+// empty file that no one may open: connecting to it is refused.
 func (b *builder) maskSockets() error {
 	if len(b.cfg.Plan.Masks) > control.MaxMasks {
 		return errors.New("too many unix sockets outside /tmp and /run to hide them all")

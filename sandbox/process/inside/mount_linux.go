@@ -75,9 +75,9 @@ func (t tree) readOnly() error {
 
 func (t tree) discard() { unix.Close(int(t)) }
 
-// bindOver mounts a copy of source on target. It looks for target first: to
-// throw a copy away that found no place, the kernel waits for every processor,
-// for half a millisecond or longer.
+// bindOver mounts a copy of source on target. It checks for target first: to
+// discard a copy that found no place, the kernel waits for every processor, half
+// a millisecond or longer.
 func bindOver(source, target string, readOnly bool) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(target, &st); err != nil {

@@ -96,7 +96,7 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// The harness's own temporary directories are made in a private root, closed to
+// The program's own temporary directories are made in a private root, closed to
 // others, and never on the host.
 func TestPrivateDirectories(t *testing.T) {
 	b := freshMounts(t)

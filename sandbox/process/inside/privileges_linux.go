@@ -40,7 +40,7 @@ func (in *initProcess) limitProcesses() error {
 // dropCapabilities throws every capability away for good, for this thread and
 // what it starts, and then for every other thread of this process.
 //
-// Threat: the harness uses a capability over its own namespaces to change the
+// Threat: the program uses a capability over its own namespaces to change the
 // capture rules or the mounts, or gets one back by executing as uid 0 or a file
 // with capabilities -> none in any set, the bounding set empty, the rules that
 // make uid 0 special locked off. Left over: a uid 0 owns files of uid 0.
@@ -106,7 +106,7 @@ func joinSessionKeyring() error {
 	return errno
 }
 
-// setLimits bounds what one harness can take from the machine.
+// setLimits bounds what one sandbox can take from the machine.
 func (in *initProcess) setLimits() error {
 	for resource, limit := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NPROC: uint64(in.processes())} {
 		var r unix.Rlimit
@@ -121,11 +121,11 @@ func (in *initProcess) setLimits() error {
 	return nil
 }
 
-// confine puts up the walls that need no capability, on this thread and what
+// confine sets up the layers that need no capability, on this thread and what
 // it starts; the system-call filter covers every thread.
 func (in *initProcess) confine() error {
 	if !in.skips("dumpable") {
-		// Nobody inside may look into the init's memory or descriptors.
+		// No program inside may read the init's memory or descriptors.
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 			return fmt.Errorf("dumpable: %w", err)
 		}

@@ -12,10 +12,10 @@ import (
 
 // protect makes the files of cfg.Protect unchangeable from inside.
 //
-// Threat: the harness rewrites the policy for the next run, edits the event
+// Threat: the program rewrites the policy for the next run, edits the event
 // log, or swaps either (or a directory above it) for one of its own -> each
 // name of the file is a read-only mount, and every directory above it that
-// could be renamed is a mount as well, which the kernel does not let anybody
+// could be renamed is a mount as well, which the kernel does not let anyone
 // rename. Left over: what the supervisor's guard says.
 func (b *builder) protect() error {
 	for _, g := range b.cfg.Protect {
@@ -41,7 +41,7 @@ func (b *builder) protect() error {
 	return nil
 }
 
-// outOfReach reports whether err means that nobody inside gets to path: it is
+// outOfReach reports whether err means that no program inside gets to path: it is
 // hidden by a private root or by what is shown in its place, or lies where this
 // user may not go.
 func (b *builder) outOfReach(path string, err error) bool {

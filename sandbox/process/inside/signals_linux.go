@@ -57,7 +57,7 @@ func outliveSignals() {
 // those that stop or continue cannot stop pid 1 from inside either.
 func harmlessByDefault(s unix.Signal) bool {
 	switch s {
-	case unix.SIGKILL, unix.SIGSTOP: // nobody can set these, nor block them, so the kernel drops them
+	case unix.SIGKILL, unix.SIGSTOP: // no one can set or block these, so the kernel drops them
 		return true
 	case unix.SIGCHLD, unix.SIGCONT, unix.SIGURG, unix.SIGWINCH, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
 		return true

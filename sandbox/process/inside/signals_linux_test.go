@@ -57,7 +57,7 @@ func TestNoSignalKeepsItsDefault(t *testing.T) {
 }
 
 // The init must still see its children end: ignoring SIGCHLD would have the
-// kernel reap them, and with them the harness's exit code.
+// kernel reap them, and with them the program's exit code.
 func TestChildrenAreNotReapedByTheKernel(t *testing.T) {
 	if now, ok := action(unix.SIGCHLD); !ok || now.handler == ignored {
 		t.Fatalf("%+v, %v", now, ok)

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// threadsNeeded is what an init with a harness needs at a time: one waits for
+// threadsNeeded is what an init with a program needs at a time: one waits for
 // processes, one for orders, one is the Go runtime's watch, and one takes over
 // from those that wait.
 const threadsNeeded = 4
@@ -14,8 +14,8 @@ const threadsNeeded = 4
 // up took as many.
 //
 // Threat: a fork bomb takes every process number inside, the Go runtime wants
-// one more thread for pid 1, gets none and ends it: what the harness was doing
-// ends as if killed -> the threads are there before the harness is. Left over:
+// one more thread for pid 1, gets none and ends it: what the program was doing
+// ends as if killed -> the threads are there before the program is. Left over:
 // connections to published ports, each of which may want one more.
 func makeThreads() {
 	if n, _ := runtime.ThreadCreateProfile(nil); n >= threadsNeeded {

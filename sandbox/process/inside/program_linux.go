@@ -17,31 +17,30 @@ import (
 	"egressd/sandbox/process/control"
 )
 
-// harness is the process that this sandbox is for.
-type harness struct {
+// program is the process that this sandbox is for.
+type program struct {
 	pid   int
-	group atomic.Int64 // that holds the terminal while the harness is stopped
+	group atomic.Int64 // that holds the terminal while the program is stopped
 }
 
-// run starts the harness and serves it until it ends or the supervisor goes.
-// The end is on the way of whoever waits for this run, so this thread waits for
-// it itself.
+// run starts the program and serves it until it ends or the supervisor is gone.
+// Somebody waits for that end, so this thread waits for it itself.
 func (in *initProcess) run() int {
 	makeThreads()
-	h, err := in.startHarness()
+	p, err := in.startProgram()
 	if err != nil {
 		code := lookpath.ExitCode(err)
 		fmt.Fprintf(os.Stderr, "launch: %v\n", err)
 		in.ctl.Send(control.Message{Exited: &control.ExitReport{Code: code, NotRun: true}}) //nolint:errcheck // gone
 		return 0
 	}
-	go in.listen(h)
-	return in.wait(h)
+	go in.listen(p)
+	return in.wait(p)
 }
 
 // wait waits for every process inside (orphans end up with pid 1) and reports
-// what happens to the harness, until it ends.
-func (in *initProcess) wait(h *harness) int {
+// what happens to the program, until it ends.
+func (in *initProcess) wait(p *program) int {
 	for {
 		var st syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &st, syscall.WUNTRACED, nil)
@@ -50,12 +49,12 @@ func (in *initProcess) wait(h *harness) int {
 		case errors.Is(err, syscall.EINTR):
 			continue
 		case err != nil:
-			return initCrashed // no child is left, and so no harness
-		case pid != h.pid:
+			return initCrashed // no child is left, and so no program
+		case pid != p.pid:
 			continue
 		case st.Stopped():
 			if g := in.foreground(); g > 0 {
-				h.group.Store(int64(g))
+				p.group.Store(int64(g))
 			}
 			report.Stopped = &control.StopReport{Sig: st.StopSignal()}
 		default:
@@ -77,17 +76,17 @@ func exited(st syscall.WaitStatus) *control.ExitReport {
 	return &control.ExitReport{Code: st.ExitStatus()}
 }
 
-// listen obeys the supervisor's orders. When the supervisor is gone, so is
-// everything here: the harness's end wakes wait, which finds nobody to tell.
-func (in *initProcess) listen(h *harness) {
+// listen obeys the supervisor's orders. When the supervisor is gone, it ends
+// everything here: the program's end wakes wait, whose report fails.
+func (in *initProcess) listen(p *program) {
 	for {
 		m, fds, err := in.ctl.Receive()
 		ipc.CloseAll(fds)
 		if err != nil {
-			syscall.Kill(-1, syscall.SIGKILL) //nolint:errcheck // nobody left is fine
+			syscall.Kill(-1, syscall.SIGKILL) //nolint:errcheck // there may be none
 			return
 		}
-		in.obey(m, h)
+		in.obey(m, p)
 	}
 }
 
@@ -100,23 +99,23 @@ func (in *initProcess) foreground() int {
 	return foreground.Of(in.tty)
 }
 
-func (in *initProcess) obey(m control.Message, h *harness) {
+func (in *initProcess) obey(m control.Message, p *program) {
 	switch {
 	case m.Signal != nil && m.Signal.All:
-		syscall.Kill(-1, m.Signal.Sig)    //nolint:errcheck // nobody left is fine
+		syscall.Kill(-1, m.Signal.Sig)    //nolint:errcheck // there may be none
 		syscall.Kill(-1, syscall.SIGCONT) //nolint:errcheck // the stopped must hear it too
 	case m.Signal != nil:
-		// The harness leads its process group, as a shell's job does.
-		if syscall.Kill(-h.pid, m.Signal.Sig) != nil {
-			syscall.Kill(h.pid, m.Signal.Sig) //nolint:errcheck // it has just ended
+		// The program leads its process group, as a shell's job does.
+		if syscall.Kill(-p.pid, m.Signal.Sig) != nil {
+			syscall.Kill(p.pid, m.Signal.Sig) //nolint:errcheck // it has just ended
 		}
 	case m.Resume != nil:
-		group := int(h.group.Load())
+		group := int(p.group.Load())
 		if m.Resume.Foreground && in.tty != nil {
 			foreground.Set(in.tty, group)
 		}
-		syscall.Kill(-h.pid, syscall.SIGCONT) //nolint:errcheck // it has just ended
-		if group != h.pid {
+		syscall.Kill(-p.pid, syscall.SIGCONT) //nolint:errcheck // it has just ended
+		if group != p.pid {
 			syscall.Kill(-group, syscall.SIGCONT) //nolint:errcheck // may be gone
 		}
 	case m.Dial != nil:
@@ -124,8 +123,8 @@ func (in *initProcess) obey(m control.Message, h *harness) {
 	}
 }
 
-// startHarness executes the harness in a process group of its own.
-func (in *initProcess) startHarness() (*harness, error) {
+// startProgram executes the program in a process group of its own.
+func (in *initProcess) startProgram() (*program, error) {
 	if err := os.Chdir(in.cfg.Dir); err != nil {
 		return nil, fmt.Errorf("working directory: %w", err)
 	}
@@ -146,9 +145,9 @@ func (in *initProcess) startHarness() (*harness, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "exec", Path: in.cfg.Argv[0], Err: err}
 	}
-	h := &harness{pid: pid}
-	h.group.Store(int64(pid))
-	return h, nil
+	p := &program{pid: pid}
+	p.group.Store(int64(pid))
+	return p, nil
 }
 
 // dial connects to a server inside and passes the connection to the
