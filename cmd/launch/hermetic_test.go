@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -70,7 +71,11 @@ func TestWorkerDiesWithLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	if n, err := unix.Poll(ended, int(10*time.Second/time.Millisecond)); n != 1 || err != nil {
+	n, err := unix.Poll(ended, int(10*time.Second/time.Millisecond))
+	for errors.Is(err, unix.EINTR) { // a signal of the runtime
+		n, err = unix.Poll(ended, int(10*time.Second/time.Millisecond))
+	}
+	if n != 1 || err != nil {
 		t.Errorf("the worker is still there: %d, %v", n, err)
 	}
 }

@@ -1,9 +1,10 @@
-// Package learn writes the smallest policy that would have allowed a run.
+// Package learn writes the smallest policy that would have allowed a run. trail
+// shows its use: a Recorder is an event.Sink, whose text is a policy file.
 //
-// It learns hosts, ports, methods and paths as they were used, one by one: no
-// wildcard is guessed. What an untrusted program must not teach (addresses of
-// private networks, what a deny rule refused, another name in the SNI) is
-// written down as a comment for a person to decide.
+// It learns hosts, ports, methods and paths as they were used, one by one: it
+// guesses no wildcard. What an untrusted program must not teach (addresses of
+// private networks, what a deny rule refused, another name in the SNI) becomes a
+// comment, for a person to decide.
 package learn
 
 import (

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"egressd/internal/run/summary"
+	"egressd/internal/cli"
 	"egressd/policy"
 )
 
@@ -185,7 +185,7 @@ func (r *Recorder) writeDoubts(b *bytes.Buffer) {
 		if f.port != 0 {
 			rule += ":" + strconv.Itoa(int(f.port))
 		}
-		line := fmt.Sprintf("#   - %s   # %s", scalar(rule), summary.Safe(f.doubt))
+		line := fmt.Sprintf("#   - %s   # %s", scalar(rule), cli.Safe(f.doubt))
 		if f.addr.IsValid() {
 			line += ", for " + f.host.String()
 		}

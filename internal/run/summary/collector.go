@@ -1,5 +1,9 @@
 // Package summary keeps the totals of one run and says, at its end, what was
 // allowed, what was blocked, and what to type to allow it.
+//
+//	var c summary.Collector // an event.Sink
+//	... run ...
+//	err := c.Write(os.Stderr)
 package summary
 
 import (

@@ -165,21 +165,6 @@ func TestLongTextIsCut(t *testing.T) {
 	}
 }
 
-func TestFlags(t *testing.T) {
-	for _, tt := range []struct {
-		in   []string
-		want string
-	}{
-		{[]string{"a.test", "b.test:22"}, "--allow a.test,b.test:22"},
-		{[]string{"*.a.test"}, "--allow '*.a.test'"},
-		{[]string{"GET https://a.test/x y'z", "a.test"}, `--allow a.test --allow 'GET https://a.test/x y'\''z'`},
-	} {
-		if got := Flags(tt.in); got != tt.want {
-			t.Errorf("got %s want %s", got, tt.want)
-		}
-	}
-}
-
 func TestSize(t *testing.T) {
 	for in, want := range map[int64]string{0: "", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_950: "1.0 MB", 1_200_000: "1.2 MB", 1 << 62: "4611686.0 TB"} {
 		if got := size(in); got != want {

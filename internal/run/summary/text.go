@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"egressd/internal/cli"
+	"egressd/internal/cli/policyflags"
 	"egressd/policy"
 )
 
@@ -18,7 +20,6 @@ const (
 	maxBlockedLines = 20
 	maxSuggestions  = 40
 	maxAddresses    = 10 // in a line of suggestions
-	maxWord         = 64
 )
 
 // Write prints the summary on w: nothing when the program used no network, one
@@ -119,7 +120,7 @@ func table(b *bytes.Buffer, word string, list []*total, most, width int) {
 }
 
 func (t *total) place() string {
-	place := Safe(t.host.String() + t.asked) // one of them is empty
+	place := cli.Safe(t.host.String() + t.asked) // one of them is empty
 	if t.port != 0 {
 		if strings.Contains(place, ":") && !strings.HasPrefix(place, "[") {
 			place = "[" + place + "]"
@@ -127,10 +128,10 @@ func (t *total) place() string {
 		place += ":" + strconv.Itoa(int(t.port))
 	}
 	if t.proto != "" && t.proto != "tcp" {
-		place = strings.TrimSpace(Safe(t.proto) + " " + place)
+		place = strings.TrimSpace(cli.Safe(t.proto) + " " + place)
 	}
 	if t.method != "" {
-		place = Safe(t.method) + " " + place + Safe(t.path)
+		place = cli.Safe(t.method) + " " + place + cli.Safe(t.path)
 	}
 	return place
 }
@@ -180,57 +181,10 @@ func adviseOn(b *bytes.Buffer, title string, list []*total, most int) {
 	if len(rules) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "%s\n  %s\n", title, Flags(rules))
+	fmt.Fprintf(b, "%s\n  %s\n", title, policyflags.Spell(rules))
 	if rest := len(seen) - len(rules); rest > 0 {
 		fmt.Fprintf(b, "  and %d more: see --events FILE\n", rest)
 	}
-}
-
-// Flags spells rules as --allow flags for a shell.
-func Flags(rules []string) string {
-	var words []string
-	var plain []string
-	for _, r := range rules {
-		if strings.ContainsAny(r, " ,") || strings.Contains(r, "://") {
-			words = append(words, "--allow "+quote(r))
-		} else {
-			plain = append(plain, r)
-		}
-	}
-	if len(plain) > 0 {
-		words = append([]string{"--allow " + quote(strings.Join(plain, ","))}, words...)
-	}
-	return strings.Join(words, " ")
-}
-
-// quote makes s one word of a POSIX shell.
-func quote(s string) string {
-	safe := func(r rune) bool {
-		return r == '-' || r == '.' || r == '_' || r == ':' || r == ',' || r == '/' ||
-			'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// Safe spells s so that a terminal shows it and does nothing else: everything
-// but printable ASCII is escaped, and long words are cut.
-//
-// Threat: a program inside asks for a host made of terminal escapes or line
-// breaks, to forge the text that a person reads -> no such byte is printed.
-func Safe(s string) string {
-	cut := s
-	if len(cut) > maxWord*4 {
-		cut = cut[:maxWord*4]
-	}
-	q := strconv.QuoteToASCII(cut)
-	q = q[1 : len(q)-1]
-	if len(q) > maxWord*4 || len(cut) < len(s) {
-		return q[:min(len(q), maxWord*4)] + "..."
-	}
-	return q
 }
 
 func nothing(n int) string {

@@ -1,5 +1,11 @@
 // Package trail is the record of one run: the audit file, the totals for the
 // summary, and what is learned. It owns them from the first event to the last.
+//
+//	t, err := trail.Open(trail.Config{Events: "run.jsonl", Policy: policy, Stdout: os.Stdout})
+//	err = t.Started(isolation, argv)
+//	... run, with t.Sink() ...
+//	err = t.Ended(code, took, err)
+//	err = t.Close(os.Stderr) // prints the summary
 package trail
 
 import (
@@ -19,7 +25,7 @@ import (
 	"egressd/policy"
 )
 
-// Config says what to keep.
+// Config is what to record.
 type Config struct {
 	Events string         // events file; "-" is Stdout; "" keeps none
 	Learn  string         // new policy file to write at the end; "" learns nothing
