@@ -8,57 +8,101 @@ import (
 
 // settings are the options of one curl, up to --next.
 type settings struct {
-	urls    []string
-	outs    []out
-	uploads []string
-	query   []string // --url-query
+	urls  []string
+	query []string // --url-query
+	destinations
+	message
+	ranging
+	identity
+	cookieOptions
+	redirects
+	patience
+	verification
+}
 
-	allRemote, remoteHeader                    bool
-	outputDir                                  string
-	createDirs, remoteTime, noClobber, discard bool // discard: --remove-on-error
-	head, get, include, compressed             bool
-	follow, failing, failBody                  bool
-	post301, post302, post303                  bool
-	globOff, asIs, noLogin                     bool
+// destinations is where bodies and heads go.
+type destinations struct {
+	outs                      []out
+	allRemote, remoteHeader   bool
+	outputDir                 string
+	createDirs, remoteTime    bool
+	noClobber                 bool
+	discard                   bool // --remove-on-error
+	head, include, compressed bool
+	dumpTo                    string
+	format                    string // -w
+	maxSize                   int64
+}
 
-	method     string
-	data       []byte
-	posted     bool // -d was given
-	json       bool
-	form       []fetch.Section
-	formed     bool
-	headers    []string
-	agent      string
-	noAgent    bool // -A ""
-	referer    string
-	autoRefer  bool
-	login      string
-	loggedIn   bool
-	bearer     string
-	ranges     string
-	resume     int64 // -1: from the size of the file
-	resumed    bool
-	since      string
-	etagFrom   string
-	etagTo     string
-	dumpTo     string
-	format     string // -w
+// message is the request: its method, fields and body.
+type message struct {
+	method    string
+	get, asIs bool
+	uploads   []string
+	data      []byte
+	posted    bool // -d was given
+	json      bool
+	form      []fetch.Section
+	formed    bool
+	headers   []string
+	globOff   bool
+	scheme    string // --proto-default
+	protocols map[string]bool
+}
+
+// ranging is which part of a body is asked for, or whether it has changed.
+type ranging struct {
+	ranges   string
+	resume   int64 // -1: from the size of the file
+	resumed  bool
+	since    string
+	etagFrom string
+	etagTo   string
+}
+
+// identity is what curl says of itself and its user.
+type identity struct {
+	agent     string
+	noAgent   bool // -A ""
+	referer   string
+	autoRefer bool
+	login     string
+	loggedIn  bool
+	noLogin   bool
+	bearer    string
+}
+
+// cookieOptions are the options for cookies.
+type cookieOptions struct {
 	cookieText string
 	cookieFrom []string
 	cookieTo   string
 	cookies    bool // the engine is on
 	junk       bool
+}
 
-	maxRedirects                     int
-	maxTime, connect                 time.Duration
-	retries                          int
-	retryDelay, retryMax             time.Duration
-	retryAll, retryRefused, insecure bool
-	maxSize                          int64
-	caFile                           string
-	tlsMin, tlsMax                   uint16
-	protocols, redirProtocols        map[string]bool
-	scheme                           string // --proto-default
+// redirects is what happens on a redirect.
+type redirects struct {
+	follow                    bool
+	post301, post302, post303 bool
+	maxRedirects              int
+	redirProtocols            map[string]bool
+}
+
+// patience is how long is waited, how often is tried, and what a failure is.
+type patience struct {
+	failing, failBody      bool
+	maxTime, connect       time.Duration
+	retries                int
+	retryDelay, retryMax   time.Duration
+	retryAll, retryRefused bool
+}
+
+// verification is how the origin proves itself.
+type verification struct {
+	insecure       bool
+	caFile         string
+	tlsMin, tlsMax uint16
 }
 
 // out is one -o or -O.
@@ -91,8 +135,9 @@ func (s *settings) uploadsOf(i int) []string {
 }
 
 func newSettings() *settings {
+	web := func() map[string]bool { return map[string]bool{"http": true, "https": true} }
 	return &settings{
-		maxRedirects: 50, scheme: "http",
-		protocols: map[string]bool{"http": true, "https": true}, redirProtocols: map[string]bool{"http": true, "https": true},
+		message:   message{scheme: "http", protocols: web()},
+		redirects: redirects{maxRedirects: 50, redirProtocols: web()},
 	}
 }

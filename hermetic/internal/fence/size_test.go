@@ -21,7 +21,6 @@ var excused = map[string]string{
 	"internal/awk.interp":        "the state of one program: its special variables are fields, so that a field of a record costs no map",
 	"internal/awk.record":        "the record and how it is split, which special variables change one by one",
 	"internal/cp.copier":         oneCall,
-	"internal/curl.settings":     oneCall,
 	"internal/curl.stats":        "one field for each variable of --write-out",
 	"internal/date.parser":       "one field for each part of a date, as the words name them",
 	"internal/dd.dumper":         oneCall,
@@ -39,7 +38,6 @@ var excused = map[string]string{
 	"internal/split.splitter":    oneCall,
 	"internal/tar.archiver":      oneCall,
 	"internal/tree.treeCall":     oneCall,
-	"internal/wget.wgetSettings": oneCall,
 	"internal/xargs.xargsCall":   oneCall,
 	"internal/yq.yqWant":         oneCall,
 }

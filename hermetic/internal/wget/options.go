@@ -11,14 +11,50 @@ import (
 
 // wgetSettings are the options of one wget.
 type wgetSettings struct {
-	output, prefix, agent, method, body, bodyFile, referer, input string
-	loadCookies, saveCookies, user, password, caFile, logFile     string
-	post, quiet, brief, showHead, spider, newer, keepOld, resume  bool
-	disposition, insecure, appendLog, sessionCookies, onError     bool
-	trustNames, noCache, httpsOnly, authNow, noCookies            bool
-	headers                                                       []string
-	tries, redirects                                              int
-	timeout, wait, retryWait                                      time.Duration
+	requestOptions
+	fileOptions
+	logOptions
+	cookieOptions
+	identityOptions
+	patience
+}
+
+// requestOptions are what is asked for, and how.
+type requestOptions struct {
+	input, agent, method, body, bodyFile, referer string
+	post, noCache, httpsOnly                      bool
+	headers                                       []string
+}
+
+// fileOptions are where bodies go.
+type fileOptions struct {
+	output, prefix                        string
+	newer, keepOld, resume, disposition   bool
+	onError, trustNames, spider, showHead bool
+}
+
+// logOptions are what wget says, and where.
+type logOptions struct {
+	logFile                 string
+	appendLog, quiet, brief bool
+}
+
+// cookieOptions are the options for cookies.
+type cookieOptions struct {
+	loadCookies, saveCookies  string
+	sessionCookies, noCookies bool
+}
+
+// identityOptions are how the user and the origin prove themselves.
+type identityOptions struct {
+	user, password, caFile string
+	authNow, insecure      bool
+}
+
+// patience is how long is waited, and how often is tried.
+type patience struct {
+	tries, redirects         int
+	timeout, wait, retryWait time.Duration
 }
 
 // wgetKnown are wget's options: the letter or a space, and the name, with "="

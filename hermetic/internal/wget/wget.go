@@ -70,7 +70,10 @@ func wget(ctx context.Context, c *command.Call) int {
 		fmt.Fprintf(c.Stderr, "wget: %v\n%s\nTry `wget --help' for more options.\n", err, wgetUsage)
 		return wgetParse
 	}
-	s := &wgetSettings{tries: 20, redirects: 20, timeout: 900 * time.Second, retryWait: 10 * time.Second, agent: wgetAgent}
+	s := &wgetSettings{
+		requestOptions: requestOptions{agent: wgetAgent},
+		patience:       patience{tries: 20, redirects: 20, timeout: 900 * time.Second, retryWait: 10 * time.Second},
+	}
 	for _, o := range given {
 		switch o.Name {
 		case "version", "help":
