@@ -85,7 +85,7 @@ func auditable(r Reason) bool {
 	return r.Class() == ClassDenied && r != ReasonNoPolicy && r != ReasonLoop
 }
 
-// DecideAddrs takes the second look at every answer for r.Host: one denied
+// DecideAddrs makes the second check of every answer for r.Host: one denied
 // address denies them all. No addresses: ReasonNotFound.
 //
 // Threat: a resolver answers one public and one private address, and whoever

@@ -53,7 +53,7 @@ func (p *Policy) lookup(h Host, port uint16) found {
 	return f
 }
 
-// judge asks look after look; the first denial ends it.
+// judge makes one check after the other; the first denial ends it.
 func (p *Policy) judge(r *Request) Decision {
 	if r.Host.IsZero() {
 		return Decision{Reason: ReasonMalformed}
@@ -77,7 +77,7 @@ func (p *Policy) judge(r *Request) Decision {
 	return d
 }
 
-// judgeHost takes the first look: by host and port alone.
+// judgeHost makes the first check: by host and port alone.
 func (p *Policy) judgeHost(r *Request, f *found) Decision {
 	d := Decision{Verdict: Allow, Reason: ReasonAllowed, Needs: WireOther}
 	switch r.Port {
@@ -113,7 +113,7 @@ func (p *Policy) judgeHost(r *Request, f *found) Decision {
 	return d
 }
 
-// judgeAddr takes the second look: at the address about to be dialled.
+// judgeAddr makes the second check: of the address about to be dialled.
 func (p *Policy) judgeAddr(r *Request, d Decision) Decision {
 	a := r.Addr.Unmap().WithZone("")
 	if r.Host.addr.IsValid() {
@@ -208,7 +208,7 @@ func (r *Request) hostAgrees() bool {
 	return r.HTTPHost == r.Host && (r.HTTPPort == 0 || r.HTTPPort == r.Port)
 }
 
-// judgeRequest takes the fourth look: at one HTTP request to a host that path
+// judgeRequest makes the fourth check: of one HTTP request to a host that path
 // rules cover.
 func (p *Policy) judgeRequest(r *Request, f *found, d Decision) Decision {
 	if !pathmatch.Clean(r.Path) {
