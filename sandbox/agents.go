@@ -32,7 +32,7 @@ var agents = []agent{
 }
 
 // AgentVars reports the variables ("X_*" is a prefix) that pass because of the
-// program that argv runs; nil when it is no agent we know.
+// program that argv runs; nil if that is not a known agent.
 func AgentVars(argv []string) []string {
 	name := programName(argv)
 	for _, a := range agents {
@@ -44,7 +44,7 @@ func AgentVars(argv []string) []string {
 }
 
 // AgentNests reports whether the program that argv runs makes namespaces for
-// its tools and fails where it can't: Codex runs every command in bwrap.
+// its tools and fails if it can't: Codex runs every command in bwrap.
 func AgentNests(argv []string) bool { return programName(argv) == "codex" }
 
 // MissingAgentKeys reports an agent that argv names but does not run itself (a

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// passed names the variables that every program gets: where it is, who runs
-// it, which language and terminal. None of them is a credential, redirects
-// traffic, or makes a program load code.
+// passed names the variables that every program gets: its place, its user, the
+// language and the terminal. None of them is a credential, redirects traffic, or
+// makes a program load code.
 var passed = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD",
 	"LANG", "LANGUAGE", "LC_*", "TZ",
@@ -34,8 +34,8 @@ var remote = []string{
 // without being asked. Its value is not a secret.
 func PassesRemotely(name string) bool { return matchesAny(remote, name) }
 
-// RemoteEnv is Env for a program that runs on another machine: what is about
-// this one, such as PATH and HOME, does not pass.
+// RemoteEnv is [Env] for a program that runs on another machine: variables about
+// this one, such as PATH and HOME, do not pass.
 func RemoteEnv(host, argv, named []string) ([]string, error) { return env(remote, host, argv, named) }
 
 // Env builds a program's environment from the host's, host first being
@@ -44,7 +44,7 @@ func RemoteEnv(host, argv, named []string) ([]string, error) { return env(remote
 // What passes: a fixed list of harmless variables, what the agent that argv
 // names is known to need (see [AgentVars]), and what the person named: "NAME"
 // copies the host's value (it is an error when the host has none), "NAME=VALUE"
-// sets one. The result is sorted, and holds each name once; a named value wins.
+// sets one. The result is sorted and holds each name once; a named value wins.
 //
 // Threat: an untrusted program reads tokens that lie around in the environment
 // (AWS_*, GITHUB_TOKEN, SSH_AUTH_SOCK), or is steered by one (LD_PRELOAD,
@@ -110,7 +110,7 @@ func matchesAny(patterns []string, name string) bool {
 	return false
 }
 
-// wrappers are programs that people put in front of the one they mean.
+// wrappers are programs that run the one that is named after them.
 var wrappers = []string{
 	"env", "nice", "time", "timeout", "stdbuf", "exec",
 	"npx", "bunx", "pnpx", "uvx", "npm", "node", "bun",

@@ -103,7 +103,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 		conn, ok := c.(*net.UnixConn)
 		if !ok {
 			_ = c.Close()
-			return fmt.Errorf("control socket: %s is no unix socket", ln.Addr().Network())
+			return fmt.Errorf("control socket: %s is not a unix socket", ln.Addr().Network())
 		}
 		s.admit(ctx, &wg, conn)
 	}
