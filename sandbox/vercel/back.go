@@ -22,7 +22,7 @@ type Changes struct {
 
 // bringBack brings what the program changed into the workspace.
 func (r *run) bringBack(ctx context.Context) error {
-	if r.tree == nil {
+	if r.disk.tree == nil {
 		return nil
 	}
 	name, err := r.pack(ctx)
@@ -67,8 +67,8 @@ func (r *run) record(body event.Body) error {
 // pack packs the workspace there into a file there.
 func (r *run) pack(ctx context.Context) (name string, err error) {
 	name = r.temporary("back.tgz")
-	args := []string{"-C", r.workdir, "-czf", name}
-	for _, skip := range r.tree.Skips() {
+	args := []string{"-C", r.session.workdir, "-czf", name}
+	for _, skip := range r.disk.tree.Skips() {
 		args = append(args, "--exclude="+skip)
 	}
 	request := api.CommandRequest{Command: "tar", Args: append(args, ".")}
@@ -82,7 +82,7 @@ func (r *run) pack(ctx context.Context) (name string, err error) {
 	}
 	// What this user there may not read must not look as if it were deleted.
 	name = r.temporary("back-all.tgz")
-	request.Args[3], request.Sudo, r.sudo = name, true, true
+	request.Args[3], request.Sudo, r.disk.sudo = name, true, true
 	if _, e := r.ours(ctx, request); !errors.As(e, &failed) || failed.code != 1 {
 		if e != nil {
 			return "", errors.Join(err, e)
@@ -103,7 +103,7 @@ func (r *run) mirror(ctx context.Context, name, aside string) (report stage.Repo
 	for try := 1; ; try++ {
 		var archive *os.File
 		if archive, err = r.fetch(ctx, name); err == nil {
-			report, err = r.tree.Mirror(ctx, archive, aside)
+			report, err = r.disk.tree.Mirror(ctx, archive, aside)
 			archive.Close()
 			if torn := (*stage.UnreadableError)(nil); !errors.As(err, &torn) {
 				return report, err
@@ -137,7 +137,7 @@ func (r *run) fetch(ctx context.Context, name string) (*os.File, error) {
 const maxArchive = 16 << 30
 
 func (r *run) download(ctx context.Context, name string, to io.Writer) error {
-	from, err := r.Client.ReadFile(ctx, r.session, name, "")
+	from, err := r.Client.ReadFile(ctx, r.session.id, name, "")
 	if err != nil {
 		return err
 	}

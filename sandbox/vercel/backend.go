@@ -180,8 +180,8 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		return err
 	}
 	defer r.closeTree()
-	alive := Alive(ctx, r.Client, r.session, r.ends, r.say)
-	defer func() { r.ends = alive() }()
+	alive := Alive(ctx, r.Client, r.session.id, r.session.ends, r.say)
+	defer func() { r.session.ends = alive() }()
 	if err := r.send(ctx); err != nil {
 		return fmt.Errorf("send the workspace: %w", err)
 	}
@@ -195,7 +195,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	early()
 	r.progress("", 0, 0, 0)
 	err = r.command(ctx, input)
-	if r.program == "" || r.gone {
+	if r.program == "" || r.session.gone {
 		return err
 	}
 	if sig.hurry() || ctx.Err() != nil {

@@ -27,20 +27,20 @@ func (r *run) command(ctx context.Context, input string) error {
 	if err != nil {
 		return err
 	}
-	request := api.CommandRequest{Command: argv[0], Args: argv[1:], Cwd: path.Join(r.workdir, r.place.dir), Env: environment(r.spec.Env)}
+	request := api.CommandRequest{Command: argv[0], Args: argv[1:], Cwd: path.Join(r.session.workdir, r.place.dir), Env: environment(r.spec.Env)}
 	if input != "" {
 		request.Command, request.Args = "sh", append([]string{"-c", `exec "$@" <"$0"`, input}, argv...)
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := r.watch(inner, cancel)
-	ended, err := r.Client.Run(inner, r.session, request, w.begun, r.output)
+	ended, err := r.Client.Run(inner, r.session.id, request, w.begun, r.output)
 	w.stop()
 	r.program = w.id
 	var refused *api.Error
 	switch {
 	case w.timedOut:
-		r.loose = true
+		r.session.loose = true
 		r.res.TimedOut, r.res.ExitCode = true, exitTimeout
 		return nil
 	case errors.As(err, &refused) && refused.Code == api.CodeExecutableNotFound:
@@ -51,10 +51,10 @@ func (r *run) command(ctx context.Context, input string) error {
 		r.res.ExitCode = exitSignal + int(syscall.SIGPIPE) // nobody reads any more
 		return nil
 	case r.signals.caught() != 0 && err != nil:
-		r.loose = true
+		r.session.loose = true
 		return nil // the exit code follows from the signal
 	case api.IsGone(err):
-		r.gone = true
+		r.session.gone = true
 		return fmt.Errorf("the sandbox ended while the program ran, and what it changed is lost: %w", err)
 	case err != nil:
 		r.end(ctx)
@@ -67,7 +67,7 @@ func (r *run) command(ctx context.Context, input string) error {
 // end ends a program that nobody listens to any more, so that what it changes
 // can be brought back.
 func (r *run) end(ctx context.Context) {
-	r.loose = true
+	r.session.loose = true
 	if r.program == "" {
 		return
 	}
@@ -75,7 +75,7 @@ func (r *run) end(ctx context.Context) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		r.kill(ctx, r.program, sig)
 		ctx, done := context.WithTimeout(ctx, grace)
-		_, err := r.Client.Wait(ctx, r.session, r.program)
+		_, err := r.Client.Wait(ctx, r.session.id, r.program)
 		done()
 		if err == nil || api.IsGone(err) {
 			return
@@ -197,7 +197,7 @@ func (w *watch) kill(ctx context.Context, sig syscall.Signal) {
 func (r *run) kill(ctx context.Context, id string, sig syscall.Signal) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), killTime)
 	defer done()
-	if _, err := r.Client.Kill(ctx, r.session, id, sig); err != nil && !api.IsGone(err) {
+	if _, err := r.Client.Kill(ctx, r.session.id, id, sig); err != nil && !api.IsGone(err) {
 		r.log().Warn("the program could not be killed; its sandbox is stopped", "command", id, "error", err)
 	}
 }

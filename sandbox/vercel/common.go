@@ -23,10 +23,10 @@ const stampName = ".launch-stamp"
 
 // stampFile reports where the stamp is; "" where nothing is remembered.
 func (r *run) stampFile() string {
-	if r.Synced == nil || r.Name == "" && r.Task == "" || r.workdir == "/" || strings.HasPrefix(r.cwd+"/", r.workdir+"/") {
+	if r.Synced == nil || r.Name == "" && r.Task == "" || r.session.workdir == "/" || strings.HasPrefix(r.session.cwd+"/", r.session.workdir+"/") {
 		return ""
 	}
-	return path.Join(r.cwd, stampName)
+	return path.Join(r.session.cwd, stampName)
 }
 
 // compare leaves out of the tree what is there already, and deletes there what
@@ -43,7 +43,7 @@ func (r *run) compare(ctx context.Context, stamp string) error {
 	if known != stamp {
 		return nil
 	}
-	gone, dirs, err := r.tree.Compare(ctx, marks)
+	gone, dirs, err := r.disk.tree.Compare(ctx, marks)
 	if err != nil {
 		return err
 	}
@@ -52,17 +52,17 @@ func (r *run) compare(ctx context.Context, stamp string) error {
 			return err
 		}
 	}
-	if len(gone)+len(dirs) == 0 && len(r.tree.Entries()) == 0 {
-		r.stamp = stamp
+	if len(gone)+len(dirs) == 0 && len(r.disk.tree.Entries()) == 0 {
+		r.disk.stamp = stamp
 		return nil
 	}
 	// From here on the disk may lack what is deleted or sent anew.
-	if err := r.Synced.Save(r.place.root, stamp, r.tree.There()); err != nil {
+	if err := r.Synced.Save(r.place.root, stamp, r.disk.tree.There()); err != nil {
 		return err
 	}
 	below := func(names []string) (all []string) {
 		for _, name := range names {
-			all = append(all, path.Join(r.workdir, name))
+			all = append(all, path.Join(r.session.workdir, name))
 		}
 		return all
 	}
@@ -81,7 +81,7 @@ func (r *run) remember(ctx context.Context, marks map[string]string) error {
 	if err := r.writeFile(ctx, file, stamp); err != nil {
 		return err
 	}
-	r.stamp = stamp
+	r.disk.stamp = stamp
 	if err := r.Synced.Save(r.place.root, stamp, marks); err != nil {
 		r.say("what sandbox and workspace have in common is not remembered: %v", err)
 	}
@@ -94,12 +94,12 @@ const unsettled = ""
 
 // unsettle notes that a program is about to run.
 func (r *run) unsettle() error {
-	if r.stamp == "" {
+	if r.disk.stamp == "" {
 		return nil
 	}
-	marks := r.tree.Marks()
+	marks := r.disk.tree.Marks()
 	marks[unsettled] = "yes"
-	return r.Synced.Save(r.place.root, r.stamp, marks)
+	return r.Synced.Save(r.place.root, r.disk.stamp, marks)
 }
 
 // missingScript writes to the file $1 those names in the file $0 that are not
@@ -110,8 +110,8 @@ const missingScript = `xargs -0 -r sh -c 'for f; do [ -e "$f" ] || [ -L "$f" ] |
 // up: what is brought back of this one must not delete them here.
 func (r *run) restore(ctx context.Context) error {
 	var names []string
-	for name := range r.tree.There() {
-		names = append(names, path.Join(r.workdir, name))
+	for name := range r.disk.tree.There() {
+		names = append(names, path.Join(r.session.workdir, name))
 	}
 	if err := r.forEach(ctx, missingScript, names, nil); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (r *run) restore(ctx context.Context) error {
 	if len(names) == 0 {
 		return nil
 	}
-	f, err := r.Client.ReadFile(ctx, r.session, r.temporary("list1"), "")
+	f, err := r.Client.ReadFile(ctx, r.session.id, r.temporary("list1"), "")
 	if err != nil {
 		return err
 	}
@@ -132,9 +132,9 @@ func (r *run) restore(ctx context.Context) error {
 	}
 	var lost []string
 	for name := range strings.SplitSeq(string(data), "\x00") {
-		lost = append(lost, strings.TrimPrefix(name, strings.TrimSuffix(r.workdir, "/")+"/"))
+		lost = append(lost, strings.TrimPrefix(name, strings.TrimSuffix(r.session.workdir, "/")+"/"))
 	}
-	r.tree.Lost(lost)
+	r.disk.tree.Lost(lost)
 	return nil
 }
 
@@ -143,8 +143,8 @@ const maxMissing = 256 << 20
 
 // rememberBack notes what the disk had when it was brought back.
 func (r *run) rememberBack(ctx context.Context, report *stage.Report) error {
-	if r.stamp != "" && maps.Equal(report.There, r.tree.Marks()) {
-		return r.Synced.Save(r.place.root, r.stamp, report.There)
+	if r.disk.stamp != "" && maps.Equal(report.There, r.disk.tree.Marks()) {
+		return r.Synced.Save(r.place.root, r.disk.stamp, report.There)
 	}
 	return r.remember(ctx, report.There)
 }

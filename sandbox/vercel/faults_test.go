@@ -133,7 +133,7 @@ func TestDoubt(t *testing.T) {
 	_, err := w.client.Create(t.Context(), api.CreateRequest{Name: "late"})
 	must(t, err)
 	w.fault("DELETE /v2/sandboxes/late status=404")
-	r := &run{Backend: &w.back, name: "late", names: []string{"late"}, doubt: true}
+	r := &run{Backend: &w.back, made: made{name: "late", names: []string{"late"}, doubt: true}}
 	must(t, r.release(t.Context()))
 	w.clean()
 }
@@ -257,7 +257,7 @@ func TestWiderPolicy(t *testing.T) {
 	r := &run{Backend: &w.back}
 	state := `{"sandbox":{"name":"n"},"session":{"id":"sbx_1","status":"running","cwd":"/vercel","networkPolicy":{"mode":"allow-all"}}}`
 	must(t, w.api.Inject(fake.Fault{Method: "POST", Path: "/v3/sandboxes", Status: 200, ContentType: "application/json", Body: state}))
-	if err := r.acquire(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing runs in it") || !r.loose {
+	if err := r.acquire(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing runs in it") || !r.session.loose {
 		t.Error(err)
 	}
 	w.calls()

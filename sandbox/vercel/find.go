@@ -30,8 +30,8 @@ const patience = 20 * time.Second
 // is not dropped: its answer is waited for, and the sandbox is deleted then. Left
 // over: a service that takes longer than patience; the session ends by itself.
 func (r *run) create(ctx context.Context, req *api.CreateRequest) (*api.Instance, error) {
-	r.name, r.session = req.Name, ""
-	r.names = append(r.names, req.Name)
+	r.made.name, r.session.id = req.Name, ""
+	r.made.names = append(r.made.names, req.Name)
 	patient, give := context.WithTimeout(context.WithoutCancel(ctx), 2*bootTime)
 	defer give()
 	defer context.AfterFunc(ctx, func() {
@@ -39,11 +39,11 @@ func (r *run) create(ctx context.Context, req *api.CreateRequest) (*api.Instance
 		give()
 	})()
 	made, err := r.Client.Create(patient, *req)
-	r.doubt = err != nil && !definite(err)
+	r.made.doubt = err != nil && !definite(err)
 	if err != nil {
 		return nil, err
 	}
-	r.session = made.Session.ID
+	r.session.id = made.Session.ID
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -91,7 +91,7 @@ func (r *run) fresh(ctx context.Context) (*api.Instance, error) {
 	}
 	made, err := r.create(ctx, r.request(name, &api.Source{Type: "snapshot", SnapshotID: snapshot}))
 	if err == nil {
-		r.reused = true
+		r.disk.reused = true
 		return made, nil
 	}
 	if ctx.Err() != nil || !broken(err) {
@@ -137,7 +137,7 @@ func (r *run) named(ctx context.Context) (*api.Instance, error) {
 			found, err = r.create(ctx, r.request(r.Name, nil))
 			var e *api.Error
 			if errors.As(err, &e) && e.Status == conflict && tries == 0 {
-				r.names = nil
+				r.made.names = nil
 				continue // another run has made it meanwhile
 			}
 			return found, err
@@ -155,10 +155,10 @@ func (r *run) named(ctx context.Context) (*api.Instance, error) {
 // again lets the sandbox that was found run with this run's policy. What is to
 // boot boots with it; what runs is given it before anything of this run is there.
 func (r *run) again(ctx context.Context, found *api.Instance) (*api.Instance, error) {
-	r.name, r.reused = r.Name, true
-	r.running = found.Session.Status == api.Running
-	if r.running {
-		r.session = found.Session.ID
+	r.made.name, r.disk.reused = r.Name, true
+	r.session.running = found.Session.Status == api.Running
+	if r.session.running {
+		r.session.id = found.Session.ID
 	}
 	change := api.UpdateRequest{NetworkPolicy: r.Policy(), Tags: r.Tags}
 	if len(r.Ports) > 0 {
@@ -167,18 +167,18 @@ func (r *run) again(ctx context.Context, found *api.Instance) (*api.Instance, er
 	if r.VCPUs > 0 {
 		change.Resources = &api.Resources{VCPUs: r.VCPUs}
 	}
-	if _, err := r.Client.Update(ctx, r.name, change); err != nil {
+	if _, err := r.Client.Update(ctx, r.made.name, change); err != nil {
 		return nil, err
 	}
-	if !r.running {
+	if !r.session.running {
 		var err error
 		if found, err = r.resume(ctx); err != nil {
 			return nil, err
 		}
-		if !r.reused {
+		if !r.disk.reused {
 			return found, nil
 		}
-		r.session = found.Session.ID
+		r.session.id = found.Session.ID
 	}
 	if err := r.wait(ctx, found); err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (r *run) again(ctx context.Context, found *api.Instance) (*api.Instance, er
 // stop is waited for; one that has no snapshot that boots begins anew.
 func (r *run) resume(ctx context.Context) (*api.Instance, error) {
 	for {
-		found, err := r.Client.Get(ctx, r.name, true)
+		found, err := r.Client.Get(ctx, r.made.name, true)
 		if err == nil {
 			return found, nil
 		}
@@ -208,18 +208,18 @@ func (r *run) resume(ctx context.Context) (*api.Instance, error) {
 		switch text := strings.ToLower(e.Code + " " + e.Message); {
 		case api.IsGone(err) && e.Status == inTransition:
 		case (e.Status == badRequest || e.Status == gone) && strings.Contains(text, "snapshot"):
-			r.say("sandbox %s cannot go on from where it was, so it begins anew: %v", r.name, err)
-			if err := r.Client.Delete(ctx, r.name, false); err != nil && !missing(err) {
+			r.say("sandbox %s cannot go on from where it was, so it begins anew: %v", r.made.name, err)
+			if err := r.Client.Delete(ctx, r.made.name, false); err != nil && !missing(err) {
 				return nil, err
 			}
-			r.reused = false
-			return r.create(ctx, r.request(r.name, nil))
+			r.disk.reused = false
+			return r.create(ctx, r.request(r.made.name, nil))
 		default:
 			return nil, err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("sandbox %s is still stopping: %w", r.name, err)
+			return nil, fmt.Errorf("sandbox %s is still stopping: %w", r.made.name, err)
 		case <-time.After(resumeEvery):
 		}
 	}

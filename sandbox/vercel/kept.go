@@ -147,26 +147,26 @@ func (k *Kept) Push(ctx context.Context, local, name string) error {
 	if err != nil {
 		return err
 	}
-	r := &run{Backend: &Backend{Client: k.Client, Session: rand.Text()[:12], Options: Options{Name: k.Name}}, session: found.Session.ID, workdir: to}
+	r := &run{Backend: &Backend{Client: k.Client, Session: rand.Text()[:12], Options: Options{Name: k.Name}}, session: session{id: found.Session.ID, workdir: to}}
 	if !info.IsDir() {
 		if strings.HasSuffix(name, "/") {
 			to = path.Join(to, filepath.Base(local))
 		}
 		one := api.File{Path: to, Mode: info.Mode().Perm(), Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(local) }}
-		return k.Client.WriteFiles(ctx, r.session, func(yield func(api.File) bool) { yield(one) }, nil)
+		return k.Client.WriteFiles(ctx, r.session.id, func(yield func(api.File) bool) { yield(one) }, nil)
 	}
 	tree, err := stage.Scan(ctx, stage.Config{Dir: local, All: true, Skip: []string{}})
 	if err != nil {
 		return err
 	}
 	defer tree.Close()
-	r.tree = tree
+	r.disk.tree = tree
 	defer r.tidy(context.WithoutCancel(ctx))
 	all := tree.Entries()
 	if _, err := r.ours(ctx, api.CommandRequest{Command: "mkdir", Args: []string{"-p", "--", to}}); err != nil {
 		return err
 	}
-	if err := k.Client.WriteFiles(ctx, r.session, r.files(all), nil); err != nil {
+	if err := k.Client.WriteFiles(ctx, r.session.id, r.files(all), nil); err != nil {
 		return err
 	}
 	return r.sendOthers(ctx, all)
@@ -180,7 +180,7 @@ func (k *Kept) Pull(ctx context.Context, name, local string) error {
 	if err != nil {
 		return err
 	}
-	r := &run{Backend: &Backend{Client: k.Client, Session: rand.Text()[:12], Options: Options{Name: k.Name}}, session: found.Session.ID, workdir: k.at(name, found.Session.Cwd)}
+	r := &run{Backend: &Backend{Client: k.Client, Session: rand.Text()[:12], Options: Options{Name: k.Name}}, session: session{id: found.Session.ID, workdir: k.at(name, found.Session.Cwd)}}
 	isDir, err := r.isDir(ctx)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (k *Kept) Pull(ctx context.Context, name, local string) error {
 		return err
 	}
 	defer tree.Close()
-	r.tree = tree
+	r.disk.tree = tree
 	defer r.tidy(context.WithoutCancel(ctx))
 	archive, err := r.pack(ctx)
 	if err != nil {
@@ -212,8 +212,8 @@ func (k *Kept) Pull(ctx context.Context, name, local string) error {
 // isDir reports what the path is; one that is not there is an error.
 func (r *run) isDir(ctx context.Context) (bool, error) {
 	var words bytes.Buffer
-	_, err := r.Client.Run(ctx, r.session, api.CommandRequest{
-		Command: "sh", Args: []string{"-c", `if [ -d "$0" ]; then echo directory; elif [ -f "$0" ]; then echo file; elif [ -e "$0" ]; then echo other; fi`, r.workdir},
+	_, err := r.Client.Run(ctx, r.session.id, api.CommandRequest{
+		Command: "sh", Args: []string{"-c", `if [ -d "$0" ]; then echo directory; elif [ -f "$0" ]; then echo file; elif [ -e "$0" ]; then echo other; fi`, r.session.workdir},
 	}, nil, func(_ string, data []byte) error {
 		words.Write(data[:min(len(data), maxWords-words.Len())])
 		return nil
@@ -222,9 +222,9 @@ func (r *run) isDir(ctx context.Context) (bool, error) {
 	case err != nil:
 		return false, err
 	case kind == "":
-		return false, fmt.Errorf("%s: %w", r.workdir, fs.ErrNotExist)
+		return false, fmt.Errorf("%s: %w", r.session.workdir, fs.ErrNotExist)
 	case kind != "directory" && kind != "file":
-		return false, fmt.Errorf("%s is neither a file nor a directory", r.workdir)
+		return false, fmt.Errorf("%s is neither a file nor a directory", r.session.workdir)
 	default:
 		return kind == "directory", nil
 	}
@@ -232,13 +232,13 @@ func (r *run) isDir(ctx context.Context) (bool, error) {
 
 func (r *run) pullFile(ctx context.Context, local string) error {
 	if info, err := os.Stat(local); err == nil && info.IsDir() {
-		local = filepath.Join(local, path.Base(r.workdir))
+		local = filepath.Join(local, path.Base(r.session.workdir))
 	}
 	f, err := os.OpenFile(local, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(r.download(ctx, r.workdir, f), f.Close())
+	err = errors.Join(r.download(ctx, r.session.workdir, f), f.Close())
 	if err != nil {
 		_ = os.Remove(local)
 	}

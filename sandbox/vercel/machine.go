@@ -15,7 +15,7 @@ import (
 	"egressd/sandbox/vercel/stage"
 )
 
-// run is one run.
+// run is the state of one call of Run.
 type run struct {
 	*Backend
 	spec    sandbox.Spec
@@ -23,24 +23,39 @@ type run struct {
 	res     *sandbox.Result
 	signals *signals
 
-	name    string   // of the sandbox; "" until one may exist
-	names   []string // of all that this run may have made
-	doubt   bool     // nobody knows whether the last one was made
-	session string
+	made    made
+	session session
+	program string // the command's id; "" until it was started
+	disk    disk
+}
+
+// made is what a run has created at the service and may have to delete.
+type made struct {
+	name  string   // of the sandbox; "" until one may exist
+	names []string // of every sandbox that this run may have created
+	doubt bool     // it is unknown whether the last one was created
+}
+
+// session is the session that the program runs in.
+type session struct {
+	id      string
 	region  string
-	cwd     string // the session's own directory
-	workdir string
-	ends    time.Time // when the service ends the session; alive's
-	reused  bool      // the disk was there before, with what it holds
-	running bool      // the session was, too: it may be somebody else's
-	ready   bool      // the session runs with this run's policy
-	program string    // the command's id; "" until it was started
-	gone    bool      // the session has ended
-	loose   bool      // something may run in it that nobody looks after
-	sudo    bool      // files of ours there are root's
+	cwd     string    // its own directory
+	workdir string    // of the workspace
+	ends    time.Time // when the service ends it; Alive moves it
+	running bool      // it ran before this run: it may be somebody else's
+	ready   bool      // it runs with this run's policy
+	gone    bool      // it has ended
+	loose   bool      // something may run in it that this run no longer watches
+}
+
+// disk is the workspace on the sandbox's disk.
+type disk struct {
+	reused  bool // it existed before this run, with its contents
+	sudo    bool // files of ours on it belong to root
 	tree    *stage.Tree
 	sending *meter
-	stamp   string // of what the disk and the workspace have in common, see common.go
+	stamp   string // identifies what disk and workspace have in common, see common.go
 }
 
 // Times of a session. The service ends one whose launcher died; while a program
@@ -114,22 +129,22 @@ func (r *run) acquire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.region = cmp.Or(found.Session.Region, found.Sandbox.Region)
-	r.session, r.cwd = found.Session.ID, cmp.Or(found.Session.Cwd, found.Sandbox.Cwd)
+	r.session.region = cmp.Or(found.Session.Region, found.Sandbox.Region)
+	r.session.id, r.session.cwd = found.Session.ID, cmp.Or(found.Session.Cwd, found.Sandbox.Cwd)
 	if err := r.verify(found); err != nil {
-		r.loose = true // whatever runs there may reach too much
+		r.session.loose = true // whatever runs there may reach too much
 		return err
 	}
-	r.ready = true
-	if !strings.HasPrefix(r.cwd, "/") {
-		return fmt.Errorf("the sandbox does not say where its directory is (%q): name one with --vercel-workdir", r.cwd)
+	r.session.ready = true
+	if !strings.HasPrefix(r.session.cwd, "/") {
+		return fmt.Errorf("the sandbox does not say where its directory is (%q): name one with --vercel-workdir", r.session.cwd)
 	}
 	began := found.Session.StartedAt.Time()
-	if !r.running || began.IsZero() || time.Since(began) < 0 {
+	if !r.session.running || began.IsZero() || time.Since(began) < 0 {
 		began = time.Now()
 	}
-	r.ends = began.Add(cmp.Or(found.Session.Timeout.Duration(), spareTime))
-	r.workdir = r.Backend.workdir(r.cwd)
+	r.session.ends = began.Add(cmp.Or(found.Session.Timeout.Duration(), spareTime))
+	r.session.workdir = r.Backend.workdir(r.session.cwd)
 	r.located("", found.Routes)
 	return nil
 }
@@ -158,6 +173,6 @@ func (r *run) verify(found *api.Instance) error {
 // located tells where the run is.
 func (r *run) located(command string, routes []api.Route) {
 	if r.Located != nil {
-		r.Located(At{Sandbox: r.name, Session: r.session, Region: r.region, Command: command, Workdir: r.workdir, Routes: routes})
+		r.Located(At{Sandbox: r.made.name, Session: r.session.id, Region: r.session.region, Command: command, Workdir: r.session.workdir, Routes: routes})
 	}
 }

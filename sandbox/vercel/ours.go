@@ -19,7 +19,7 @@ func (r *run) temporary(what string) string {
 func (r *run) tidy(ctx context.Context) {
 	ctx, done := context.WithTimeout(ctx, stopTime)
 	defer done()
-	request := api.CommandRequest{Command: "sh", Args: []string{"-c", `rm -f -- "$0"*`, r.temporary("")}, Sudo: r.sudo}
+	request := api.CommandRequest{Command: "sh", Args: []string{"-c", `rm -f -- "$0"*`, r.temporary("")}, Sudo: r.disk.sudo}
 	if _, err := r.ours(ctx, request); err != nil && !api.IsGone(err) {
 		r.log().Info("files of this run stay in the sandbox", "files", r.temporary("*"), "error", err)
 	}
@@ -47,7 +47,7 @@ const (
 func (r *run) ours(ctx context.Context, request api.CommandRequest) (printed string, err error) {
 	for try := 1; ; try++ {
 		var out, errs bytes.Buffer
-		ended, err := r.Client.Run(ctx, r.session, request, nil, func(stream string, data []byte) error {
+		ended, err := r.Client.Run(ctx, r.session.id, request, nil, func(stream string, data []byte) error {
 			to := &out
 			if stream == "stderr" {
 				to = &errs

@@ -21,37 +21,37 @@ const (
 // which somebody counts on. ctx may have ended.
 func (r *run) release(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	if r.name == "" {
+	if r.made.name == "" {
 		return nil
 	}
-	if r.ready && !r.gone && (r.Name != "" || r.Task != "") {
+	if r.session.ready && !r.session.gone && (r.Name != "" || r.Task != "") {
 		r.tidy(ctx)
 	}
 	stays := r.stays()
 	if r.Name != "" && r.Left != nil {
 		defer func() {
 			if !stays {
-				r.ends = time.Time{}
+				r.session.ends = time.Time{}
 			}
-			r.Left(r.ends)
+			r.Left(r.session.ends)
 		}()
 	}
 	if stays {
 		return nil
 	}
-	if r.session == "" && r.Name != "" {
-		r.session = r.unheard(ctx)
+	if r.session.id == "" && r.Name != "" {
+		r.session.id = r.unheard(ctx)
 	}
 	var err error
-	if r.Task != "" && r.Tasks != nil && r.program != "" && !r.gone {
+	if r.Task != "" && r.Tasks != nil && r.program != "" && !r.session.gone {
 		err = r.snapshot(ctx)
 	}
-	if r.session != "" {
+	if r.session.id != "" {
 		r.stop(ctx)
 	}
 	if r.Name == "" {
-		for i, name := range r.names {
-			r.remove(ctx, name, r.doubt && i == len(r.names)-1)
+		for i, name := range r.made.names {
+			r.remove(ctx, name, r.made.doubt && i == len(r.made.names)-1)
 		}
 	}
 	return err
@@ -60,17 +60,17 @@ func (r *run) release(ctx context.Context) error {
 // stays reports whether the session is left running.
 func (r *run) stays() bool {
 	switch {
-	case r.Name == "" || r.session == "" || r.gone:
-	case r.loose:
+	case r.Name == "" || r.session.id == "" || r.session.gone:
+	case r.session.loose:
 		if r.Keep {
-			r.say("sandbox %s is stopped: what the program has left running could not be told from others", r.name)
+			r.say("sandbox %s is stopped: what the program has left running could not be told from others", r.made.name)
 		}
-	case !r.ready:
-		return r.running // as it was
+	case !r.session.ready:
+		return r.session.running // as it was
 	case r.Keep:
 		r.linger()
 		r.say("sandbox %s is left running until %s, and what it has on its disk is kept; end it now: launch sandbox stop %s",
-			r.name, r.ends.Local().Format(time.TimeOnly), r.name)
+			r.made.name, r.session.ends.Local().Format(time.TimeOnly), r.made.name)
 		return true
 	case r.Shared != nil && r.Shared():
 		return true // the last one stops it
@@ -85,9 +85,9 @@ const lingerTime = 30 * time.Minute
 func (r *run) linger() {
 	ctx, done := context.WithTimeout(context.Background(), stopTime)
 	defer done()
-	if more := lingerTime - time.Until(r.ends); more > time.Second {
-		if _, err := r.Client.Extend(ctx, r.session, more); err == nil {
-			r.ends = r.ends.Add(more)
+	if more := lingerTime - time.Until(r.session.ends); more > time.Second {
+		if _, err := r.Client.Extend(ctx, r.session.id, more); err == nil {
+			r.session.ends = r.session.ends.Add(more)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func (r *run) linger() {
 func (r *run) unheard(ctx context.Context) string {
 	ctx, done := context.WithTimeout(ctx, stopTime)
 	defer done()
-	found, err := r.Client.Get(ctx, r.name, false)
+	found, err := r.Client.Get(ctx, r.made.name, false)
 	if err != nil {
 		return ""
 	}
@@ -110,13 +110,13 @@ func (r *run) stop(ctx context.Context) {
 	}
 	ctx, done := context.WithTimeout(ctx, limit)
 	defer done()
-	stopped, err := r.Client.Stop(ctx, r.session)
+	stopped, err := r.Client.Stop(ctx, r.session.id)
 	switch {
 	case api.IsGone(err):
 	case err != nil:
-		r.log().Warn("the sandbox could not be stopped", "sandbox", r.name, "session", r.session, "error", err)
+		r.log().Warn("the sandbox could not be stopped", "sandbox", r.made.name, "session", r.session.id, "error", err)
 	default:
-		r.log().Info("sandbox stopped", "sandbox", r.name, "egress_bytes", int64(stopped.Session.NetworkTransfer.Egress))
+		r.log().Info("sandbox stopped", "sandbox", r.made.name, "egress_bytes", int64(stopped.Session.NetworkTransfer.Egress))
 	}
 }
 
@@ -152,7 +152,7 @@ func (r *run) remove(ctx context.Context, name string, doubt bool) {
 func (r *run) snapshot(ctx context.Context) error {
 	ctx, done := context.WithTimeout(ctx, keepTime)
 	defer done()
-	made, _, err := r.Client.TakeSnapshot(ctx, r.session, nil)
+	made, _, err := r.Client.TakeSnapshot(ctx, r.session.id, nil)
 	if err != nil {
 		return fmt.Errorf("snapshot of task %s: the next run begins where this one began: %w", r.Task, err)
 	}

@@ -26,29 +26,29 @@ func (r *run) send(ctx context.Context) error {
 	if r.Known != nil {
 		c.Known = r.Known(r.place.root)
 	}
-	if r.tree, err = stage.Scan(ctx, c); err != nil {
+	if r.disk.tree, err = stage.Scan(ctx, c); err != nil {
 		return err
 	}
 	if err := r.compare(ctx, stamp); err != nil {
 		return err
 	}
-	all := r.tree.Entries()
-	if len(all) == 0 && r.stamp != "" {
+	all := r.disk.tree.Entries()
+	if len(all) == 0 && r.disk.stamp != "" {
 		return nil // it is there as it is here
 	}
-	r.sending = &meter{run: r}
+	r.disk.sending = &meter{run: r}
 	for _, e := range all {
 		if e.Mode.IsRegular() {
-			r.sending.total++
+			r.disk.sending.total++
 		}
 	}
-	if err := r.Client.WriteFiles(ctx, r.session, r.files(all), nil); err != nil {
+	if err := r.Client.WriteFiles(ctx, r.session.id, r.files(all), nil); err != nil {
 		return err
 	}
 	if err := r.sendOthers(ctx, all); err != nil {
 		return err
 	}
-	return r.remember(ctx, r.tree.Marks())
+	return r.remember(ctx, r.disk.tree.Marks())
 }
 
 // makeDirScript makes a directory, and prints the file $0.
@@ -61,9 +61,9 @@ const takeDirScript = `mkdir -p -- "$0" && chown "$(stat -c %u:%g -- "$1")" "$2"
 // makeDir makes the directory that the program starts in, and reports the stamp
 // of a disk that was there before.
 func (r *run) makeDir(ctx context.Context) (stamp string, err error) {
-	dir := path.Join(r.workdir, r.place.dir)
+	dir := path.Join(r.session.workdir, r.place.dir)
 	request := api.CommandRequest{Command: "mkdir", Args: []string{"-p", dir}}
-	if file := r.stampFile(); file != "" && r.reused {
+	if file := r.stampFile(); file != "" && r.disk.reused {
 		request = api.CommandRequest{Command: "sh", Args: []string{"-c", makeDirScript, file, dir}}
 	}
 	stamp, err = r.ours(ctx, request)
@@ -72,7 +72,7 @@ func (r *run) makeDir(ctx context.Context) (stamp string, err error) {
 		return stamp, err
 	}
 	// A directory elsewhere may be root's to make.
-	request = api.CommandRequest{Command: "sh", Args: []string{"-c", takeDirScript, dir, r.cwd, r.workdir}, Sudo: true}
+	request = api.CommandRequest{Command: "sh", Args: []string{"-c", takeDirScript, dir, r.session.cwd, r.session.workdir}, Sudo: true}
 	if _, e := r.ours(ctx, request); e != nil {
 		return "", errors.Join(err, e)
 	}
@@ -128,8 +128,8 @@ func (r *run) back() func(files int, bytes int64) {
 }
 
 func (r *run) closeTree() {
-	if r.tree != nil {
-		r.tree.Close()
+	if r.disk.tree != nil {
+		r.disk.tree.Close()
 	}
 }
 
@@ -140,9 +140,9 @@ func (r *run) files(all []stage.Entry) iter.Seq[api.File] {
 			if !e.Mode.IsRegular() {
 				continue
 			}
-			f := api.File{Path: path.Join(r.workdir, e.Path), Mode: e.Mode.Perm(), Size: e.Size, Open: func() (io.ReadCloser, error) {
-				f, err := r.tree.Open(e.Path)
-				return metered{f, r.sending}, err
+			f := api.File{Path: path.Join(r.session.workdir, e.Path), Mode: e.Mode.Perm(), Size: e.Size, Open: func() (io.ReadCloser, error) {
+				f, err := r.disk.tree.Open(e.Path)
+				return metered{f, r.disk.sending}, err
 			}}
 			if !yield(f) {
 				return
@@ -156,7 +156,7 @@ func (r *run) files(all []stage.Entry) iter.Seq[api.File] {
 func (r *run) sendOthers(ctx context.Context, all []stage.Entry) error {
 	var dirs, links []string
 	for _, e := range all {
-		at := path.Join(r.workdir, e.Path)
+		at := path.Join(r.session.workdir, e.Path)
 		switch {
 		case e.Mode.IsDir():
 			dirs = append(dirs, at)
@@ -182,7 +182,7 @@ func (r *run) forEach(ctx context.Context, script string, first, second []string
 		lists = append(lists, file(r.temporary(fmt.Sprintf("list%d", i)), strings.Join(append(names, ""), "\x00")))
 		args = append(args, lists[i].Path)
 	}
-	if err := r.Client.WriteFiles(ctx, r.session, slices.Values(lists), nil); err != nil {
+	if err := r.Client.WriteFiles(ctx, r.session.id, slices.Values(lists), nil); err != nil {
 		return err
 	}
 	_, err := r.ours(ctx, api.CommandRequest{Command: "sh", Args: args})
@@ -197,5 +197,5 @@ func file(name, text string) api.File {
 }
 
 func (r *run) writeFile(ctx context.Context, name, text string) error {
-	return r.Client.WriteFiles(ctx, r.session, slices.Values([]api.File{file(name, text)}), nil)
+	return r.Client.WriteFiles(ctx, r.session.id, slices.Values([]api.File{file(name, text)}), nil)
 }

@@ -374,8 +374,24 @@ var rooms = []room{
 		reason: "a computer for the double of the hosted API: it knows nothing of the API",
 	},
 	{
+		path:   "sandbox/vercel/fake/internal/reply",
+		std:    []string{"os", "os/exec", "log", "log/slog"},
+		reason: "the envelope of the API's answers: pure",
+	},
+	{
+		path:   "sandbox/vercel/fake/internal/output",
+		std:    []string{"net", "net/http", "os/exec", "log", "log/slog"},
+		reason: "a log with one writer and many readers, of use without the API",
+	},
+	{
+		path:   "sandbox/vercel/fake/internal/firewall",
+		ours:   []string{"policy", "event", "proxy", "dnsfilter", "sandbox/process", "gate", "gate/handover", "proxy/ca", "sandbox/vercel/fake/internal/reply"},
+		std:    []string{"os/exec", "log"},
+		reason: "the network of one sandbox: it knows a policy and the engine, and nothing of sessions or routes",
+	},
+	{
 		path:   "sandbox/vercel/fake",
-		ours:   []string{"policy", "event", "proxy", "dnsfilter", "sandbox/process", "sandbox/vercel/fake/machine", "gate", "gate/handover", "proxy/ca"},
+		ours:   []string{"event", "dnsfilter", "sandbox/vercel/fake/machine", "sandbox/vercel/fake/internal/..."},
 		reason: "the double of the hosted API: no edge to sandbox/vercel, so that a misreading in one shows in the other",
 	},
 	{

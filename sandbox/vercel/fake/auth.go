@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
 // claims are what an OIDC token says about who has it.
@@ -45,15 +47,15 @@ func claimsOf(token string) (c claims, ok bool) {
 func (s *Server) authorize(r *http.Request) error {
 	token := bearer(r)
 	if token == "" {
-		return &apiError{http.StatusUnauthorized, "forbidden", "The request is missing an authentication token"}
+		return reply.NewError(http.StatusUnauthorized, "forbidden", "The request is missing an authentication token")
 	}
-	forbidden := &apiError{http.StatusForbidden, "forbidden", "Not authorized"}
+	forbidden := reply.NewError(http.StatusForbidden, "forbidden", "Not authorized")
 	c, isJWT := claimsOf(token)
 	if s.cfg.Token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(s.cfg.Token)) != 1 {
 		return forbidden
 	}
 	if isJWT && c.Expires > 0 && time.Now().After(time.Unix(c.Expires, 0)) {
-		return &apiError{http.StatusForbidden, "forbidden", "The token has expired"}
+		return reply.NewError(http.StatusForbidden, "forbidden", "The token has expired")
 	}
 	team := r.URL.Query().Get("teamId")
 	if isJWT && team != "" && team != c.Owner || s.cfg.TeamID != "" && team != "" && team != s.cfg.TeamID {
@@ -74,13 +76,13 @@ func (s *Server) project(r *http.Request, named *string) (string, error) {
 		project = c.Project
 	}
 	if project == "" {
-		return "", badRequest("Invalid request: missing required property `projectId`.")
+		return "", reply.BadRequest("Invalid request: missing required property `projectId`.")
 	}
 	if isJWT && c.Project != "" && project != c.Project {
-		return "", &apiError{http.StatusForbidden, "forbidden", "Not authorized"}
+		return "", reply.NewError(http.StatusForbidden, "forbidden", "Not authorized")
 	}
 	if s.cfg.ProjectID != "" && project != s.cfg.ProjectID {
-		return "", notFound("Project not found.")
+		return "", reply.NotFound("Project not found.")
 	}
 	return project, nil
 }

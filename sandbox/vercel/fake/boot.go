@@ -3,6 +3,7 @@ package fake
 import (
 	"time"
 
+	"egressd/sandbox/vercel/fake/internal/firewall"
 	"egressd/sandbox/vercel/fake/machine"
 )
 
@@ -89,11 +90,11 @@ func (s *Server) bootMachine(ses *session, from *snapshot, src *sourceBody) (err
 	if err := s.cloneSource(ses, src); err != nil {
 		return err
 	}
-	ses.net = s.newNetwork(ses)
-	if err := ses.net.set(ses.policy); err != nil {
+	ses.net = firewall.New(s.firewallConfig(), ses.disk.SharedDir())
+	if err := ses.net.Set(ses.policy); err != nil {
 		return err
 	}
-	m, err := machine.Start(s.ctx, machine.Config{Disk: ses.disk, Hide: s.cfg.Hide, DoorServer: ses.net.doorServer, Log: s.cfg.Log})
+	m, err := machine.Start(s.ctx, machine.Config{Disk: ses.disk, Hide: s.cfg.Hide, DoorServer: ses.net.DoorServer, Log: s.cfg.Log})
 	if err != nil {
 		return err
 	}

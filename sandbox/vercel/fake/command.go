@@ -13,6 +13,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"egressd/sandbox/vercel/fake/internal/firewall"
+	"egressd/sandbox/vercel/fake/internal/output"
+	"egressd/sandbox/vercel/fake/internal/reply"
 	"egressd/sandbox/vercel/fake/machine"
 )
 
@@ -33,7 +36,7 @@ type command struct {
 	cwd     string
 	started int64
 	proc    *machine.Process
-	out     *output
+	out     *output.Log
 	done    chan struct{} // closed when it has ended
 
 	// Set before done is closed.
@@ -69,16 +72,16 @@ type commandBody struct {
 func (b *commandBody) check() error {
 	switch {
 	case b.Command == "":
-		return badRequest("Invalid request: missing required property `command`.")
+		return reply.BadRequest("Invalid request: missing required property `command`.")
 	case b.Timeout != nil && *b.Timeout < minCmdTimeout:
-		return badRequest("Invalid request: `timeout` should be >= %d.", minCmdTimeout)
+		return reply.BadRequest("Invalid request: `timeout` should be >= %d.", minCmdTimeout)
 	case b.Logs && !b.Wait:
-		return badRequest("Invalid request: `logs` needs `wait`.")
+		return reply.BadRequest("Invalid request: `logs` needs `wait`.")
 	}
 	for _, a := range append([]string{b.Command, b.Cwd}, b.Args...) {
 		for i := range len(a) {
 			if a[i] == 0 {
-				return badRequest("Invalid request: `args` should NOT contain NUL.")
+				return reply.BadRequest("Invalid request: `args` should NOT contain NUL.")
 			}
 		}
 	}
@@ -96,7 +99,7 @@ func (s *Server) startCommand(ses *session, b *commandBody) (*command, error) {
 	}
 	s.mu.Unlock()
 	if running >= maxRunning {
-		return nil, &apiError{http.StatusTooManyRequests, "rate_limited", "Too many commands are running in this session."}
+		return nil, reply.NewError(http.StatusTooManyRequests, "rate_limited", "Too many commands are running in this session.")
 	}
 	cwd := ses.cwd
 	if b.Cwd != "" {
@@ -115,7 +118,7 @@ func (s *Server) startCommand(ses *session, b *commandBody) (*command, error) {
 		id: commandID(), ses: ses, name: b.Command, args: append([]string{}, b.Args...), cwd: cwd, started: nowMs(), proc: p,
 		done: make(chan struct{}),
 	}
-	c.out = newOutput(s.path(c.id))
+	c.out = output.New(s.path(c.id))
 	s.mu.Lock()
 	ses.commands[c.id] = c
 	ses.history = append(ses.history, c)
@@ -150,7 +153,7 @@ func (s *Server) forgetCommands(ses *session) {
 			i++
 			continue
 		}
-		c.out.release()
+		c.out.Release()
 		delete(ses.commands, c.id)
 		ses.history = append(ses.history[:i:i], ses.history[i+1:]...)
 	}
@@ -162,10 +165,7 @@ func (ses *session) environment(own map[string]string, sudo bool, cwd string) []
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"HOME": ses.home, "USER": "vercel-sandbox", "LOGNAME": "vercel-sandbox", "SHELL": "/bin/bash", "LANG": "C.UTF-8", "PWD": cwd,
 	}
-	for _, name := range caVariables {
-		env[name] = machine.Shared + "/" + caFile
-	}
-	for _, m := range []map[string]string{ses.env, own} {
+	for _, m := range []map[string]string{firewall.TrustVariables(machine.Shared), ses.env, own} {
 		for k, v := range m {
 			env[k] = v
 		}
@@ -186,7 +186,7 @@ func (c *command) run(ctx context.Context, timeoutMs *int64) {
 	var whole, pumps sync.WaitGroup // what the command wrote was read; nobody holds the pipes any more
 	for i, f := range files {
 		whole.Add(1)
-		p := pump{f: f, stream: []byte{streamStdout, streamStderr}[i], out: c.out, whole: sync.OnceFunc(whole.Done)}
+		p := pump{f: f, stream: []byte{output.Stdout, output.Stderr}[i], out: c.out, whole: sync.OnceFunc(whole.Done)}
 		pumps.Go(p.run)
 	}
 	if timeoutMs != nil {
@@ -202,7 +202,7 @@ func (c *command) run(ctx context.Context, timeoutMs *int64) {
 		_ = f.SetReadDeadline(time.Unix(1, 0)) // tells the pump, see there
 	}
 	whole.Wait()
-	c.out.end()
+	c.out.End()
 	close(c.done)
 	// What the command left behind may hold the pipes for as long as it likes: it
 	// is read, so that nothing waits for a reader, and not kept.
@@ -230,7 +230,7 @@ func closeFiles(files []*os.File) {
 type pump struct {
 	f      *os.File
 	stream byte
-	out    *output
+	out    *output.Log
 	whole  func() // called when all that the command itself wrote is in out
 }
 
@@ -256,7 +256,7 @@ func (p *pump) run() {
 			held = cutCharacter(buf[:n])
 		}
 		if n > held {
-			p.out.add(p.stream, buf[:n-held])
+			p.out.Add(p.stream, buf[:n-held])
 		}
 		copy(buf, buf[n-held:n])
 		if err != nil {
@@ -288,7 +288,7 @@ func (p *pump) rest(buf []byte, held int) {
 		if n > readBytes {
 			n = readBytes - cutCharacter(last[:readBytes])
 		}
-		p.out.add(p.stream, last[:n])
+		p.out.Add(p.stream, last[:n])
 		last = last[n:]
 	}
 	p.whole()
@@ -317,7 +317,7 @@ func drain(history []*command) (cpuMs int64) {
 	for _, c := range history {
 		<-c.done
 		cpuMs += c.exit.CPUms
-		c.out.release()
+		c.out.Release()
 	}
 	return cpuMs
 }

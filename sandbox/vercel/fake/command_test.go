@@ -175,43 +175,6 @@ func TestKill(t *testing.T) {
 	d.send("POST", sessions+sid+"/cmd/"+cid+"/kill", `{"signal":"TERM"}`).want(400, "bad_request")
 }
 
-// More output than is kept in memory goes through a file.
-func TestOutputSpills(t *testing.T) {
-	o := newOutput(t.TempDir() + "/o")
-	defer o.release()
-	text := []byte(strings.Repeat("x", 30<<10))
-	for range 10 {
-		o.add(streamStderr, text)
-	}
-	o.end()
-	n := 0
-	for at := int64(0); ; {
-		kind, got, next, more, cut, err := o.read(t.Context(), at)
-		if err != nil || cut {
-			t.Fatal(err, cut)
-		}
-		if !more {
-			break
-		}
-		if kind != streamStderr || string(got) != string(text) {
-			t.Fatalf("record %d: %d bytes of stream %d", n, len(got), kind)
-		}
-		n, at = n+1, next
-	}
-	if n != 10 || o.file == nil || len(o.head) > headBytes {
-		t.Errorf("%d records, file %v, %d in memory", n, o.file, len(o.head))
-	}
-	o.enter()
-	o.release()
-	if _, _, _, more, _, err := o.read(t.Context(), 0); err != nil || !more {
-		t.Errorf("released under a reader: %v", err)
-	}
-	o.leave()
-	if _, _, _, _, _, err := o.read(t.Context(), 0); err == nil {
-		t.Error("released, and read all the same")
-	}
-}
-
 func TestCutCharacter(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "a": 0, "ä": 0, "a\xc3": 1, "\xe2\x82": 2, "\xf0\x9f\x98": 3, "\xff": 0, "\x80\x80\x80\x80": 0, "€": 0} {
 		if got := cutCharacter([]byte(text)); got != want {

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"syscall"
+
+	"egressd/sandbox/vercel/fake/internal/output"
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
 // ndjson is exactly what clients compare the content type with.
@@ -16,7 +19,7 @@ func (s *Server) runCommand(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var b commandBody
-	if err := decode(r, &b); err != nil {
+	if err := reply.Decode(r, &b); err != nil {
 		return err
 	}
 	// The Python SDK says it in the query as well.
@@ -30,7 +33,7 @@ func (s *Server) runCommand(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !b.Wait {
-		return writeJSON(w, http.StatusOK, answer{Command: c.json()})
+		return reply.JSON(w, http.StatusOK, answer{Command: c.json()})
 	}
 	st := newStream(w)
 	st.line(answer{Command: c.started0()})
@@ -46,7 +49,7 @@ func (s *Server) runCommand(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if c.exit.Lost {
-		st.line(errorLine(errSandboxStopped.code, errSandboxStopped.message))
+		st.line(errorLine(errSandboxStopped.Code, errSandboxStopped.Message))
 		return nil
 	}
 	st.line(answer{Command: c.json()})
@@ -89,33 +92,33 @@ func newStream(w http.ResponseWriter) *stream {
 func (st *stream) flush() { _ = st.rc.Flush() } // a client that has gone
 
 func (st *stream) line(v any) {
-	_ = ignoreWrite(st.enc.Encode(v))
+	_ = reply.IgnoreWrite(st.enc.Encode(v))
 	st.flush()
 }
 
 // logs sends what c writes until it has ended. It reports whether the stream
 // goes on.
 func (st *stream) logs(ctx context.Context, c *command) bool {
-	c.out.enter()
-	defer c.out.leave()
+	c.out.Enter()
+	defer c.out.Leave()
 	for at := int64(0); ; {
-		kind, text, next, more, cut, err := c.out.read(ctx, at)
+		rec, err := c.out.Read(ctx, at)
 		switch {
 		case err != nil:
 			st.line(errorLine("sandbox_stream_closed", "The stream was closed."))
 			return false
-		case cut:
+		case rec.Cut:
 			st.line(errorLine("log_limit_exceeded", "The command wrote more than is kept."))
 			return false
-		case !more:
+		case !rec.More:
 			return true
 		}
 		name := "stdout"
-		if kind == streamStderr {
+		if rec.Stream == output.Stderr {
 			name = "stderr"
 		}
-		st.line(logLine{Data: string(text), Stream: name})
-		at = next
+		st.line(logLine{Data: string(rec.Text), Stream: name})
+		at = rec.Next
 	}
 }
 
@@ -131,7 +134,7 @@ func (s *Server) listCommands(w http.ResponseWriter, r *http.Request) error {
 	for _, c := range history {
 		list = append(list, c.json())
 	}
-	return writeJSON(w, http.StatusOK, map[string]any{"commands": list})
+	return reply.JSON(w, http.StatusOK, map[string]any{"commands": list})
 }
 
 // command finds the command that a request names.
@@ -144,7 +147,7 @@ func (s *Server) command(r *http.Request) (*command, error) {
 	defer s.mu.Unlock()
 	c := ses.commands[r.PathValue("cid")]
 	if c == nil {
-		return nil, notFound("Command '%s' not found.", r.PathValue("cid"))
+		return nil, reply.NotFound("Command '%s' not found.", r.PathValue("cid"))
 	}
 	return c, nil
 }
@@ -164,7 +167,7 @@ func (s *Server) getCommand(w http.ResponseWriter, r *http.Request) error {
 			return errSandboxStopped
 		}
 	}
-	return writeJSON(w, http.StatusOK, answer{Command: c.json()})
+	return reply.JSON(w, http.StatusOK, answer{Command: c.json()})
 }
 
 func (s *Server) commandLogs(w http.ResponseWriter, r *http.Request) error {
@@ -174,7 +177,7 @@ func (s *Server) commandLogs(w http.ResponseWriter, r *http.Request) error {
 	}
 	st := newStream(w)
 	if st.logs(r.Context(), c) && !c.running() && c.exit.Lost {
-		st.line(errorLine(errSandboxStopped.code, errSandboxStopped.message))
+		st.line(errorLine(errSandboxStopped.Code, errSandboxStopped.Message))
 	}
 	return nil
 }
@@ -187,13 +190,13 @@ func (s *Server) killCommand(w http.ResponseWriter, r *http.Request) error {
 	b := struct {
 		Signal *int `json:"signal"`
 	}{}
-	if err := decode(r, &b); err != nil {
+	if err := reply.Decode(r, &b); err != nil {
 		return err
 	}
 	sig := syscall.SIGTERM
 	if b.Signal != nil {
 		if *b.Signal < 1 || *b.Signal > 64 {
-			return badRequest("Invalid request: `signal` should be >= 1 and <= 64.")
+			return reply.BadRequest("Invalid request: `signal` should be >= 1 and <= 64.")
 		}
 		sig = syscall.Signal(*b.Signal)
 	}
@@ -201,5 +204,5 @@ func (s *Server) killCommand(w http.ResponseWriter, r *http.Request) error {
 	if err := c.proc.Signal(r.Context(), sig, false); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, answer{Command: shown})
+	return reply.JSON(w, http.StatusOK, answer{Command: shown})
 }

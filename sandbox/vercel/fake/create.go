@@ -7,6 +7,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"egressd/sandbox/vercel/fake/internal/firewall"
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
 // createBody is the body of create and fork, and in part of update.
@@ -54,8 +57,8 @@ type settings struct {
 	timeout            int64
 	vcpus              int
 	runtime, image     string
-	legacy             bool       // made by the old create: another user's home and directory
-	policy             *netPolicy // nil: nothing was said, so everything is allowed
+	legacy             bool             // made by the old create: another user's home and directory
+	policy             *firewall.Policy // nil: nothing was said, so everything is allowed
 	networkID          string
 	env, tags          map[string]string
 	snapshotExpiration *int64
@@ -97,19 +100,19 @@ func (s *settings) merge(b *createBody) error {
 func (s *settings) mergeMachine(b *createBody) error {
 	if b.Timeout != nil {
 		if *b.Timeout < minTimeoutMs || *b.Timeout > maxTimeoutMs {
-			return badRequest("Invalid request: `timeout` should be >= %d and <= %d.", minTimeoutMs, maxTimeoutMs)
+			return reply.BadRequest("Invalid request: `timeout` should be >= %d and <= %d.", minTimeoutMs, maxTimeoutMs)
 		}
 		s.timeout = *b.Timeout
 	}
 	if b.Resources != nil && b.Resources.VCPUs != nil {
 		n := *b.Resources.VCPUs
 		if n < 1 || n > maxVCPUs || n > 1 && n%2 != 0 {
-			return badRequest("Invalid request: `resources.vcpus` should be 1 or an even number up to %d.", maxVCPUs)
+			return reply.BadRequest("Invalid request: `resources.vcpus` should be 1 or an even number up to %d.", maxVCPUs)
 		}
 		s.vcpus = n
 	}
 	if b.Resources != nil && b.Resources.Memory != nil && *b.Resources.Memory != s.vcpus*memoryPerVCPU {
-		return badRequest("Invalid request: `resources.memory` should be %d MB for each vCPU.", memoryPerVCPU)
+		return reply.BadRequest("Invalid request: `resources.memory` should be %d MB for each vCPU.", memoryPerVCPU)
 	}
 	if b.Ports != nil {
 		if err := checkPorts(*b.Ports); err != nil {
@@ -122,14 +125,14 @@ func (s *settings) mergeMachine(b *createBody) error {
 
 func checkPorts(ports []int) error {
 	if len(ports) > maxPorts {
-		return badRequest("Invalid request: `ports` should NOT have more than %d items.", maxPorts)
+		return reply.BadRequest("Invalid request: `ports` should NOT have more than %d items.", maxPorts)
 	}
 	for i, p := range ports {
 		if p < minPort || p > maxPort {
-			return badRequest("Invalid request: `ports[%d]` should be >= %d and <= %d.", i, minPort, maxPort)
+			return reply.BadRequest("Invalid request: `ports[%d]` should be >= %d and <= %d.", i, minPort, maxPort)
 		}
 		if slices.Contains(ports[:i], p) {
-			return badRequest("Invalid request: `ports` should NOT have duplicate items.")
+			return reply.BadRequest("Invalid request: `ports` should NOT have duplicate items.")
 		}
 	}
 	return nil
@@ -146,11 +149,11 @@ func (s *settings) mergeMaps(b *createBody) error {
 		return nil
 	}
 	if len(*b.Tags) > maxTags {
-		return badRequest("Invalid request: `tags` should NOT have more than %d properties.", maxTags)
+		return reply.BadRequest("Invalid request: `tags` should NOT have more than %d properties.", maxTags)
 	}
 	for k, v := range *b.Tags {
 		if k == "" || len(k) > maxTagBytes || len(v) > maxTagBytes {
-			return badRequest("Invalid request: `tags.%s` should NOT be longer than %d characters.", k, maxTagBytes)
+			return reply.BadRequest("Invalid request: `tags.%s` should NOT be longer than %d characters.", k, maxTagBytes)
 		}
 	}
 	s.tags = *b.Tags
@@ -161,12 +164,12 @@ func checkEnv(env map[string]string) error {
 	total := 0
 	for k, v := range env {
 		if k == "" || strings.ContainsAny(k, "=\x00") || strings.Contains(v, "\x00") {
-			return badRequest("Invalid request: `env` has an invalid variable.")
+			return reply.BadRequest("Invalid request: `env` has an invalid variable.")
 		}
 		total += len(k) + len(v)
 	}
 	if len(env) > maxEnv || total > maxEnvBytes {
-		return badRequest("Invalid request: `env` is too large.")
+		return reply.BadRequest("Invalid request: `env` is too large.")
 	}
 	return nil
 }
@@ -186,11 +189,11 @@ func (s *settings) mergeSnapshots(b *createBody) error {
 		return nil
 	}
 	var k keepLast
-	if err := decodeBytes(b.KeepLastSnapshots, &k); err != nil {
+	if err := reply.DecodeBytes(b.KeepLastSnapshots, &k); err != nil {
 		return err
 	}
 	if k.Count < 1 || k.Count > maxKeepSnapshots {
-		return badRequest("Invalid request: `keepLastSnapshots.count` should be >= 1 and <= %d.", maxKeepSnapshots)
+		return reply.BadRequest("Invalid request: `keepLastSnapshots.count` should be >= 1 and <= %d.", maxKeepSnapshots)
 	}
 	if k.Expiration != nil {
 		if err := checkExpiration("keepLastSnapshots.expiration", *k.Expiration); err != nil {
@@ -203,14 +206,14 @@ func (s *settings) mergeSnapshots(b *createBody) error {
 
 func checkExpiration(field string, ms int64) error {
 	if ms != 0 && ms < minExpirationMs {
-		return badRequest("Invalid request: `%s` should be 0 or >= %d.", field, minExpirationMs)
+		return reply.BadRequest("Invalid request: `%s` should be 0 or >= %d.", field, minExpirationMs)
 	}
 	return nil
 }
 
 func (s *settings) mergeNetwork(b *createBody) error {
 	if b.NetworkPolicy != nil {
-		p, err := parsePolicy(b.NetworkPolicy)
+		p, err := firewall.Parse(b.NetworkPolicy)
 		if err != nil {
 			return err
 		}
@@ -224,7 +227,7 @@ func (s *settings) mergeNetwork(b *createBody) error {
 		return nil
 	}
 	if err := json.Unmarshal(b.NetworkID, &s.networkID); err != nil {
-		return badRequest("Invalid request: `networkId` should be string.")
+		return reply.BadRequest("Invalid request: `networkId` should be string.")
 	}
 	return nil
 }
@@ -234,15 +237,15 @@ func (s *settings) mergeImage(b *createBody, v3 bool) error {
 	snapshot := b.Source != nil && b.Source.Type == "snapshot"
 	switch {
 	case b.Runtime != nil && b.Image != nil:
-		return badRequest("Invalid request: `runtime` and `image` cannot be used together.")
+		return reply.BadRequest("Invalid request: `runtime` and `image` cannot be used together.")
 	case snapshot && (b.Runtime != nil || b.Image != nil):
-		return badRequest("Invalid request: `runtime` and `image` cannot be used with a snapshot source.")
+		return reply.BadRequest("Invalid request: `runtime` and `image` cannot be used with a snapshot source.")
 	case v3 && b.Runtime != nil:
-		return badRequest("Invalid request: should NOT have additional property `runtime`.")
+		return reply.BadRequest("Invalid request: should NOT have additional property `runtime`.")
 	case b.Runtime != nil && !slices.Contains(runtimes, *b.Runtime):
-		return badRequest("Invalid request: `runtime` should be equal to one of the allowed values %q.", strings.Join(runtimes, ", "))
+		return reply.BadRequest("Invalid request: `runtime` should be equal to one of the allowed values %q.", strings.Join(runtimes, ", "))
 	case b.Image != nil && (*b.Image == "" || len(*b.Image) > maxImageBytes):
-		return badRequest("Invalid request: `image` should NOT be longer than %d characters.", maxImageBytes)
+		return reply.BadRequest("Invalid request: `image` should NOT be longer than %d characters.", maxImageBytes)
 	case snapshot:
 		return nil // what it was made from
 	case b.Runtime != nil:
@@ -266,36 +269,36 @@ func (b *sourceBody) check() error {
 	switch b.Type {
 	case "snapshot":
 		if b.SnapshotID == "" {
-			return badRequest("Invalid request: `source` missing required property `snapshotId`.")
+			return reply.BadRequest("Invalid request: `source` missing required property `snapshotId`.")
 		}
 		return nil
 	case "git", "tarball":
 	default:
-		return badRequest("Invalid request: `source.type` should be equal to one of the allowed values \"git, tarball, snapshot\".")
+		return reply.BadRequest("Invalid request: `source.type` should be equal to one of the allowed values \"git, tarball, snapshot\".")
 	}
 	u, err := url.Parse(b.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return badRequest("Invalid request: `source.url` should be an http or https URL.")
+		return reply.BadRequest("Invalid request: `source.url` should be an http or https URL.")
 	}
 	if (b.Username == "") != (b.Password == "") {
-		return badRequest("Invalid request: `source.username` and `source.password` belong together.")
+		return reply.BadRequest("Invalid request: `source.username` and `source.password` belong together.")
 	}
 	if b.Depth < 0 {
-		return badRequest("Invalid request: `source.depth` should be >= 1.")
+		return reply.BadRequest("Invalid request: `source.depth` should be >= 1.")
 	}
 	return nil
 }
 
 func checkName(name string) error {
 	if len(name) > maxNameBytes || !validName(name) {
-		return badRequest("Invalid request: `name` should match pattern %q and NOT be longer than %d characters.", namePattern, maxNameBytes)
+		return reply.BadRequest("Invalid request: `name` should match pattern %q and NOT be longer than %d characters.", namePattern, maxNameBytes)
 	}
 	return nil
 }
 
 func (s *Server) createSandbox(w http.ResponseWriter, r *http.Request) error {
 	var b createBody
-	if err := decode(r, &b); err != nil {
+	if err := reply.Decode(r, &b); err != nil {
 		return err
 	}
 	project, err := s.project(r, b.ProjectID)
@@ -304,7 +307,7 @@ func (s *Server) createSandbox(w http.ResponseWriter, r *http.Request) error {
 	}
 	set := defaultSettings()
 	if b.CurrentSnapshotID != nil {
-		return badRequest("Invalid request: should NOT have additional property `currentSnapshotId`.")
+		return reply.BadRequest("Invalid request: should NOT have additional property `currentSnapshotId`.")
 	}
 	if err := b.Source.check(); err != nil {
 		return err
@@ -340,11 +343,11 @@ func (s *Server) makeSandbox(w http.ResponseWriter, k key, set settings, from *s
 	s.mu.Lock()
 	if s.sandboxes[k] != nil {
 		s.mu.Unlock()
-		return &apiError{http.StatusConflict, "conflict", fmt.Sprintf("Named sandbox '%s' already exists for this project.", k.name)}
+		return reply.NewError(http.StatusConflict, "conflict", fmt.Sprintf("Named sandbox '%s' already exists for this project.", k.name))
 	}
 	if len(s.sandboxes) >= maxSandboxes {
 		s.mu.Unlock()
-		return &apiError{http.StatusTooManyRequests, "resource_limit_exceeded", "There are too many sandboxes."}
+		return reply.NewError(http.StatusTooManyRequests, "resource_limit_exceeded", "There are too many sandboxes.")
 	}
 	b := s.newBox(k, set)
 	ses, err := s.newSession(b, from)
@@ -363,5 +366,5 @@ func (s *Server) makeSandbox(w http.ResponseWriter, k key, set settings, from *s
 	s.mu.Lock()
 	a := answer{Sandbox: b.json(), Session: ses.json(), Routes: ses.routesJSON()}
 	s.mu.Unlock()
-	return writeJSON(w, http.StatusOK, a)
+	return reply.JSON(w, http.StatusOK, a)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
 // Fault is something that goes wrong on purpose. What it says happens in the
@@ -132,9 +134,9 @@ var defaultCodes = map[int]string{
 	410: "sandbox_stopped", 422: "sandbox_stopping", 429: "rate_limited",
 }
 
-func (f *Fault) apiError() *apiError {
+func (f *Fault) apiError() *reply.Error {
 	code := cmp.Or(f.Code, defaultCodes[f.Status], "internal_server_error")
-	return &apiError{f.Status, code, cmp.Or(f.Message, http.StatusText(f.Status))}
+	return reply.NewError(f.Status, code, cmp.Or(f.Message, http.StatusText(f.Status)))
 }
 
 // ParseFault reads a fault as a command line has it: a method or "*", a path

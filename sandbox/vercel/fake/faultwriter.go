@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
 // faultWriter is the ResponseWriter of every handler. It keeps the status, and
@@ -63,7 +65,7 @@ func (w *faultWriter) before(r *http.Request) (done bool) {
 	w.Header().Set("Content-Type", cmp.Or(f.ContentType, "text/html; charset=utf-8"))
 	w.WriteHeader(f.Status)
 	_, err := io.WriteString(w, f.Body)
-	_ = ignoreWrite(err)
+	_ = reply.IgnoreWrite(err)
 	return true
 }
 
@@ -107,8 +109,8 @@ func (w *faultWriter) fail(err error) {
 	if w.status != 0 {
 		return // it has begun
 	}
-	body := map[string]any{"error": map[string]string{"code": e.code, "message": e.message}}
-	_ = writeJSON(w, e.status, body)
+	body := map[string]any{"error": map[string]string{"code": e.Code, "message": e.Message}}
+	_ = reply.JSON(w, e.Status, body)
 }
 
 func (w *faultWriter) WriteHeader(status int) {
@@ -151,7 +153,7 @@ func (w *faultWriter) Write(p []byte) (int, error) {
 		w.reset()
 	case "error":
 		e := w.fault.apiError()
-		_ = json.NewEncoder(w.ResponseWriter).Encode(errorLine(e.code, e.message))
+		_ = json.NewEncoder(w.ResponseWriter).Encode(errorLine(e.Code, e.Message))
 	}
 	panic(endOfAnswer{})
 }

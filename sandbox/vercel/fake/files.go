@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"path"
 	"strings"
+
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
 // maxArchiveBytes bounds an upload as it is sent.
@@ -16,7 +18,7 @@ func (s *Server) writeFiles(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if got := r.Header.Get("Content-Type"); got != "application/gzip" {
-		return badRequest("Invalid request: content type %q, want application/gzip.", got)
+		return reply.BadRequest("Invalid request: content type %q, want application/gzip.", got)
 	}
 	dir := r.Header.Get("X-Cwd")
 	if dir == "" {
@@ -27,7 +29,7 @@ func (s *Server) writeFiles(w http.ResponseWriter, r *http.Request) error {
 	if err := ses.m.Extract(r.Context(), dir, http.MaxBytesReader(w, r.Body, maxArchiveBytes)); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return reply.JSON(w, http.StatusOK, struct{}{})
 }
 
 // fileBody is the body of fs/read and fs/mkdir.
@@ -44,11 +46,11 @@ func (s *Server) fileRequest(r *http.Request) (*session, fileBody, error) {
 	if err != nil {
 		return nil, b, err
 	}
-	if err := decode(r, &b); err != nil {
+	if err := reply.Decode(r, &b); err != nil {
 		return nil, b, err
 	}
 	if b.Path == "" || strings.Contains(b.Path+b.Cwd, "\x00") {
-		return nil, b, badRequest("Invalid request: missing required property `path`.")
+		return nil, b, reply.BadRequest("Invalid request: missing required property `path`.")
 	}
 	switch {
 	case b.Cwd == "":
@@ -76,10 +78,10 @@ func (s *Server) readFile(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Disposition", `attachment; filename="`+quoted.Replace(path.Base(b.Path))+`"`)
 	w.WriteHeader(http.StatusOK)
 	if err := http.NewResponseController(w).Flush(); err != nil { // chunked: no length is told
-		return ignoreWrite(err)
+		return reply.IgnoreWrite(err)
 	}
 	_, err = io.Copy(w, f)
-	return ignoreWrite(err)
+	return reply.IgnoreWrite(err)
 }
 
 func (s *Server) mkdir(w http.ResponseWriter, r *http.Request) error {
@@ -90,5 +92,5 @@ func (s *Server) mkdir(w http.ResponseWriter, r *http.Request) error {
 	if err := ses.m.Mkdir(r.Context(), b.Cwd, b.Path, b.Recursive); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct{}{})
+	return reply.JSON(w, http.StatusOK, struct{}{})
 }

@@ -41,13 +41,3 @@ const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 // validName reports whether name matches namePattern. (A regular expression
 // would be compiled at every start of launch.)
 func validName(name string) bool { return name != "" && strings.Trim(name, alphanumeric+"_-") == "" }
-
-// validDomain reports whether d is a domain, in which whole labels may be "*".
-func validDomain(d string) bool {
-	for label := range strings.SplitSeq(d, ".") {
-		if label != "*" && (strings.Trim(label, alphanumeric+"_-") != "" || label == "" || label[0] == '-' || label[len(label)-1] == '-') {
-			return false
-		}
-	}
-	return len(d) <= 253
-}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"egressd/sandbox/vercel/fake/internal/reply"
 	"egressd/sandbox/vercel/fake/machine"
 )
 
@@ -61,7 +62,7 @@ var canRun = sync.OnceValue(func() error {
 	r.Header.Set("Authorization", "Bearer t")
 	s.ServeHTTP(w, r)
 	if w.Code != http.StatusOK {
-		return &apiError{w.Code, "", w.Body.String()}
+		return reply.NewError(w.Code, "", w.Body.String())
 	}
 	return nil
 })

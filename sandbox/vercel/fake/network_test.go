@@ -1,7 +1,6 @@
 package fake
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -59,71 +58,6 @@ func (d *double) curl(sid, flags, url string) (string, bool) {
 	d.t.Helper()
 	out, code := d.run(sid, "curl -s --max-time 10 "+flags+" "+url+" 2>&1")
 	return out, code == 0
-}
-
-func TestNetworkPolicyShapes(t *testing.T) {
-	for body, want := range map[string]string{
-		`{"mode":"allow-all"}`:                `{"mode":"allow-all"}`,
-		`{"mode":"deny-all"}`:                 `{"mode":"deny-all"}`,
-		`{}`:                                  `{"mode":"deny-all"}`,
-		`{"allow":[]}`:                        `{"mode":"deny-all"}`,
-		`{"subnets":{"deny":["10.0.0.0/8"]}}`: `{"mode":"custom","deniedCIDRs":["10.0.0.0/8"]}`,
-		`{"allow":["a.example","*.b.example"],"subnets":{"allow":["10.0.0.0/8"],"deny":["169.254.0.0/16"]}}`:                                                    `{"mode":"custom","allowedDomains":["a.example","*.b.example"],"allowedCIDRs":["10.0.0.0/8"],"deniedCIDRs":["169.254.0.0/16"]}`,
-		`{"allow":{"a.example":[{"transform":[{"headers":{"authorization":"Bearer s3cret","x-b":"s3cret"}}]}],"*":[]}}`:                                         `{"mode":"custom","allowedDomains":["*","a.example"],"injectionRules":[{"domain":"a.example","headerNames":["authorization","x-b"]}]}`,
-		`{"allow":{"a.example":[{"match":{"path":{"startsWith":"/v1/"},"method":["GET"]},"transform":[{"headers":{"x-key":"s3cret"}}]}]}}`:                      `{"mode":"custom","allowedDomains":["a.example"],"injectionRules":[{"domain":"a.example","headerNames":["x-key"],"match":{"path":{"startsWith":"/v1/"},"method":["GET"]}}]}`,
-		`{"mode":"custom","allowedDomains":["a.example"],"allowedCIDRs":["10.0.0.0/8"],"injectionRules":[{"domain":"b.example","headers":{"x-key":"s3cret"}}]}`: `{"mode":"custom","allowedDomains":["a.example","b.example"],"allowedCIDRs":["10.0.0.0/8"],"injectionRules":[{"domain":"b.example","headerNames":["x-key"]}]}`,
-	} {
-		p, err := parsePolicy(json.RawMessage(body))
-		if err != nil {
-			t.Errorf("%s: %v", body, err)
-			continue
-		}
-		if got, _ := json.Marshal(p.json()); string(got) != want {
-			t.Errorf("%s\n got %s\nwant %s", body, got, want)
-		}
-		if _, err := new(Server).compile(p); err != nil {
-			t.Errorf("%s: %v", body, err)
-		}
-	}
-	for body, status := range map[string]int{
-		`{"mode":"some"}`: 400, `{"mode":"allow-all","allow":[]}`: 400, `{"mode":"deny-all","allowedDomains":["a"]}`: 400, `{"allowedDomains":["a"]}`: 400,
-		`{"mode":"custom","allow":["a"]}`: 400, `{"allow":"a"}`: 400, `{"allow":["a b"]}`: 400, `{"allow":["a..b"]}`: 400, `{"allow":["https://a"]}`: 400,
-		`{"subnets":{"allow":["10.0.0.0"]}}`: 400, `{"subnets":{"deny":["x/8"]}}`: 400, `{"allow":{"a":[{}]}}`: 400, `{"allow":{"a":{}}}`: 400,
-		`{"allow":{"a":[{"transform":[],"forwardURL":"https://b"}]}}`: 400, `{"allow":{"a":[{"transform":[{"headers":{"a b":"c"}}]}]}}`: 400,
-		`{"allow":{"a":[{"transform":[{"headers":{"a":"b\r\nc: d"}}]}]}}`: 400, `{"allow":{"a":[{"match":{"path":{}},"transform":[]}]}}`: 400,
-		`{"allow":{"a":[{"match":{"path":{"regex":"("}},"transform":[]}]}}`: 400, `{"allow":{"a":[{"forwardURL":"https://b/?q"}]}}`: 400,
-		`{"allow":{"a":[{"forwardURL":"https://b/"}]}}`: 501, `{"allow":{"a":[{"response":{"statusCode":200}}]}}`: 501, `{"unknown":1}`: 400,
-		`{"allow":{"*":[{"transform":[{"headers":{"a":"b"}}]}]}}`: 501,
-	} {
-		_, err := parsePolicy(json.RawMessage(body))
-		if err == nil || asAPIError(err).status != status {
-			t.Errorf("%s: got %v, want %d", body, err, status)
-		}
-	}
-}
-
-func TestCovers(t *testing.T) {
-	for _, tt := range []struct {
-		domain, name string
-		want         bool
-	}{
-		{"a.example", "a.example", true},
-		{"a.example", "A.EXAMPLE", true},
-		{"a.example", "b.a.example", false},
-		{"*.a.example", "b.a.example", true},
-		{"*.a.example", "c.b.a.example", true},
-		{"*.a.example", "a.example", false},
-		{"*", "a.example", true},
-		{"www.*.com", "www.a.com", true},
-		{"www.*.com", "www.a.b.com", false},
-		{"www.*.com", "www.com", false},
-		{"*.x.*.com", "a.b.x.c.com", true},
-		{"*.com", "com", false},
-	} {
-		if got := covers(tt.domain, tt.name); got != tt.want {
-			t.Errorf("%s covers %s: %v", tt.domain, tt.name, got)
-		}
-	}
 }
 
 // A policy holds from the first command on, and a new one at once.
@@ -263,24 +197,5 @@ func TestTransformLater(t *testing.T) {
 	d.send("POST", sessions+sid+"/network-policy", `{"allow":{"example.com":[{"transform":[{"headers":{"x-key":"new"}}]}]}}`).want(200)
 	if out, ok := d.curl(sid, "", "https://example.com:"+o.port+"/"); !ok || !strings.HasPrefix(out, "key=new") {
 		t.Errorf("got %q", out)
-	}
-}
-
-func TestMatch(t *testing.T) {
-	r := httptest.NewRequest("GET", "https://a.example/v1/x?k=abc&l=1", nil)
-	r.Header.Set("X-A", "1")
-	for text, want := range map[string]bool{
-		`{}`: true, `{"method":["POST","GET"]}`: true, `{"method":["POST"]}`: false, `{"path":{"exact":"/v1/x"}}`: true, `{"path":{"exact":"/V1/x"}}`: false,
-		`{"path":{"regex":"^/v[0-9]/"}}`: true, `{"queryString":[{"key":{"exact":"k"},"value":{"regex":"^a"}}]}`: true,
-		`{"queryString":[{"key":{"exact":"l"},"value":{"regex":"^a"}}]}`: false, `{"headers":[{"key":{"exact":"x-a"},"value":{"exact":"1"}}]}`: true,
-		`{"headers":[{"key":{"exact":"x-b"}}]}`: false, `{"method":["GET"],"path":{"startsWith":"/v2"}}`: false,
-	} {
-		var m matchBody
-		if err := json.Unmarshal([]byte(text), &m); err != nil {
-			t.Fatal(err)
-		}
-		if got := m.matches(r); got != want {
-			t.Errorf("%s: %v", text, got)
-		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
 // Bounds of a page.
@@ -26,7 +28,7 @@ func parsePage(r *http.Request) (page, error) {
 	if text := q.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > maxPage {
-			return p, badRequest("Invalid request: `limit` should be >= 1 and <= %d.", maxPage)
+			return p, reply.BadRequest("Invalid request: `limit` should be >= 1 and <= %d.", maxPage)
 		}
 		p.limit = n
 	}
@@ -35,13 +37,13 @@ func parsePage(r *http.Request) (page, error) {
 	case "asc":
 		p.ascending = true
 	default:
-		return p, badRequest("Invalid request: `sortOrder` should be equal to one of the allowed values \"asc, desc\".")
+		return p, reply.BadRequest("Invalid request: `sortOrder` should be equal to one of the allowed values \"asc, desc\".")
 	}
 	if text := q.Get("cursor"); text != "" {
 		data, err := base64.RawURLEncoding.DecodeString(text)
 		id, ok := strings.CutPrefix(string(data), "after:")
 		if err != nil || !ok {
-			return p, badRequest("Invalid request: `cursor` is invalid.")
+			return p, reply.BadRequest("Invalid request: `cursor` is invalid.")
 		}
 		p.after = id
 	}

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
 // pinned is how an image is shown: by its digest.
@@ -32,7 +34,7 @@ func (s *Server) find(r *http.Request) (*box, error) {
 	defer s.mu.Unlock()
 	b := s.sandboxes[key{project, r.PathValue("name")}]
 	if b == nil {
-		return nil, notFound("Named sandbox '%s' not found for this project.", r.PathValue("name"))
+		return nil, reply.NotFound("Named sandbox '%s' not found for this project.", r.PathValue("name"))
 	}
 	return b, nil
 }
@@ -52,12 +54,12 @@ func (s *Server) getSandbox(w http.ResponseWriter, r *http.Request) error {
 		}
 		a.Resumed = &resumed
 	default:
-		return badRequest("Invalid request: `resume` should be boolean.")
+		return reply.BadRequest("Invalid request: `resume` should be boolean.")
 	}
 	s.mu.Lock()
 	a.Sandbox, a.Session, a.Routes = b.json(), b.current.json(), b.current.routesJSON()
 	s.mu.Unlock()
-	return writeJSON(w, http.StatusOK, a)
+	return reply.JSON(w, http.StatusOK, a)
 }
 
 // resume makes sure that b has a session that runs or is about to. It reports
@@ -69,7 +71,7 @@ func (s *Server) resume(ctx context.Context, b *box) (bool, error) {
 		switch {
 		case b.gone:
 			s.mu.Unlock()
-			return false, notFound("Named sandbox '%s' not found for this project.", b.name)
+			return false, reply.NotFound("Named sandbox '%s' not found for this project.", b.name)
 		case busy != nil:
 		case ses.status == statusRunning || ses.status == statusPending:
 			s.mu.Unlock()
@@ -132,7 +134,7 @@ func (s *Server) listSandboxes(w http.ResponseWriter, r *http.Request) error {
 	}
 	prefix := q.Get("namePrefix")
 	if prefix != "" && q.Get("sortBy") != "name" {
-		return badRequest("Invalid request: `namePrefix` needs `sortBy` to be \"name\".")
+		return reply.BadRequest("Invalid request: `namePrefix` needs `sortBy` to be \"name\".")
 	}
 	tag, value, err := tagFilter(q["tags"])
 	if err != nil {
@@ -154,7 +156,7 @@ func (s *Server) listSandboxes(w http.ResponseWriter, r *http.Request) error {
 		out = append(out, b.json())
 	}
 	s.mu.Unlock()
-	return writeJSON(w, http.StatusOK, map[string]any{"sandboxes": out, "pagination": pagination})
+	return reply.JSON(w, http.StatusOK, map[string]any{"sandboxes": out, "pagination": pagination})
 }
 
 // sandboxOrder reports how to sort. Those that are equal have the order in
@@ -170,7 +172,7 @@ func sandboxOrder(by string) (func(a, b *box) int, error) {
 	case "currentSnapshotId":
 		first = func(a, b *box) int { return strings.Compare(a.currentSnapshot, b.currentSnapshot) }
 	default:
-		return nil, badRequest("Invalid request: `sortBy` should be equal to one of the allowed values \"createdAt, name, statusUpdatedAt, currentSnapshotId\".")
+		return nil, reply.BadRequest("Invalid request: `sortBy` should be equal to one of the allowed values \"createdAt, name, statusUpdatedAt, currentSnapshotId\".")
 	}
 	return func(a, b *box) int {
 		if n := first(a, b); n != 0 {
@@ -186,7 +188,7 @@ func tagFilter(given []string) (tag, value string, err error) {
 	}
 	tag, value, ok := strings.Cut(given[0], ":")
 	if len(given) > 1 || !ok || tag == "" {
-		return "", "", badRequest("Invalid request: `tags` should be one filter key:value.")
+		return "", "", reply.BadRequest("Invalid request: `tags` should be one filter key:value.")
 	}
 	return tag, value, nil
 }
@@ -197,17 +199,17 @@ func (s *Server) patchSandbox(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var body createBody
-	if err := decode(r, &body); err != nil {
+	if err := reply.Decode(r, &body); err != nil {
 		return err
 	}
 	if body.Name != nil || body.ProjectID != nil || body.Runtime != nil || body.Image != nil || body.Source != nil {
-		return badRequest("Invalid request: only the configuration of later sessions can be changed.")
+		return reply.BadRequest("Invalid request: only the configuration of later sessions can be changed.")
 	}
 	a, err := s.update(b, &body)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, a)
+	return reply.JSON(w, http.StatusOK, a)
 }
 
 func (s *Server) update(b *box, body *createBody) (answer, error) {
@@ -242,7 +244,7 @@ func (s *Server) deleteSandbox(w http.ResponseWriter, r *http.Request) error {
 	s.mu.Lock()
 	if b.gone { // somebody else deletes it
 		s.mu.Unlock()
-		return notFound("Named sandbox '%s' not found for this project.", b.name)
+		return reply.NotFound("Named sandbox '%s' not found for this project.", b.name)
 	}
 	b.gone = true
 	ses := b.current
@@ -259,7 +261,7 @@ func (s *Server) deleteSandbox(w http.ResponseWriter, r *http.Request) error {
 	for _, snap := range drop {
 		s.dropSnapshot(snap)
 	}
-	return writeJSON(w, http.StatusOK, answer{Sandbox: shown})
+	return reply.JSON(w, http.StatusOK, answer{Sandbox: shown})
 }
 
 func (s *Server) forkSandbox(w http.ResponseWriter, r *http.Request) error {
@@ -268,11 +270,11 @@ func (s *Server) forkSandbox(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var body createBody
-	if err := decode(r, &body); err != nil {
+	if err := reply.Decode(r, &body); err != nil {
 		return err
 	}
 	if body.Source != nil || body.Runtime != nil || body.CurrentSnapshotID != nil {
-		return badRequest("Invalid request: a fork has the source of what it is forked from.")
+		return reply.BadRequest("Invalid request: a fork has the source of what it is forked from.")
 	}
 	s.mu.Lock()
 	set := b.settings

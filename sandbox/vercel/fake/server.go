@@ -16,7 +16,7 @@
 //
 // Then:
 //
-//	api, err := vercelapi.New(vercelapi.Config{})
+//	api, err := fake.New(fake.Config{})
 //	...
 //	defer api.Close()
 //	ts := httptest.NewServer(api)
@@ -40,6 +40,8 @@ import (
 
 	"egressd/dnsfilter"
 	"egressd/event"
+	"egressd/sandbox/vercel/fake/internal/firewall"
+	"egressd/sandbox/vercel/fake/internal/reply"
 	"egressd/sandbox/vercel/fake/machine"
 )
 
@@ -160,11 +162,15 @@ func (s *Server) enter() bool {
 	return !s.closed
 }
 
+// firewallConfig is what every session's network shares.
+func (s *Server) firewallConfig() firewall.Config {
+	return firewall.Config{
+		Hosts: s.cfg.Hosts, Resolver: s.cfg.Resolver, Events: s.cfg.Events, RootCAs: s.cfg.RootCAs, TLSPorts: s.cfg.TLSPorts, Log: s.cfg.Log,
+	}
+}
+
 // path is a new place below the Server's directory.
 func (s *Server) path(id string) string { return filepath.Join(s.dir, id) }
-
-// maxBodyBytes bounds a JSON body; archives have a bound of their own.
-const maxBodyBytes = 4 << 20
 
 // ServeHTTP answers under / as api.vercel.com does, and under /api/ as
 // vercel.com does. A request whose Host is a route's, such as
@@ -271,8 +277,8 @@ func noSuchPath(mux *http.ServeMux, r *http.Request) error {
 		other := r.Clone(r.Context())
 		other.Method = m
 		if _, pattern := mux.Handler(other); pattern != "" {
-			return &apiError{http.StatusMethodNotAllowed, "method_not_allowed", fmt.Sprintf("%s is not allowed here.", r.Method)}
+			return reply.NewError(http.StatusMethodNotAllowed, "method_not_allowed", fmt.Sprintf("%s is not allowed here.", r.Method))
 		}
 	}
-	return notFound("The requested resource was not found.")
+	return reply.NotFound("The requested resource was not found.")
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"egressd/sandbox/vercel/fake/internal/firewall"
+	"egressd/sandbox/vercel/fake/internal/reply"
 	"egressd/sandbox/vercel/fake/machine"
 )
 
@@ -49,7 +51,7 @@ type session struct {
 
 	status    string
 	timeout   int64
-	policy    *netPolicy
+	policy    *firewall.Policy
 	routes    []*route
 	requested int64
 	started   int64
@@ -62,7 +64,7 @@ type session struct {
 
 	disk  *machine.Disk    // nil: it was taken or removed
 	m     *machine.Machine // nil until it runs
-	net   *network
+	net   *firewall.Network
 	timer *time.Timer
 
 	ready   chan struct{} // closed when it is not pending any more
@@ -90,7 +92,7 @@ func (s *Server) newSession(b *box, from *snapshot) (*session, error) {
 		}
 	}
 	if living >= maxLivingSessions {
-		return nil, &apiError{http.StatusTooManyRequests, "resource_limit_exceeded", "Too many sandboxes are running."}
+		return nil, reply.NewError(http.StatusTooManyRequests, "resource_limit_exceeded", "Too many sandboxes are running.")
 	}
 	s.forgetSessions()
 	s.order++
@@ -230,7 +232,7 @@ func (s *Server) settle(ses *session, cpuMs int64) {
 	b := ses.box
 	ses.status, ses.stopped, ses.updated = statusStopped, now, now
 	ses.cpuMs = cpuMs
-	in, out := ses.net.bytes()
+	in, out := ses.net.Bytes()
 	ses.transfer = &transferJSON{Ingress: in, Egress: out}
 	b.egress, b.ingress, b.cpuMs = b.egress+out, b.ingress+in, b.cpuMs+cpuMs
 	b.durationMs += now - ses.started
@@ -245,7 +247,7 @@ func (s *Server) running(r *http.Request) (*session, error) {
 	ses := s.sessions[r.PathValue("sid")]
 	s.mu.Unlock()
 	if ses == nil || !s.sees(r, ses.box.project) {
-		return nil, notFound("Sandbox session '%s' not found.", r.PathValue("sid"))
+		return nil, reply.NotFound("Sandbox session '%s' not found.", r.PathValue("sid"))
 	}
 	select {
 	case <-ses.ready:

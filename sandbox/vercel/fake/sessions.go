@@ -5,6 +5,9 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"egressd/sandbox/vercel/fake/internal/firewall"
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
 // anySession reports the session that r names, whatever its state.
@@ -13,7 +16,7 @@ func (s *Server) anySession(r *http.Request) (*session, error) {
 	defer s.mu.Unlock()
 	ses := s.sessions[r.PathValue("sid")]
 	if ses == nil || !s.sees(r, ses.box.project) {
-		return nil, notFound("Sandbox session '%s' not found.", r.PathValue("sid"))
+		return nil, reply.NotFound("Sandbox session '%s' not found.", r.PathValue("sid"))
 	}
 	return ses, nil
 }
@@ -26,7 +29,7 @@ func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
 	s.mu.Lock()
 	a := answer{Session: ses.json(), Routes: ses.routesJSON()}
 	s.mu.Unlock()
-	return writeJSON(w, http.StatusOK, a)
+	return reply.JSON(w, http.StatusOK, a)
 }
 
 func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
@@ -52,7 +55,7 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 		out = append(out, ses.json())
 	}
 	s.mu.Unlock()
-	return writeJSON(w, http.StatusOK, map[string]any{"sessions": out, "pagination": pagination})
+	return reply.JSON(w, http.StatusOK, map[string]any{"sessions": out, "pagination": pagination})
 }
 
 // stopSession answers when the session has stopped, also when it had before.
@@ -61,7 +64,7 @@ func (s *Server) stopSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := decode(r, &struct{}{}); err != nil {
+	if err := reply.Decode(r, &struct{}{}); err != nil {
 		return err
 	}
 	s.stop(ses)
@@ -73,7 +76,7 @@ func (s *Server) stopSession(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	s.mu.Unlock()
-	return writeJSON(w, http.StatusOK, a)
+	return reply.JSON(w, http.StatusOK, a)
 }
 
 func (s *Server) extendTimeout(w http.ResponseWriter, r *http.Request) error {
@@ -84,17 +87,17 @@ func (s *Server) extendTimeout(w http.ResponseWriter, r *http.Request) error {
 	b := struct {
 		Duration *int64 `json:"duration"`
 	}{}
-	if err := decode(r, &b); err != nil {
+	if err := reply.Decode(r, &b); err != nil {
 		return err
 	}
 	if b.Duration == nil || *b.Duration < minTimeoutMs {
-		return badRequest("Invalid request: `duration` should be >= %d.", minTimeoutMs)
+		return reply.BadRequest("Invalid request: `duration` should be >= %d.", minTimeoutMs)
 	}
 	shown, err := s.extend(ses, *b.Duration)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, answer{Session: shown})
+	return reply.JSON(w, http.StatusOK, answer{Session: shown})
 }
 
 func (s *Server) extend(ses *session, ms int64) (*sessionJSON, error) {
@@ -104,7 +107,7 @@ func (s *Server) extend(ses *session, ms int64) (*sessionJSON, error) {
 		return nil, err
 	}
 	if ms > maxTimeoutMs || ses.timeout+ms > maxTimeoutMs {
-		return nil, badRequest("Invalid request: the session's timeout should be <= %d.", maxTimeoutMs)
+		return nil, reply.BadRequest("Invalid request: the session's timeout should be <= %d.", maxTimeoutMs)
 	}
 	ses.timeout += ms
 	ses.updated = nowMs()
@@ -117,25 +120,25 @@ func (s *Server) setNetworkPolicy(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, reply.MaxBodyBytes))
 	if err != nil || !json.Valid(raw) {
-		return badRequest("Invalid JSON")
+		return reply.BadRequest("Invalid JSON")
 	}
-	p, err := parsePolicy(raw)
+	p, err := firewall.Parse(raw)
 	if err != nil {
 		return err
 	}
-	if err := ses.net.set(p); err != nil {
+	if err := ses.net.Set(p); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	ses.policy, ses.updated = p, nowMs()
 	a := answer{Session: ses.json()}
 	s.mu.Unlock()
-	return writeJSON(w, http.StatusOK, a)
+	return reply.JSON(w, http.StatusOK, a)
 }
 
 // interactive is for shells on a terminal, which the double does not have.
 func (s *Server) interactive(http.ResponseWriter, *http.Request) error {
-	return &apiError{http.StatusNotImplemented, "not_implemented", "Interactive sessions are not part of this double."}
+	return reply.NewError(http.StatusNotImplemented, "not_implemented", "Interactive sessions are not part of this double.")
 }

@@ -8,7 +8,7 @@ func (b *box) json() *sandboxJSON {
 	j := &sandboxJSON{
 		Name: b.name, CurrentSessionID: ses.id, CurrentSnapshotID: b.currentSnapshot, Status: ses.status, StatusUpdatedAt: b.statusAt,
 		Persistent: b.persistent, Region: b.region, FailoverRegions: b.failover, Architecture: runtime.GOARCH, VCPUs: b.vcpus,
-		Memory: b.vcpus * memoryPerVCPU, Runtime: ses.runtime, Image: pinned(b.image), Timeout: b.timeout, NetworkPolicy: b.policy.json(),
+		Memory: b.vcpus * memoryPerVCPU, Runtime: ses.runtime, Image: pinned(b.image), Timeout: b.timeout, NetworkPolicy: b.policy.JSON(),
 		NetworkID: b.networkID, Cwd: ses.cwd, Tags: b.tags, Mounts: b.mounts, SnapshotExpiration: b.snapshotExpiration,
 		KeepLastSnapshots: b.keep, CreatedAt: b.created, UpdatedAt: b.updated,
 	}
@@ -26,7 +26,7 @@ func (ses *session) json() *sessionJSON {
 		Architecture: runtime.GOARCH, Timeout: ses.timeout, RequestedAt: ses.requested, StartedAt: ses.started,
 		RequestedStopAt: ses.stopAsked, StoppedAt: ses.stopped, SnapshottedAt: ses.snapped, CreatedAt: ses.requested,
 		UpdatedAt: ses.updated, Cwd: ses.cwd, InteractivePort: interactivePort, SourceSnapshotID: ses.source,
-		SourceSandboxName: ses.box.name, ProjectID: ses.box.project, NetworkPolicy: ses.policy.json(),
+		SourceSandboxName: ses.box.name, ProjectID: ses.box.project, NetworkPolicy: ses.policy.JSON(),
 	}
 	if ses.status == statusStopped {
 		j.Duration, j.ActiveCPUDurationMs, j.NetworkTransfer = ptr(ses.stopped-ses.started), ptr(ses.cpuMs), ses.transfer

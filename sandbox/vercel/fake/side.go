@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
 // sidePath is where the double is told what to do, and tells what it saw. It
@@ -25,24 +27,24 @@ func (s *Server) serveSide(w http.ResponseWriter, r *http.Request) {
 	var err error
 	switch r.Method + " " + strings.TrimPrefix(r.URL.Path, sidePath) {
 	case "GET requests":
-		err = writeJSON(w, http.StatusOK, s.Requests())
+		err = reply.JSON(w, http.StatusOK, s.Requests())
 	case "DELETE requests":
 		s.ForgetRequests()
-		err = writeJSON(w, http.StatusOK, struct{}{})
+		err = reply.JSON(w, http.StatusOK, struct{}{})
 	case "GET faults":
-		err = writeJSON(w, http.StatusOK, s.Faults())
+		err = reply.JSON(w, http.StatusOK, s.Faults())
 	case "DELETE faults":
 		s.ClearFaults()
-		err = writeJSON(w, http.StatusOK, struct{}{})
+		err = reply.JSON(w, http.StatusOK, struct{}{})
 	case "POST faults":
 		var f Fault
-		dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+		dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, reply.MaxBodyBytes))
 		dec.DisallowUnknownFields()
 		if err = dec.Decode(&f); err == nil {
 			err = s.Inject(f)
 		}
 		if err == nil {
-			err = writeJSON(w, http.StatusOK, struct{}{})
+			err = reply.JSON(w, http.StatusOK, struct{}{})
 		}
 	default:
 		http.NotFound(w, r)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"egressd/sandbox/vercel/fake/internal/reply"
 	"egressd/sandbox/vercel/fake/machine"
 )
 
@@ -195,7 +196,7 @@ func (s *Server) createSnapshot(w http.ResponseWriter, r *http.Request) error {
 	b := struct {
 		Expiration *int64 `json:"expiration"`
 	}{}
-	if err := decode(r, &b); err != nil {
+	if err := reply.Decode(r, &b); err != nil {
 		return err
 	}
 	if b.Expiration != nil {
@@ -223,9 +224,9 @@ func (s *Server) createSnapshot(w http.ResponseWriter, r *http.Request) error {
 	made := n.json()
 	s.mu.Unlock()
 	if made.Status != "created" {
-		return &apiError{http.StatusInternalServerError, "internal_server_error", "The snapshot could not be made."}
+		return reply.NewError(http.StatusInternalServerError, "internal_server_error", "The snapshot could not be made.")
 	}
-	return writeJSON(w, http.StatusCreated, answer{Snapshot: made, Session: shown})
+	return reply.JSON(w, http.StatusCreated, answer{Snapshot: made, Session: shown})
 }
 
 // aSnapshot reports the snapshot that r names.
@@ -234,7 +235,7 @@ func (s *Server) aSnapshot(r *http.Request) (*snapshot, error) {
 	defer s.mu.Unlock()
 	n := s.snapshots[r.PathValue("id")]
 	if n == nil || !s.sees(r, n.project) {
-		return nil, notFound("Snapshot '%s' not found.", r.PathValue("id"))
+		return nil, reply.NotFound("Snapshot '%s' not found.", r.PathValue("id"))
 	}
 	if s.usable(n.id) == nil {
 		return nil, errSnapshotGone
@@ -254,7 +255,7 @@ func (s *Server) writeSnapshot(w http.ResponseWriter, n *snapshot) error {
 	s.mu.Lock()
 	a := answer{Snapshot: n.json()}
 	s.mu.Unlock()
-	return writeJSON(w, http.StatusOK, a)
+	return reply.JSON(w, http.StatusOK, a)
 }
 
 func (s *Server) deleteSnapshot(w http.ResponseWriter, r *http.Request) error {
@@ -293,7 +294,7 @@ func (s *Server) listSnapshots(w http.ResponseWriter, r *http.Request) error {
 		out = append(out, n.json())
 	}
 	s.mu.Unlock()
-	return writeJSON(w, http.StatusOK, map[string]any{"snapshots": out, "pagination": pagination})
+	return reply.JSON(w, http.StatusOK, map[string]any{"snapshots": out, "pagination": pagination})
 }
 
 // node is one snapshot of a tree, with those that have the same parent.
@@ -320,14 +321,14 @@ func (s *Server) snapshotTree(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, body)
+	return reply.JSON(w, http.StatusOK, body)
 }
 
 func (s *Server) tree(project, id string, p page) (map[string]any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id == "" {
-		return nil, badRequest("Invalid request: missing required property `snapshotId`.")
+		return nil, reply.BadRequest("Invalid request: missing required property `snapshotId`.")
 	}
 	anchor := s.usable(id)
 	if anchor == nil || anchor.project != project {

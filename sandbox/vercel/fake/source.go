@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
 // fetchLimit is how long a source may take to come.
@@ -17,7 +19,7 @@ const fetchLimit = 5 * time.Minute
 
 // sourceError is what create answers when a source does not come.
 func sourceError(err error) error {
-	return badRequest("Could not fetch the source: %v.", err)
+	return reply.BadRequest("Could not fetch the source: %v.", err)
 }
 
 // cloneSource puts the repository that a create names into the working

@@ -1,6 +1,10 @@
 package fake
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"egressd/sandbox/vercel/fake/internal/firewall"
+)
 
 // The answers of the API, VERCEL.md sections 4 and 9. Times are milliseconds
 // since 1970, durations milliseconds, memory MB.
@@ -20,7 +24,7 @@ type sandboxJSON struct {
 	Runtime                  string            `json:"runtime,omitempty"`
 	Image                    string            `json:"image,omitempty"`
 	Timeout                  int64             `json:"timeout"`
-	NetworkPolicy            *policyJSON       `json:"networkPolicy,omitempty"`
+	NetworkPolicy            *firewall.JSON    `json:"networkPolicy,omitempty"`
 	NetworkID                string            `json:"networkId,omitempty"`
 	TotalEgressBytes         *int64            `json:"totalEgressBytes,omitempty"`
 	TotalIngressBytes        *int64            `json:"totalIngressBytes,omitempty"`
@@ -42,31 +46,31 @@ type keepLast struct {
 }
 
 type sessionJSON struct {
-	ID                  string        `json:"id"`
-	Status              string        `json:"status"`
-	Memory              int           `json:"memory"`
-	VCPUs               int           `json:"vcpus"`
-	Region              string        `json:"region"`
-	Runtime             string        `json:"runtime,omitempty"`
-	Architecture        string        `json:"architecture"`
-	Timeout             int64         `json:"timeout"`
-	RequestedAt         int64         `json:"requestedAt"`
-	StartedAt           int64         `json:"startedAt,omitempty"`
-	RequestedStopAt     int64         `json:"requestedStopAt,omitempty"`
-	StoppedAt           int64         `json:"stoppedAt,omitempty"`
-	AbortedAt           int64         `json:"abortedAt,omitempty"`
-	SnapshottedAt       int64         `json:"snapshottedAt,omitempty"`
-	Duration            *int64        `json:"duration,omitempty"`
-	CreatedAt           int64         `json:"createdAt"`
-	UpdatedAt           int64         `json:"updatedAt"`
-	Cwd                 string        `json:"cwd"`
-	InteractivePort     int           `json:"interactivePort,omitempty"`
-	SourceSnapshotID    string        `json:"sourceSnapshotId,omitempty"`
-	SourceSandboxName   string        `json:"sourceSandboxName"`
-	ProjectID           string        `json:"projectId"`
-	NetworkPolicy       *policyJSON   `json:"networkPolicy,omitempty"`
-	ActiveCPUDurationMs *int64        `json:"activeCpuDurationMs,omitempty"`
-	NetworkTransfer     *transferJSON `json:"networkTransfer,omitempty"`
+	ID                  string         `json:"id"`
+	Status              string         `json:"status"`
+	Memory              int            `json:"memory"`
+	VCPUs               int            `json:"vcpus"`
+	Region              string         `json:"region"`
+	Runtime             string         `json:"runtime,omitempty"`
+	Architecture        string         `json:"architecture"`
+	Timeout             int64          `json:"timeout"`
+	RequestedAt         int64          `json:"requestedAt"`
+	StartedAt           int64          `json:"startedAt,omitempty"`
+	RequestedStopAt     int64          `json:"requestedStopAt,omitempty"`
+	StoppedAt           int64          `json:"stoppedAt,omitempty"`
+	AbortedAt           int64          `json:"abortedAt,omitempty"`
+	SnapshottedAt       int64          `json:"snapshottedAt,omitempty"`
+	Duration            *int64         `json:"duration,omitempty"`
+	CreatedAt           int64          `json:"createdAt"`
+	UpdatedAt           int64          `json:"updatedAt"`
+	Cwd                 string         `json:"cwd"`
+	InteractivePort     int            `json:"interactivePort,omitempty"`
+	SourceSnapshotID    string         `json:"sourceSnapshotId,omitempty"`
+	SourceSandboxName   string         `json:"sourceSandboxName"`
+	ProjectID           string         `json:"projectId"`
+	NetworkPolicy       *firewall.JSON `json:"networkPolicy,omitempty"`
+	ActiveCPUDurationMs *int64         `json:"activeCpuDurationMs,omitempty"`
+	NetworkTransfer     *transferJSON  `json:"networkTransfer,omitempty"`
 }
 
 type transferJSON struct {

@@ -1,4 +1,4 @@
-package fake
+package firewall
 
 import (
 	"context"
@@ -10,23 +10,24 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
-// discard is where decisions go that nobody wants to hear of. The engine denies
-// what cannot be recorded.
+// discard drops events. The engine needs a sink: it denies what it cannot record.
 type discard struct{}
 
 func (discard) Emit(event.Event) error { return nil }
 
-func (s *Server) events() event.Sink {
-	if s.cfg.Events == nil {
+func (c *Config) events() event.Sink {
+	if c.Events == nil {
 		return discard{}
 	}
-	return s.cfg.Events
+	return c.Events
 }
 
-// Where a named host can be reached: HTTP in the clear says nothing of where it
-// goes that the hosted firewall would believe.
+// Ports and rules of a named host. Port 80 is left out: nothing in plain HTTP
+// proves the name to the hosted firewall.
 const (
 	exceptHTTP  = ":1-79,81-65535"
 	httpPort    = 80
@@ -35,18 +36,18 @@ const (
 	everything6 = "raw:[::/0]:*"
 )
 
-// compile turns p into a policy of ours. What only asking can express is left
-// to admits.
-func (s *Server) compile(p *netPolicy) (*policy.Policy, error) {
+// compile turns p into a policy of this project. What its rules cannot express is
+// decided by admits.
+func (c *Config) compile(p *Policy) (*policy.Policy, error) {
 	doc := &policy.Document{}
 	add := func(list *[]policy.Entry, texts ...string) {
 		for _, t := range texts {
 			*list = append(*list, policy.Entry{Text: t, Pos: policy.Pos{File: "networkPolicy", Line: len(*list) + 1}})
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.cfg.Hosts)) {
+	for _, name := range slices.Sorted(maps.Keys(c.Hosts)) {
 		var addrs []string
-		for _, a := range s.cfg.Hosts[name] {
+		for _, a := range c.Hosts[name] {
 			addrs = append(addrs, a.String())
 		}
 		add(&doc.Hosts, name+"="+strings.Join(addrs, ","))
@@ -63,7 +64,7 @@ func (s *Server) compile(p *netPolicy) (*policy.Policy, error) {
 			if len(p.rules[d]) == 0 {
 				continue
 			}
-			for _, port := range append([]uint16{defaultTLS}, s.cfg.TLSPorts...) {
+			for _, port := range append([]uint16{defaultTLS}, c.TLSPorts...) {
 				add(&doc.Allow, fmt.Sprintf("* https://%s:%d/**", strings.ToLower(d), port))
 			}
 		}
@@ -76,7 +77,7 @@ func (s *Server) compile(p *netPolicy) (*policy.Policy, error) {
 	}
 	compiled, err := policy.Compile(doc)
 	if err != nil {
-		return nil, badRequest("Invalid request: `networkPolicy`: %v.", err)
+		return nil, reply.BadRequest("Invalid request: `networkPolicy`: %v.", err)
 	}
 	return compiled, nil
 }
@@ -88,23 +89,23 @@ func prefixText(p netip.Prefix) string {
 	return "[" + p.String() + "]"
 }
 
-// expressible reports whether our rules have a word for domain.
+// expressible reports whether a rule of ours can state domain.
 func expressible(domain string) bool {
 	_, err := policy.Compile(&policy.Document{Allow: []policy.Entry{{Text: strings.ToLower(domain) + exceptHTTP}}})
 	return err == nil
 }
 
-func (p *netPolicy) everything() bool {
+func (p *Policy) everything() bool {
 	return p == nil || p.mode == modeAllowAll || slices.Contains(p.domains, "*")
 }
 
-// asks reports whether some of p is decided by admits.
-func (p *netPolicy) asks() bool {
+// asks reports whether admits decides some of p.
+func (p *Policy) asks() bool {
 	return p.everything() || len(p.allow) > 0 || slices.ContainsFunc(p.domains, func(d string) bool { return !expressible(d) })
 }
 
-// admits answers for what no rule of the compiled policy covers.
-func (s *Server) admits(ctx context.Context, p *netPolicy, r policy.Request) bool {
+// admits decides requests that no rule of the compiled policy covers.
+func (c *Config) admits(ctx context.Context, p *Policy, r policy.Request) bool {
 	name := r.Host.Name()
 	if p.everything() {
 		return true
@@ -120,10 +121,10 @@ func (s *Server) admits(ctx context.Context, p *netPolicy, r policy.Request) boo
 	if len(p.allow) == 0 {
 		return false
 	}
-	// Subnets count before names: a name that leads into one is open.
-	addrs := s.cfg.Hosts[name]
-	if len(addrs) == 0 && s.cfg.Resolver != nil {
-		addrs, _ = s.cfg.Resolver.Lookup(ctx, r.Host) // without an answer it is in none
+	// Subnets count before names: a name that resolves into one is open.
+	addrs := c.Hosts[name]
+	if len(addrs) == 0 && c.Resolver != nil {
+		addrs, _ = c.Resolver.Lookup(ctx, r.Host) // without an answer it is in no subnet
 	}
 	for _, a := range addrs {
 		if !slices.ContainsFunc(p.allow, func(c netip.Prefix) bool { return c.Contains(a.Unmap()) }) {
@@ -133,8 +134,8 @@ func (s *Server) admits(ctx context.Context, p *netPolicy, r policy.Request) boo
 	return len(addrs) > 0
 }
 
-// covers reports whether domain, which may hold wildcards, stands for name. A
-// "*" at the front is any number of labels, another exactly one.
+// covers reports whether domain, which may contain wildcards, matches name. A "*"
+// at the front is any number of labels; elsewhere it is exactly one.
 func covers(domain, name string) bool {
 	domain, name = strings.ToLower(domain), strings.ToLower(name)
 	if domain == "*" {

@@ -1,4 +1,4 @@
-package fake
+package firewall
 
 import (
 	"net/http"
@@ -6,9 +6,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
-// check says what is wrong with m; nil matches everything.
+// check returns what is invalid in m. A nil m matches everything.
 func (m *matchBody) check() error {
 	if m == nil {
 		return nil
@@ -28,19 +30,19 @@ func (m *matchBody) check() error {
 			}
 		}
 		if given != 1 {
-			return badRequest("Invalid request: a matcher should have exactly one of exact, startsWith and regex.")
+			return reply.BadRequest("Invalid request: a matcher should have exactly one of exact, startsWith and regex.")
 		}
 		if one.Regex != nil {
 			if _, err := regexp.Compile(*one.Regex); err != nil {
-				return badRequest("Invalid request: `regex` %q: %v.", *one.Regex, err)
+				return reply.BadRequest("Invalid request: `regex` %q: %v.", *one.Regex, err)
 			}
 		}
 	}
 	return nil
 }
 
-// matches reports whether a request is one that m is about. What is said of
-// path, method, query and headers must all hold; of the methods one.
+// matches reports whether r satisfies m: path, query and headers must all match,
+// and one of the methods.
 func (m *matchBody) matches(r *http.Request) bool {
 	if m == nil {
 		return true
@@ -81,8 +83,8 @@ func (kv keyValue) matches(fields map[string][]string, fold bool) bool {
 	return false
 }
 
-// matches reports whether s is what m says; fold takes capitals for small
-// letters.
+// matches reports whether s satisfies m. With fold, case is ignored; a regex then
+// sees s in lower case.
 func (m *matcher) matches(s string, fold bool) bool {
 	lower := func(s string) string {
 		if fold {

@@ -1,4 +1,4 @@
-package fake
+package firewall
 
 import (
 	"encoding/json"
@@ -11,9 +11,9 @@ import (
 // What a policy lets through, asked of the compiled one and of admits, as the
 // engine asks them.
 func TestTranslation(t *testing.T) {
-	s := &Server{cfg: Config{Hosts: map[string][]netip.Addr{
+	s := &Config{Hosts: map[string][]netip.Addr{
 		"in.test": {netip.MustParseAddr("10.1.2.3")}, "out.test": {netip.MustParseAddr("10.1.2.3"), netip.MustParseAddr("11.1.2.3")},
-	}}}
+	}}
 	for _, tt := range []struct {
 		policy, host string
 		port         uint16
@@ -47,7 +47,7 @@ func TestTranslation(t *testing.T) {
 		{`{"allow":["*"],"subnets":{"deny":["93.184.216.0/24"]}}`, "93.184.216.34", 443, false},
 		{`{"allow":{"a.example":[{"transform":[{"headers":{"x":"y"}}]}]}}`, "a.example", 443, true},
 	} {
-		p, err := parsePolicy(json.RawMessage(tt.policy))
+		p, err := Parse(json.RawMessage(tt.policy))
 		if err != nil {
 			t.Fatal(err)
 		}

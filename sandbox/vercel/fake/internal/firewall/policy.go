@@ -1,4 +1,4 @@
-package fake
+package firewall
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
 // The modes of a policy, VERCEL.md section 10.
@@ -24,8 +26,9 @@ const (
 	maxRules   = 100 // of one domain
 )
 
-// netPolicy is a network policy, however it was written. A nil one allows all.
-type netPolicy struct {
+// Policy is a network policy, in whichever form it was sent. Nil allows
+// everything. Immutable.
+type Policy struct {
 	mode    string
 	domains []string          // "*" is everything
 	rules   map[string][]rule // of some of the domains
@@ -95,9 +98,9 @@ type matcher struct {
 	Regex      *string `json:"regex,omitempty"`
 }
 
-// policyJSON is how the API shows a policy: in the old form, without the values
-// of headers.
-type policyJSON struct {
+// JSON is a policy as the API shows it: in the old form, without the values of
+// headers.
+type JSON struct {
 	Mode           string          `json:"mode"`
 	AllowedDomains []string        `json:"allowedDomains,omitempty"`
 	AllowedCIDRs   []string        `json:"allowedCIDRs,omitempty"`
@@ -111,11 +114,12 @@ type injectionJSON struct {
 	Match       *matchBody `json:"match,omitempty"`
 }
 
-func (p *netPolicy) json() *policyJSON {
+// JSON returns p as the API shows it; nil for a nil policy.
+func (p *Policy) JSON() *JSON {
 	if p == nil {
 		return nil
 	}
-	j := &policyJSON{Mode: p.mode, AllowedDomains: p.domains}
+	j := &JSON{Mode: p.mode, AllowedDomains: p.domains}
 	for _, c := range p.allow {
 		j.AllowedCIDRs = append(j.AllowedCIDRs, c.String())
 	}
@@ -130,10 +134,11 @@ func (p *netPolicy) json() *policyJSON {
 	return j
 }
 
-// parsePolicy reads a policy.
-func parsePolicy(raw json.RawMessage) (*netPolicy, error) {
+// Parse reads a policy in the present form or the old one. The error is a
+// *reply.Error: 400 for an invalid policy, 501 for what this double does not do.
+func Parse(raw json.RawMessage) (*Policy, error) {
 	var b policyBody
-	if err := decodeBytes(raw, &b); err != nil {
+	if err := reply.DecodeBytes(raw, &b); err != nil {
 		return nil, err
 	}
 	old := b.AllowedDomains != nil || b.AllowedCIDRs != nil || b.DeniedCIDRs != nil || b.InjectionRules != nil || b.ForwardRules != nil
@@ -141,17 +146,17 @@ func parsePolicy(raw json.RawMessage) (*netPolicy, error) {
 	switch b.Mode {
 	case modeAllowAll, modeDenyAll:
 		if old || present {
-			return nil, badRequest("Invalid request: `networkPolicy` of mode %q takes nothing else.", b.Mode)
+			return nil, reply.BadRequest("Invalid request: `networkPolicy` of mode %q takes nothing else.", b.Mode)
 		}
-		return &netPolicy{mode: b.Mode}, nil
+		return &Policy{mode: b.Mode}, nil
 	case modeCustom, "":
 	default:
-		return nil, badRequest("Invalid request: `networkPolicy.mode` should be equal to one of the allowed values \"allow-all, deny-all, custom\".")
+		return nil, reply.BadRequest("Invalid request: `networkPolicy.mode` should be equal to one of the allowed values \"allow-all, deny-all, custom\".")
 	}
 	if old && present || old && b.Mode == "" || present && b.Mode != "" {
-		return nil, badRequest("Invalid request: `networkPolicy` mixes two forms.")
+		return nil, reply.BadRequest("Invalid request: `networkPolicy` mixes two forms.")
 	}
-	p := &netPolicy{mode: modeCustom, rules: map[string][]rule{}}
+	p := &Policy{mode: modeCustom, rules: map[string][]rule{}}
 	var err error
 	if old {
 		err = p.readOld(&b)
@@ -162,12 +167,12 @@ func parsePolicy(raw json.RawMessage) (*netPolicy, error) {
 		return nil, err
 	}
 	if len(p.domains)+len(p.allow)+len(p.deny) == 0 {
-		return &netPolicy{mode: modeDenyAll}, nil
+		return &Policy{mode: modeDenyAll}, nil
 	}
 	return p, nil
 }
 
-func (p *netPolicy) readPresent(b *policyBody) error {
+func (p *Policy) readPresent(b *policyBody) error {
 	if b.Subnets != nil {
 		if err := p.addCIDRs(b.Subnets.Allow, b.Subnets.Deny); err != nil {
 			return err
@@ -182,7 +187,7 @@ func (p *netPolicy) readPresent(b *policyBody) error {
 	}
 	var byDomain map[string]json.RawMessage
 	if err := json.Unmarshal(b.Allow, &byDomain); err != nil {
-		return badRequest("Invalid request: `networkPolicy.allow` should be an array of domains or a map of rules.")
+		return reply.BadRequest("Invalid request: `networkPolicy.allow` should be an array of domains or a map of rules.")
 	}
 	if err := p.addDomains(slices.Sorted(maps.Keys(byDomain))); err != nil {
 		return err
@@ -190,11 +195,11 @@ func (p *netPolicy) readPresent(b *policyBody) error {
 	for _, d := range p.domains {
 		var rules []json.RawMessage
 		if err := json.Unmarshal(byDomain[d], &rules); err != nil || len(rules) > maxRules {
-			return badRequest("Invalid request: `networkPolicy.allow.%s` should be an array of at most %d rules.", d, maxRules)
+			return reply.BadRequest("Invalid request: `networkPolicy.allow.%s` should be an array of at most %d rules.", d, maxRules)
 		}
 		for _, raw := range rules {
 			var r ruleBody
-			if err := decodeBytes(raw, &r); err != nil {
+			if err := reply.DecodeBytes(raw, &r); err != nil {
 				return err
 			}
 			if err := p.addRule(d, &r); err != nil {
@@ -205,7 +210,7 @@ func (p *netPolicy) readPresent(b *policyBody) error {
 	return nil
 }
 
-func (p *netPolicy) readOld(b *policyBody) error {
+func (p *Policy) readOld(b *policyBody) error {
 	domains := slices.Clone(b.AllowedDomains)
 	for _, r := range b.InjectionRules {
 		if !slices.Contains(domains, r.Domain) {
@@ -228,17 +233,17 @@ func (p *netPolicy) readOld(b *policyBody) error {
 
 // What the engine behind the double cannot do.
 var (
-	errForward = &apiError{http.StatusNotImplemented, "not_implemented", "This double does not forward requests (forwardURL)."}
-	errRespond = &apiError{http.StatusNotImplemented, "not_implemented", "This double does not answer requests by itself (response)."}
+	errForward = reply.NewError(http.StatusNotImplemented, "not_implemented", "This double does not forward requests (forwardURL).")
+	errRespond = reply.NewError(http.StatusNotImplemented, "not_implemented", "This double does not answer requests by itself (response).")
 )
 
-func (p *netPolicy) addDomains(domains []string) error {
+func (p *Policy) addDomains(domains []string) error {
 	if len(domains) > maxDomains {
-		return badRequest("Invalid request: `networkPolicy.allow` should NOT have more than %d domains.", maxDomains)
+		return reply.BadRequest("Invalid request: `networkPolicy.allow` should NOT have more than %d domains.", maxDomains)
 	}
 	for _, d := range domains {
 		if !validDomain(d) {
-			return badRequest("Invalid request: `networkPolicy.allow` has an invalid domain %q.", d)
+			return reply.BadRequest("Invalid request: `networkPolicy.allow` has an invalid domain %q.", d)
 		}
 		if !slices.Contains(p.domains, d) {
 			p.domains = append(p.domains, d)
@@ -247,18 +252,18 @@ func (p *netPolicy) addDomains(domains []string) error {
 	return nil
 }
 
-func (p *netPolicy) addCIDRs(allow, deny []string) error {
+func (p *Policy) addCIDRs(allow, deny []string) error {
 	for _, l := range []struct {
 		texts []string
 		to    *[]netip.Prefix
 	}{{allow, &p.allow}, {deny, &p.deny}} {
 		if len(l.texts) > maxCIDRs {
-			return badRequest("Invalid request: `networkPolicy.subnets` should NOT have more than %d items.", maxCIDRs)
+			return reply.BadRequest("Invalid request: `networkPolicy.subnets` should NOT have more than %d items.", maxCIDRs)
 		}
 		for _, text := range l.texts {
 			c, err := netip.ParsePrefix(text)
 			if err != nil {
-				return badRequest("Invalid request: `networkPolicy.subnets` has an invalid CIDR %q.", text)
+				return reply.BadRequest("Invalid request: `networkPolicy.subnets` has an invalid CIDR %q.", text)
 			}
 			*l.to = append(*l.to, c)
 		}
@@ -266,7 +271,7 @@ func (p *netPolicy) addCIDRs(allow, deny []string) error {
 	return nil
 }
 
-func (p *netPolicy) addRule(domain string, r *ruleBody) error {
+func (p *Policy) addRule(domain string, r *ruleBody) error {
 	given := 0
 	for _, is := range []bool{r.Transform != nil, r.ForwardURL != nil, r.Response != nil} {
 		if is {
@@ -275,10 +280,10 @@ func (p *netPolicy) addRule(domain string, r *ruleBody) error {
 	}
 	switch {
 	case given != 1:
-		return badRequest("Invalid request: a rule of %q should have exactly one of transform, forwardURL and response.", domain)
+		return reply.BadRequest("Invalid request: a rule of %q should have exactly one of transform, forwardURL and response.", domain)
 	case r.ForwardURL != nil:
 		if u, err := url.Parse(*r.ForwardURL); err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			return badRequest("Invalid request: `forwardURL` should be an https URL without query and fragment.")
+			return reply.BadRequest("Invalid request: `forwardURL` should be an https URL without query and fragment.")
 		}
 		return errForward
 	case r.Response != nil:
@@ -293,13 +298,13 @@ func (p *netPolicy) addRule(domain string, r *ruleBody) error {
 	return p.addHeaders(domain, r.Match, headers)
 }
 
-func (p *netPolicy) addHeaders(domain string, m *matchBody, headers map[string]string) error {
+func (p *Policy) addHeaders(domain string, m *matchBody, headers map[string]string) error {
 	if domain == "*" || strings.Contains(strings.TrimPrefix(domain, "*."), "*") {
-		return &apiError{http.StatusNotImplemented, "not_implemented", "This double changes requests to a domain, or to all below one, only: not to " + domain + "."}
+		return reply.NewError(http.StatusNotImplemented, "not_implemented", "This double changes requests to a domain, or to all below one, only: not to "+domain+".")
 	}
 	for k, v := range headers {
 		if !validHeader(k) || strings.ContainsAny(v, "\r\n\x00") {
-			return badRequest("Invalid request: `transform.headers` has an invalid header %q.", k)
+			return reply.BadRequest("Invalid request: `transform.headers` has an invalid header %q.", k)
 		}
 	}
 	if err := m.check(); err != nil {
@@ -310,5 +315,17 @@ func (p *netPolicy) addHeaders(domain string, m *matchBody, headers map[string]s
 }
 
 func validHeader(name string) bool {
-	return name != "" && strings.Trim(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	return name != "" && strings.Trim(name, "!#$%&'*+-.^_`|~"+alphanumeric) == ""
+}
+
+const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// validDomain reports whether d is a domain, in which whole labels may be "*".
+func validDomain(d string) bool {
+	for label := range strings.SplitSeq(d, ".") {
+		if label != "*" && (strings.Trim(label, alphanumeric+"_-") != "" || label == "" || label[0] == '-' || label[len(label)-1] == '-') {
+			return false
+		}
+	}
+	return len(d) <= 253
 }
