@@ -35,16 +35,16 @@ func (w *Writer) exchange(next io.Writer) (io.Writer, error) {
 	switch {
 	case w.closed:
 		return nil, ErrClosed
-	case w.stalled:
+	case w.group.stalled:
 		return nil, ErrStalled
 	}
 	old := w.W
 	w.next = next
-	if !w.running {
-		w.running = true
+	if !w.group.running {
+		w.group.running = true
 		go w.commit()
 	}
-	for w.next != nil && !w.stalled {
+	for w.next != nil && !w.group.stalled {
 		w.changed.Wait()
 	}
 	if w.next != nil {
@@ -55,31 +55,29 @@ func (w *Writer) exchange(next io.Writer) (io.Writer, error) {
 	return old, nil
 }
 
-// turn exchanges W for next between two writes. A line that W has only half of
-// is ended there; when that fails it goes to next whole. w.mu is held.
-func (w *Writer) turn() {
-	if w.W != nil && len(w.rest) > 0 {
+// exchangeNow puts next in the place of W between two writes. A line that W has
+// only half of is ended there; if that fails it goes to next whole. w.mu is held.
+func (w *Writer) exchangeNow() {
+	if w.W != nil && w.torn.open() {
 		b := &batch{first: w.seq + 1}
-		w.inflight = b
+		w.group.writing = b
 		w.watch()
-		out, rest := w.W, w.rest
+		out, rest := w.W, w.torn.rest
 		w.mu.Unlock()
 		n, err := write(out, rest, nil)
 		w.mu.Lock()
-		w.inflight, w.stalled = nil, false
-		w.rest = rest[n:]
+		w.group.writing, w.group.stalled = nil, false
+		w.torn.rest = rest[n:]
 		if err == nil {
-			w.rest, w.cut = nil, nil
+			w.torn.mended()
 		}
 		if w.next == nil { // it took too long and the exchange was given up
 			w.changed.Broadcast()
 			return
 		}
 	}
-	if len(w.rest) > 0 {
-		w.rest = w.cut
-	}
-	w.W, w.next, w.began = w.next, nil, false
+	w.torn.moved()
+	w.W, w.next = w.next, nil
 	w.changed.Broadcast()
 }
 

@@ -176,7 +176,7 @@ func TestHalfALineOfAnother(t *testing.T) {
 	wantNoGaps(t, numbers(t, bytes.Join(lines[2:], nil)), 2)
 }
 
-// takeBack cuts exactly the half line that was written, and nothing else.
+// removeHalf cuts exactly the half line that was written, and nothing else.
 func TestTakeBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "e.jsonl")
 	for _, tt := range []struct{ have, half, want string }{
@@ -190,12 +190,12 @@ func TestTakeBack(t *testing.T) {
 		if err := os.WriteFile(path, []byte(tt.have), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		n := takeBack(openForTest(t, path), []byte(tt.half))
+		n := removeHalf(openForTest(t, path), []byte(tt.half))
 		if got := string(readForTest(t, path)); got != tt.want || n != len(tt.have)-len(tt.want) {
 			t.Errorf("%q without %q is %q, %d bytes less", tt.have, tt.half, got, n)
 		}
 	}
-	if takeBack(&bytes.Buffer{}, []byte("x")) != 0 || endsInHalf(&bytes.Buffer{}) {
+	if removeHalf(&bytes.Buffer{}, []byte("x")) != 0 || endsInHalf(&bytes.Buffer{}) {
 		t.Error("a buffer is no file")
 	}
 }

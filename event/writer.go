@@ -50,23 +50,27 @@ type Writer struct {
 	// Timeout bounds one write. Zero means 5 seconds.
 	Timeout time.Duration
 
-	mu       sync.Mutex
-	changed  *sync.Cond // of mu; a write ended, stalled or failed
+	mu      sync.Mutex
+	changed *sync.Cond // of mu; a write ended, stalled or failed
+	group   group
+	torn    torn
+	next    io.Writer // takes the place of W before the next write
+	seq     uint64    // of the newest line
+	lost    uint64    // events whose Emit reported an error
+	err     error     // the latest of those errors
+	closed  bool
+}
+
+// group is group commit: lines that arrive during a write share the next one.
+// Writer.mu guards it.
+type group struct {
+	queue    *batch // gathers lines; nil when empty
+	writing  *batch // nil when nothing is being written
+	spare    *batch // for reuse
+	running  bool   // a commit goroutine exists
+	started  time.Time
 	watchdog *time.Timer
-	queue    *batch    // gathers lines; nil when empty
-	inflight *batch    // being written; nil when none
-	since    time.Time // start of the write in flight
-	spare    *batch    // for reuse
-	rest     []byte    // what ends a line that an error cut in two
-	cut      []byte    // that line, whole; nil when rest ends a line of somebody else
-	began    bool      // the end of W was looked at
-	next     io.Writer // takes the place of W before the next write
-	seq      uint64    // of the newest line
-	running  bool      // a commit goroutine exists
-	stalled  bool      // its write is overdue
-	lost     uint64    // events whose Emit reported an error
-	err      error     // the latest of those errors
-	closed   bool
+	stalled  bool // the write is overdue
 }
 
 // batch is the lines of one write.
@@ -89,7 +93,7 @@ func (w *Writer) Emit(e Event) error {
 	if w.changed == nil {
 		w.changed = sync.NewCond(&w.mu)
 	}
-	b, err := w.room()
+	b, err := w.waitForRoom()
 	if err != nil {
 		w.lost++
 		w.err = err
@@ -99,8 +103,8 @@ func (w *Writer) Emit(e Event) error {
 	e.Seq = w.seq
 	b.buf = appendLine(b.buf, &e)
 	end := len(b.buf)
-	if !w.running {
-		w.running = true
+	if !w.group.running {
+		w.group.running = true
 		go w.commit()
 	}
 	for !b.done {
@@ -115,23 +119,23 @@ func (w *Writer) Emit(e Event) error {
 	return err
 }
 
-// room reports the batch that takes the next line, waiting while the queue is
-// full. It is bounded by the watchdog: a write ends, or is overdue and fails
-// the queue. w.mu is held.
-func (w *Writer) room() (*batch, error) {
+// waitForRoom reports the batch for the next line, and waits while the queue is
+// full. The watchdog bounds that: a write ends, or is overdue and fails the
+// queue. w.mu is held.
+func (w *Writer) waitForRoom() (*batch, error) {
 	for {
 		switch {
 		case w.W == nil:
 			return nil, errNowhere
 		case w.closed:
 			return nil, ErrClosed
-		case w.stalled:
+		case w.group.stalled:
 			return nil, ErrStalled
 		}
-		if w.queue == nil {
-			w.queue = w.fresh()
+		if w.group.queue == nil {
+			w.group.queue = w.fresh()
 		}
-		if b := w.queue; len(b.buf) < maxQueueBytes {
+		if b := w.group.queue; len(b.buf) < maxQueueBytes {
 			b.users++
 			return b, nil
 		}
@@ -140,8 +144,8 @@ func (w *Writer) room() (*batch, error) {
 }
 
 func (w *Writer) fresh() *batch {
-	b := w.spare
-	w.spare = nil
+	b := w.group.spare
+	w.group.spare = nil
 	if b == nil {
 		b = new(batch)
 	}
@@ -153,7 +157,7 @@ func (w *Writer) fresh() *batch {
 func (w *Writer) release(b *batch) {
 	b.users--
 	if b.users == 0 && cap(b.buf) <= keepBufferBytes {
-		w.spare = b
+		w.group.spare = b
 	}
 }
 
@@ -161,40 +165,38 @@ func (w *Writer) release(b *batch) {
 func (w *Writer) commit() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.queue != nil || w.next != nil {
+	for w.group.queue != nil || w.next != nil {
 		if w.next != nil {
-			w.turn()
+			w.exchangeNow()
 			continue
 		}
-		b := w.queue
+		b := w.group.queue
 		b.users++
-		w.queue, w.inflight = nil, b
+		w.group.queue, w.group.writing = nil, b
 		if len(b.buf) >= maxQueueBytes {
-			w.changed.Broadcast() // whoever waits in room has room now
+			w.changed.Broadcast() // there is room again
 		}
 		w.watch()
-		out, rest, began := w.W, w.rest, w.began
+		out, t := w.W, w.torn
 		w.mu.Unlock()
-		if !began && endsInHalf(out) {
-			rest = []byte{'\n'}
-		}
-		n, err := write(out, rest, b.buf)
+		t.check(out)
+		n, err := write(out, t.rest, b.buf)
 		if err != nil {
-			n -= takeBack(out, halfLine(b.buf, n-len(rest)))
+			n -= removeHalf(out, halfLine(b.buf, n-len(t.rest)))
 		}
 		w.mu.Lock()
-		w.rest, w.began = rest, true
+		w.torn = t
 		w.finish(b, n, err)
 		w.release(b)
 	}
-	w.running = false
-	if w.watchdog != nil {
-		w.watchdog.Stop()
+	w.group.running = false
+	if w.group.watchdog != nil {
+		w.group.watchdog.Stop()
 	}
 	w.changed.Broadcast()
 }
 
-// write completes a cut line, then writes buf. It reports how many bytes of
+// write completes a torn line, then writes buf. It reports how many bytes of
 // both together the system took.
 func write(out io.Writer, rest, buf []byte) (int, error) {
 	n := 0
@@ -217,12 +219,12 @@ func write(out io.Writer, rest, buf []byte) (int, error) {
 
 // finish books the end of b's write. w.mu is held.
 func (w *Writer) finish(b *batch, n int, err error) {
-	late := w.stalled
-	w.inflight, w.stalled = nil, false
+	late := w.group.stalled
+	w.group.writing, w.group.stalled = nil, false
 	if err == nil {
-		w.rest, w.cut = nil, nil
+		w.torn.mended()
 	} else {
-		n = w.keepRest(b, n)
+		n = w.afterError(b, n)
 		w.failQueue(err)
 	}
 	if !late {
@@ -231,23 +233,21 @@ func (w *Writer) finish(b *batch, n int, err error) {
 	w.changed.Broadcast()
 }
 
-// keepRest works out which lines of b a failed write left whole, cut or
-// unwritten, takes back the numbers of the unwritten, and reports how many
-// bytes of b are in whole lines.
-func (w *Writer) keepRest(b *batch, n int) int {
-	if n < len(w.rest) {
-		w.rest = w.rest[n:]
-		w.seq = b.first - 1
+// afterError works out which lines of b a failed write left whole, torn or
+// unwritten, frees the numbers of the unwritten, and reports how many bytes of
+// b are in whole lines. n counts what was written of the torn line before, too.
+func (w *Writer) afterError(b *batch, n int) (whole int) {
+	w.seq = b.first - 1
+	if n < len(w.torn.rest) {
+		w.torn.rest = w.torn.rest[n:]
 		return 0
 	}
-	n -= len(w.rest)
-	w.rest, w.cut = nil, nil
-	whole := n - len(halfLine(b.buf, n))
-	w.seq = b.first - 1 + uint64(bytes.Count(b.buf[:whole], []byte{'\n'}))
+	n -= len(w.torn.rest)
+	w.torn.mended()
+	whole = n - len(halfLine(b.buf, n))
+	w.seq += uint64(bytes.Count(b.buf[:whole], []byte{'\n'}))
 	if whole < n {
-		end := n + bytes.IndexByte(b.buf[n:], '\n') + 1
-		w.cut = bytes.Clone(b.buf[whole:end])
-		w.rest = w.cut[n-whole:]
+		w.torn.tear(b.buf[whole:], n-whole)
 		w.seq++
 	}
 	return whole
@@ -257,20 +257,20 @@ func (w *Writer) keepRest(b *batch, n int) int {
 // numbers are free again (the caller has set w.seq, or does not change it when
 // the queue is empty).
 func (w *Writer) failQueue(err error) {
-	if b := w.queue; b != nil {
-		w.queue = nil
+	if b := w.group.queue; b != nil {
+		w.group.queue = nil
 		b.done, b.err = true, err
 	}
 }
 
 // watch starts the clock of a write.
 func (w *Writer) watch() {
-	w.since = time.Now()
-	if w.watchdog == nil {
-		w.watchdog = time.AfterFunc(w.timeout(), w.overdue)
+	w.group.started = time.Now()
+	if w.group.watchdog == nil {
+		w.group.watchdog = time.AfterFunc(w.timeout(), w.overdue)
 		return
 	}
-	w.watchdog.Reset(w.timeout())
+	w.group.watchdog.Reset(w.timeout())
 }
 
 // overdue fails everybody who waits for a write that takes too long. The write
@@ -278,14 +278,14 @@ func (w *Writer) watch() {
 func (w *Writer) overdue() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	b := w.inflight
-	if b == nil || w.stalled || time.Since(w.since) < w.timeout() {
+	b := w.group.writing
+	if b == nil || w.group.stalled || time.Since(w.group.started) < w.timeout() {
 		return
 	}
-	w.stalled = true
+	w.group.stalled = true
 	b.done, b.err = true, ErrStalled
-	if w.queue != nil {
-		w.seq = w.queue.first - 1
+	if w.group.queue != nil {
+		w.seq = w.group.queue.first - 1
 		w.failQueue(ErrStalled)
 	}
 	w.changed.Broadcast()
@@ -312,17 +312,17 @@ func (w *Writer) Close() error {
 	}
 	w.closed = true
 	w.changed.Broadcast()
-	for w.running && !w.stalled {
+	for w.group.running && !w.group.stalled {
 		w.changed.Wait()
 	}
 	var errs []error
 	if w.lost > 0 {
 		errs = append(errs, fmt.Errorf("%d events were not recorded: %w", w.lost, w.err))
 	}
-	if len(w.rest) > 0 {
+	if w.torn.open() {
 		errs = append(errs, errHalf)
 	}
-	if w.stalled {
+	if w.group.stalled {
 		errs = append(errs, ErrStalled)
 	} else {
 		errs = append(errs, makeDurable(w.W))

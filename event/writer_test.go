@@ -255,8 +255,8 @@ func TestQueueIsBounded(t *testing.T) {
 		synctest.Wait()
 		w.mu.Lock()
 		n := 0
-		if w.queue != nil {
-			n = len(w.queue.buf)
+		if w.group.queue != nil {
+			n = len(w.group.queue.buf)
 		}
 		w.mu.Unlock()
 		if n == 0 {

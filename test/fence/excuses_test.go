@@ -26,7 +26,6 @@ var excuses = map[offence]string{
 	{"package", "proxy"}: "not split yet: relay and admission become packages below proxy/internal",
 
 	{"struct", "cmd/egressd.options"}:              "one field for each flag",
-	{"struct", "event.Writer"}:                     "not split yet: group commit and the repair of a torn line",
 	{"struct", "internal/run/records.Process"}:     "one field for each member of a stored record",
 	{"struct", "sandbox/vercel/api.Client"}:        "configuration and defaults of one client, all exported",
 	{"struct", "sandbox/vercel/api.CreateRequest"}: "one field for each member of the API's request",
