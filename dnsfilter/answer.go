@@ -72,6 +72,11 @@ func (s *Server) overloaded(wire []byte, client netip.AddrPort) []byte {
 	return q.bare(dns.RcodeServerFailure)
 }
 
+// unreadable records a message that is too long for a query.
+func (s *Server) unreadable(client netip.AddrPort) {
+	s.record(&query{}, malformed(&query{}), event.NoAnswer, client)
+}
+
 func malformed(q *query) verdict {
 	return verdict{asked: q.spelling(), decision: policy.Decision{Reason: policy.ReasonMalformed}}
 }
@@ -117,11 +122,11 @@ func (s *Server) judge(ctx context.Context, q *query, client netip.Addr) (outcom
 	if q.qtype == dns.TypeAAAA {
 		return negative(dns.RcodeSuccess), v // IPv4 only: clients fall back to A
 	}
-	return s.synthetic(q, v, claim{name: h, owner: client, spelled: p.Spells(h)})
+	return s.synthetic(q, v, pinRequest{name: h, owner: client, spelled: p.Spells(h)})
 }
 
 // synthetic answers an allowed A question with an address of ours.
-func (s *Server) synthetic(q *query, v verdict, c claim) (outcome, verdict) {
+func (s *Server) synthetic(q *query, v verdict, c pinRequest) (outcome, verdict) {
 	a, err := s.Pins.pin(c)
 	if err != nil {
 		v.allowed = false

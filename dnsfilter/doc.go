@@ -1,5 +1,12 @@
 // Package dnsfilter answers DNS questions by policy.
 //
+//	pins, err := dnsfilter.NewPins(netip.Prefix{}) // 198.18.0.0/15
+//	if err != nil {
+//		return err
+//	}
+//	s := &dnsfilter.Server{Policy: &current, Pins: pins, Events: events}
+//	err = s.Serve(ctx, packetConn, listener) // until ctx ends
+//
 // In synthetic mode (the default) an allowed name is answered with an address
 // of ours from [Pins], a denied name with NXDOMAIN, and no query leaves the
 // machine: the address maps back to the name when the connection arrives. In

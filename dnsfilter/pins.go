@@ -72,10 +72,10 @@ type pin struct {
 	own   *list.Element // in the owner's list
 }
 
-// claim is who wants an address, and what for.
-type claim struct {
+// pinRequest is a question for an address.
+type pinRequest struct {
 	name    policy.Host
-	owner   netip.Addr // the client; zero: nobody in particular
+	owner   netip.Addr // the client; zero: not known
 	spelled bool       // the policy spells the name out
 }
 
@@ -114,13 +114,13 @@ func NewPins(prefix netip.Prefix) (*Pins, error) {
 // fails when name is no name, or when every address was used lately. The name
 // counts as one that the policy spells out.
 func (p *Pins) Pin(name policy.Host) (netip.Addr, error) {
-	return p.pin(claim{name: name, spelled: true})
+	return p.pin(pinRequest{name: name, spelled: true})
 }
 
 // pin reports the address for c. How often a name is asked for, and by whom,
 // makes no difference once it has one; whether it is spelled out is what the
 // last to ask said, as a policy may change.
-func (p *Pins) pin(c claim) (netip.Addr, error) {
+func (p *Pins) pin(c pinRequest) (netip.Addr, error) {
 	if c.name.Name() == "" {
 		return netip.Addr{}, errNoName
 	}
@@ -136,7 +136,7 @@ func (p *Pins) pin(c claim) (netip.Addr, error) {
 		p.touch(e, now)
 		return p.addr(e.slot), nil
 	case e != nil:
-		p.take(e)
+		p.unassign(e)
 	case p.mayGrow(c):
 		e = &pin{slot: len(p.bySlot)}
 		p.bySlot = append(p.bySlot, e)
@@ -144,37 +144,37 @@ func (p *Pins) pin(c claim) (netip.Addr, error) {
 		if e = p.idle(c, now); e == nil {
 			return netip.Addr{}, errPinsFull
 		}
-		p.take(e)
+		p.unassign(e)
 	}
-	p.give(e, c, now)
+	p.assign(e, c, now)
 	return p.addr(e.slot), nil
 }
 
 // mayGrow reports whether c gets an address that nobody has had. Called with mu
 // held, as are the functions below.
-func (p *Pins) mayGrow(c claim) bool {
+func (p *Pins) mayGrow(c pinRequest) bool {
 	if len(p.bySlot) >= p.size {
 		return false
 	}
-	return c.spelled || !p.greedy(c.owner)
+	return c.spelled || !p.overShare(c.owner)
 }
 
-// greedy reports whether a client has as many wild pins as it may, which is as
-// many as it leaves for others.
-func (p *Pins) greedy(client netip.Addr) bool {
+// overShare reports whether a client has as many wild pins as it may, which is
+// as many as it leaves for others.
+func (p *Pins) overShare(client netip.Addr) bool {
 	left := p.size - p.size/spelledShare - p.wild.Len()
 	return left <= 0 || p.owned[client] != nil && p.owned[client].Len() > left
 }
 
 // idle reports the pin that changes hands for c, nil when none may.
-func (p *Pins) idle(c claim, now time.Time) *pin {
+func (p *Pins) idle(c pinRequest, now time.Time) *pin {
 	oldest := last(p.wild)
 	switch own := p.owned[c.owner]; {
 	case c.spelled:
 		if s := last(p.spelled); oldest == nil || s != nil && s.used.Before(oldest.used) {
 			oldest = s
 		}
-	case own != nil && p.greedy(c.owner):
+	case own != nil && p.overShare(c.owner):
 		oldest = last(own)
 	}
 	if oldest == nil || now.Sub(oldest.used) < pinHold {
@@ -191,8 +191,8 @@ func last(l *list.List) *pin {
 	return l.Back().Value.(*pin)
 }
 
-// take takes e from its name and its list.
-func (p *Pins) take(e *pin) {
+// unassign removes e from its name and its lists.
+func (p *Pins) unassign(e *pin) {
 	delete(p.byName, e.name)
 	e.in.Remove(e.at)
 	if e.own == nil {
@@ -206,8 +206,8 @@ func (p *Pins) take(e *pin) {
 	}
 }
 
-// give makes e the pin of c.
-func (p *Pins) give(e *pin, c claim, now time.Time) {
+// assign makes e the pin of c.
+func (p *Pins) assign(e *pin, c pinRequest, now time.Time) {
 	e.name, e.owner, e.used, e.in = c.name, c.owner, now, p.listOf(c)
 	e.at = e.in.PushFront(e)
 	p.byName[c.name] = e
@@ -220,7 +220,7 @@ func (p *Pins) give(e *pin, c claim, now time.Time) {
 	e.own = p.owned[c.owner].PushFront(e)
 }
 
-func (p *Pins) listOf(c claim) *list.List {
+func (p *Pins) listOf(c pinRequest) *list.List {
 	if c.spelled {
 		return p.spelled
 	}

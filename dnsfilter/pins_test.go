@@ -173,7 +173,7 @@ func TestPinsStayWhileAnswersLive(t *testing.T) {
 // wildPin claims an address for a name below a wildcard.
 func wildPin(t testing.TB, p *Pins, name, client string) error {
 	t.Helper()
-	_, err := p.pin(claim{name: host(t, name), owner: netip.MustParseAddr(client)})
+	_, err := p.pin(pinRequest{name: host(t, name), owner: netip.MustParseAddr(client)})
 	return err
 }
 
@@ -262,7 +262,7 @@ func TestPinsChangeKind(t *testing.T) {
 	p := newPins(t, "192.0.2.0/24")
 	a := pinned(t, p, "a.test")
 	for _, spelled := range []bool{false, true, true, false, false} {
-		got, err := p.pin(claim{name: host(t, "a.test"), owner: netip.MustParseAddr("192.0.2.1"), spelled: spelled})
+		got, err := p.pin(pinRequest{name: host(t, "a.test"), owner: netip.MustParseAddr("192.0.2.1"), spelled: spelled})
 		if err != nil || got != a {
 			t.Fatalf("a.test moved from %s to %s, %v", a, got, err)
 		}

@@ -23,7 +23,7 @@ const (
 	// 8305 section 3 says 50 ms, for a connection that waits; ours is cached).
 	otherFamilyWait = 500 * time.Millisecond
 	coolDown        = 10 * time.Second // a failed upstream is asked last for so long
-	maxFlights      = 512              // look-ups at once
+	maxCalls        = 512              // look-ups at once
 	maxAddrs        = 64               // addresses of one name and family
 )
 
@@ -40,7 +40,7 @@ type Resolver struct {
 
 	mu      sync.Mutex
 	cache   cache
-	flights map[policy.Host]*flight
+	calls   map[policy.Host]*call
 	resting map[Upstream]time.Time // until when a failed upstream is asked last
 
 	// ask puts one question to one upstream; nil means the network.
@@ -53,8 +53,10 @@ type found struct {
 	expires time.Time
 }
 
-// flight is one look-up that any number of callers wait for.
-type flight struct {
+// call is one look-up that any number of callers wait for, as in
+// golang.org/x/sync/singleflight. That package keeps a look-up going when every
+// caller has left; here the last one cancels it.
+type call struct {
 	done    chan struct{} // closed last, when result and err are set
 	cancel  context.CancelFunc
 	waiters int // guarded by Resolver.mu
@@ -98,13 +100,13 @@ func (r *Resolver) lookup(ctx context.Context, name policy.Host) (found, error) 
 		r.mu.Unlock()
 		return e.result, e.err
 	}
-	f, ok := r.flights[name]
+	f, ok := r.calls[name]
 	if !ok {
-		if len(r.flights) >= maxFlights {
+		if len(r.calls) >= maxCalls {
 			r.mu.Unlock()
 			return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonOverload, Err: errBusy}
 		}
-		f = r.takeOff(ctx, name)
+		f = r.start(ctx, name)
 	}
 	f.waiters++
 	r.mu.Unlock()
@@ -127,7 +129,7 @@ func (r *Resolver) SetUpstreams(ups []Upstream) {
 		return
 	}
 	r.Upstreams, r.cache, r.resting = slices.Clone(ups), cache{}, nil
-	clear(r.flights) // they land in nobody's way; who comes now starts anew
+	clear(r.calls) // their results are not cached; the next caller starts a new one
 }
 
 func (r *Resolver) hasUpstreams() bool {
@@ -145,21 +147,21 @@ func gaveUp(ctx context.Context, name policy.Host) error {
 	return e
 }
 
-// takeOff starts a look-up. Called with mu held.
-func (r *Resolver) takeOff(ctx context.Context, name policy.Host) *flight {
+// start starts a look-up. Called with mu held.
+func (r *Resolver) start(ctx context.Context, name policy.Host) *call {
 	// The first caller's cancellation must not fail the others.
 	fctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
-	f := &flight{done: make(chan struct{}), cancel: cancel}
-	if r.flights == nil {
-		r.flights = make(map[policy.Host]*flight)
+	f := &call{done: make(chan struct{}), cancel: cancel}
+	if r.calls == nil {
+		r.calls = make(map[policy.Host]*call)
 	}
-	r.flights[name] = f
-	go r.fly(fctx, name, f)
+	r.calls[name] = f
+	go r.do(fctx, name, f)
 	return f
 }
 
-// fly runs one look-up and lands its result in the cache.
-func (r *Resolver) fly(ctx context.Context, name policy.Host, f *flight) {
+// do runs one look-up and puts its result into the cache.
+func (r *Resolver) do(ctx context.Context, name policy.Host, f *call) {
 	defer close(f.done)
 	defer f.cancel()
 	var keep time.Duration
@@ -168,23 +170,23 @@ func (r *Resolver) fly(ctx context.Context, name policy.Host, f *flight) {
 	f.result.expires = now.Add(keep)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	current := r.flights[name] == f
+	current := r.calls[name] == f
 	if current {
-		delete(r.flights, name)
+		delete(r.calls, name)
 	}
 	if current && !errors.Is(ctx.Err(), context.Canceled) {
 		r.cache.put(name, entry{result: f.result, err: f.err, expires: f.result.expires}, now)
 	}
 }
 
-// leave gives up waiting. The last to leave ends the look-up and sees it out,
-// so that no goroutine is left behind.
-func (r *Resolver) leave(name policy.Host, f *flight) {
+// leave gives up waiting. The last caller to leave cancels the look-up and waits
+// for its end, so that no goroutine is left behind.
+func (r *Resolver) leave(name policy.Host, f *call) {
 	r.mu.Lock()
 	f.waiters--
 	last := f.waiters == 0
-	if last && r.flights[name] == f {
-		delete(r.flights, name) // who comes now starts anew
+	if last && r.calls[name] == f {
+		delete(r.calls, name) // the next caller starts a new one
 	}
 	r.mu.Unlock()
 	if last {

@@ -313,7 +313,7 @@ func TestLastCallerEndsTheLookUp(t *testing.T) {
 		defer cancel()
 		_, err := r.Lookup(ctx, host(t, "a.test"))
 		checkReason(t, err, policy.ReasonDNSTimeout)
-		if running.Load() != 0 || len(r.flights) != 0 {
+		if running.Load() != 0 || len(r.calls) != 0 {
 			t.Errorf("%d questions still under way after Lookup returned", running.Load())
 		}
 		if r.cache.recent.Len() != 0 {
@@ -332,7 +332,7 @@ func TestFlightsAreBounded(t *testing.T) {
 			return nil, ctx.Err()
 		})
 		var wg sync.WaitGroup
-		for i := range maxFlights {
+		for i := range maxCalls {
 			wg.Go(func() { _, _ = lookup(t, r, fmt.Sprintf("h%d.test", i)) })
 		}
 		synctest.Wait()

@@ -116,8 +116,8 @@ func TestOverload(t *testing.T) {
 	s := &Server{Policy: compile(t, "", "allowed.test"), Events: rec}
 	s.Pins, _ = NewPins(zeroPrefix)
 	pc, _ := listen(t)
-	r := &running{Server: s, inFlight: share{most: 1}, failed: make(chan error, 2)}
-	r.inFlight.take(netip.Addr{}) // one query in flight is all there may be
+	r := &running{answerer: s, inFlight: share{most: 1}, failed: make(chan error, 2)}
+	r.inFlight.acquire(netip.Addr{}) // one query in flight is all there may be
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); r.serveUDP(ctx, pc) }()
@@ -128,7 +128,7 @@ func TestOverload(t *testing.T) {
 	if e := rec.one(t); e.Decision != "blocked" || e.Reason != policy.ReasonOverload.String() || e.Host != "allowed.test" {
 		t.Errorf("event %+v", e)
 	}
-	r.inFlight.give(netip.Addr{})
+	r.inFlight.release(netip.Addr{})
 	if m := g.query(t, "allowed.test", dns.TypeA); len(m.Answer) != 1 {
 		t.Errorf("within the bound: %v", m)
 	}
@@ -248,7 +248,7 @@ func TestIdleTCP(t *testing.T) {
 	client, server := net.Pipe()
 	defer func() { _ = client.Close() }()
 	c := &deadlines{Conn: server}
-	r := &running{Server: &Server{Events: &recorder{}}, tcp: share{most: 1}, conns: map[net.Conn]struct{}{}}
+	r := &running{answerer: &Server{Events: &recorder{}}, tcp: share{most: 1}, conns: map[net.Conn]struct{}{}}
 	r.keep(c, netip.Addr{})
 	done := make(chan struct{})
 	go func() { defer close(done); r.serveConn(t.Context(), c, netip.AddrPort{}) }()

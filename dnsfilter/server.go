@@ -47,9 +47,22 @@ type Server struct {
 	AskLater bool
 }
 
+// answerer is what the loops that read sockets know of a Server: a query's bytes
+// in, its reply's bytes out, and everything between (parsing, the policy, the
+// record) on its side. Implementations are safe for concurrent use and keep no
+// slice that they are given.
+type answerer interface {
+	// answerRecovering decides about one query and records that. Nil: no reply.
+	answerRecovering(ctx context.Context, wire []byte, client netip.AddrPort, tcp bool) []byte
+	// overloaded refuses a query that there is no room for, unjudged.
+	overloaded(wire []byte, client netip.AddrPort) []byte
+	// unreadable records a message that is too long for a query.
+	unreadable(client netip.AddrPort)
+}
+
 // running is one Serve call: what it started and what bounds it.
 type running struct {
-	*Server
+	answerer
 	wg       sync.WaitGroup // every goroutine of this call
 	inFlight share          // queries
 	tcp      share          // connections
@@ -67,7 +80,7 @@ func (s *Server) Serve(ctx context.Context, pc net.PacketConn, ln net.Listener) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &running{
-		Server:   s,
+		answerer: s,
 		inFlight: share{most: maxInFlight},
 		tcp:      share{most: maxTCPConns},
 		conns:    make(map[net.Conn]struct{}),

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// share divides a bound among clients: no client gets more than it leaves for
-// others. The zero share has nothing to give. Safe for concurrent use.
+// share is a semaphore that is divided among clients: no client gets more than
+// it leaves for others. The zero share admits nothing. Safe for concurrent use.
 //
 // Threat: a client asks for names whose servers never answer, or opens
 // connections and says nothing, until the bound is reached, and the others get
 // no answer -> alone it gets half, beside one like it each gets a third, and
-// whoever asks little finds room. Left over: a client with many addresses is
+// a client that asks little finds room. Left over: a client with many addresses is
 // many clients; look-ups of a Resolver that several doors share have one bound.
 type share struct {
 	most int
@@ -21,8 +21,8 @@ type share struct {
 	by    map[netip.Addr]int // never zero
 }
 
-// take reports whether client gets one more; it then gives it back.
-func (s *share) take(client netip.Addr) bool {
+// acquire reports whether client gets one more. It then calls release.
+func (s *share) acquire(client netip.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if left := s.most - s.total; left <= 0 || s.by[client] >= left {
@@ -36,7 +36,7 @@ func (s *share) take(client netip.Addr) bool {
 	return true
 }
 
-func (s *share) give(client netip.Addr) {
+func (s *share) release(client netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.total--

@@ -102,7 +102,7 @@ func TestShare(t *testing.T) {
 	a, b, c := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("10.0.0.3")
 	s := share{most: 8}
 	taken := func(client netip.Addr) (n int) {
-		for s.take(client) {
+		for s.acquire(client) {
 			n++
 		}
 		return n
@@ -117,13 +117,13 @@ func TestShare(t *testing.T) {
 	}
 	for client, n := range map[netip.Addr]int{a: 4, b: 2, c: 1} {
 		for range n {
-			s.give(client)
+			s.release(client)
 		}
 	}
 	if s.total != 0 || len(s.by) != 0 {
 		t.Errorf("left over: %d, %v", s.total, s.by)
 	}
-	if new(share).take(a) {
+	if new(share).acquire(a) {
 		t.Error("the zero share gave something")
 	}
 }

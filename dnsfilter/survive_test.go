@@ -68,7 +68,7 @@ func TestPanicInAnswerIsRecorded(t *testing.T) {
 	sink := new(panicOnce)
 	s := &Server{Policy: compile(t, "", "a.test"), Events: sink, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	var m dns.Msg
-	if err := m.Unpack(s.answerCalmly(t.Context(), wire(t, nil), netip.MustParseAddrPort("192.0.2.1:5"), false)); err != nil || m.Rcode != dns.RcodeServerFailure {
+	if err := m.Unpack(s.answerRecovering(t.Context(), wire(t, nil), netip.MustParseAddrPort("192.0.2.1:5"), false)); err != nil || m.Rcode != dns.RcodeServerFailure {
 		t.Errorf("%v, %v", &m, err)
 	}
 	if e := sink.one(t); e.Decision != "blocked" || e.Reason != policy.ReasonInternal.String() || e.Client != "192.0.2.1:5" {
@@ -81,7 +81,7 @@ func TestPanicInAnswerIsRecorded(t *testing.T) {
 
 // A filter that is out of descriptors waits for them, however long.
 func TestPassingErrorsAreWaitedOut(t *testing.T) {
-	r := &running{Server: new(Server), failed: make(chan error, 2)}
+	r := &running{answerer: new(Server), failed: make(chan error, 2)}
 	emfile := &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
 	ctx, cancel := context.WithCancel(t.Context())
 	for name, tt := range map[string]struct {

@@ -9,8 +9,6 @@ import (
 	"net/netip"
 	"sync"
 	"time"
-
-	"egressd/event"
 )
 
 // errQueryTooLong ends a connection whose next message is no question.
@@ -40,7 +38,7 @@ func (r *running) serveTCP(ctx context.Context, ln net.Listener) {
 func (r *running) keep(c net.Conn, client netip.Addr) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.conns == nil || !r.tcp.take(client) {
+	if r.conns == nil || !r.tcp.acquire(client) {
 		return false
 	}
 	r.conns[c] = struct{}{}
@@ -52,7 +50,7 @@ func (r *running) forget(c net.Conn, client netip.Addr) {
 	delete(r.conns, c)
 	r.mu.Unlock()
 	_ = c.Close()
-	r.tcp.give(client)
+	r.tcp.release(client)
 }
 
 // addrPort reports a as an address and port, IPv4-mapped ones as IPv4; zero
@@ -97,7 +95,7 @@ func (r *running) serveConn(ctx context.Context, c net.Conn, client netip.AddrPo
 		wire, err := t.next()
 		if err != nil {
 			if errors.Is(err, errQueryTooLong) {
-				_ = r.record(&query{}, malformed(&query{}), event.NoAnswer, client) // ends either way
+				r.unreadable(client) // the connection ends either way
 			}
 			return
 		}
@@ -131,9 +129,9 @@ func (t *tcpConn) next() ([]byte, error) {
 
 // answerInTurn answers a query when its client has room for one more.
 func (r *running) answerInTurn(ctx context.Context, t *tcpConn, wire []byte) []byte {
-	if r.inFlight.take(t.client.Addr()) {
-		defer r.inFlight.give(t.client.Addr())
-		return r.answerCalmly(ctx, wire, t.client, true)
+	if r.inFlight.acquire(t.client.Addr()) {
+		defer r.inFlight.release(t.client.Addr())
+		return r.answerRecovering(ctx, wire, t.client, true)
 	}
 	return r.overloaded(wire, t.client)
 }

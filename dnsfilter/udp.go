@@ -28,7 +28,7 @@ func (r *running) serveUDP(ctx context.Context, pc net.PacketConn) {
 		}
 		errs = 0
 		client := addrPort(reply.addr)
-		if !r.inFlight.take(client.Addr()) {
+		if !r.inFlight.acquire(client.Addr()) {
 			// Threat: a client floods queries faster than they can be judged
 			// -> its share is in flight, the rest is refused here, in the
 			// reading goroutine, so that the socket's own queue fills and the
@@ -38,8 +38,8 @@ func (r *running) serveUDP(ctx context.Context, pc net.PacketConn) {
 		}
 		wire := append([]byte(nil), buf[:n]...)
 		r.wg.Go(func() {
-			defer r.inFlight.give(client.Addr())
-			reply.send(r.answerCalmly(ctx, wire, client, false))
+			defer r.inFlight.release(client.Addr())
+			reply.send(r.answerRecovering(ctx, wire, client, false))
 		})
 	}
 }
