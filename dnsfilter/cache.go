@@ -9,11 +9,11 @@ import (
 
 // How long answers are kept, whatever their TTL says.
 const (
-	minTTL     = time.Second     // a TTL of 0 still serves the looks of one flow
+	minTTL     = time.Second     // a TTL of 0 still serves the checks of one flow
 	maxTTL     = time.Hour       // a record withdrawn by its owner goes within this
 	maxNegTTL  = 5 * time.Minute // RFC 2308 section 5
 	failureTTL = time.Second     // RFC 9520 section 3.2: at least one second
-	maxHalfTTL = time.Minute     // one family's addresses, where the other's question failed
+	maxHalfTTL = time.Minute     // one family's addresses, if the other's question failed
 	maxCached  = 4096            // names
 )
 

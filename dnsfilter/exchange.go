@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxStray      = 256  // datagrams looked at while waiting for the right one
+	maxStray      = 256  // datagrams read while waiting for the right one
 	maxReplyBytes = 4096 // of one datagram: more than we ask for, since some upstreams do not listen
 )
 
@@ -66,10 +66,10 @@ func (r *Resolver) over(ctx context.Context, u Upstream, transport string, q *dn
 
 // receive reads until the answer to q arrives.
 //
-// Threat: somebody off the path sends forged answers -> the socket is connected
+// Threat: an attacker off the path sends forged answers -> the socket is connected
 // (the kernel drops other sources), its port and the id are random and new for
 // every question, id and question must match; what does not match is skipped,
-// not taken for failure. Left over: whoever is on the path to a plain upstream
+// not taken for failure. Left over: an attacker on the path to a plain upstream
 // can answer anything; tls:// stops that, and every address is judged anyway.
 func receive(conn *dns.Conn, q *dns.Msg, datagrams bool) (*dns.Msg, error) {
 	for range maxStray {
@@ -103,7 +103,7 @@ func answers(m, q *dns.Msg) bool {
 }
 
 // dial connects to u. tls verifies the certificate for the upstream's name, or
-// for its address where no name was given (RFC 8310 section 8.1).
+// for its address if no name was given (RFC 8310 section 8.1).
 func (r *Resolver) dial(ctx context.Context, u Upstream, transport string) (net.Conn, error) {
 	var d net.Dialer
 	if transport != "tls" {

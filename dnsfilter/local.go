@@ -24,7 +24,7 @@ func loopback() []netip.Addr {
 func oneAddr(a netip.Addr) []netip.Addr { return []netip.Addr{a} }
 
 // reverse answers PTR for an address that we handed out, while its name is
-// still allowed. The zero Decision means that this is no such question.
+// still allowed. The zero Decision means that this is another kind of question.
 func (s *Server) reverse(p *policy.Policy, q *query, h policy.Host) (outcome, policy.Decision) {
 	if q.qtype != dns.TypePTR || s.Pins == nil {
 		return outcome{}, policy.Decision{}

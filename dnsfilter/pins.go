@@ -31,14 +31,14 @@ var errPinsFull = errors.New("every synthetic address is in use")
 //
 // An address stays with its name while there are others. When there are none
 // left the one idle for longest changes hands, but not while a client may still
-// keep the answer; until then Pin fails. An open flow is no use: it was judged
-// by its name when it came, and nothing looks its address up again.
+// keep the answer; until then Pin fails. An open flow does not count as use: it was
+// judged by its name when it came, and nothing looks its address up again.
 //
 // Threat: a client keeps an old answer, the address meanwhile means another
 // name -> an address changes hands only after every answer with it has run out;
 // the connection is judged by the name the address has now. Left over: a client
 // that keeps answers for longer reaches another allowed name than it meant
-// (where TLS is spoken the SNI gives it away and it is denied).
+// (over TLS, the SNI gives it away and it is denied).
 //
 // Threat: a client asks for any number of names below a wildcard rule, until
 // every address is taken, and starves others -> a quarter of the table is kept
@@ -111,7 +111,7 @@ func NewPins(prefix netip.Prefix) (*Pins, error) {
 }
 
 // Pin reports the synthetic address of name, the same one while it lives. It
-// fails when name is no name, or when every address was used lately. The name
+// fails if name is not a name, or if every address was used lately. The name
 // counts as one that the policy spells out.
 func (p *Pins) Pin(name policy.Host) (netip.Addr, error) {
 	return p.pin(pinRequest{name: name, spelled: true})

@@ -35,7 +35,7 @@ type query struct {
 	edns    bool // the client sent OPT
 	do      bool
 	version uint8
-	udpSize int // what the client takes over UDP, 512..1232
+	udpSize int // what the client accepts over UDP, 512..1232
 }
 
 // parseQuery reads wire. The code is the RCODE to answer with when it is not

@@ -18,7 +18,7 @@ import (
 // maxChain bounds the CNAMEs followed inside one answer.
 const maxChain = 16
 
-var errTooManyAddrs = errors.New("answered with more addresses than are looked at")
+var errTooManyAddrs = errors.New("answered with more addresses than are read")
 
 // records is what one question of one type brought.
 type records struct {
@@ -68,8 +68,8 @@ func (r *Resolver) families(ctx context.Context, name policy.Host) (v4, v6 recor
 
 // askFamily reports to done what was found; a bug is an upstream's failure.
 //
-// Threat: whoever answers for a name the client chose sends an answer that makes
-// the parser panic, and with it ends everybody's way out -> the panic ends here.
+// Threat: the server of a name that the client chose sends an answer that makes
+// the parser panic, and with it ends the way out of all clients -> the panic ends here.
 func (r *Resolver) askFamily(ctx context.Context, name policy.Host, qtype uint16, done chan<- records) {
 	found := records{err: errBug}
 	defer func() {
@@ -150,7 +150,7 @@ func (r *Resolver) try(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, e
 	return r.exchange(ctx, u, q)
 }
 
-// order reports whom to ask: healthy upstreams, resting ones, and everybody
+// order reports which upstreams to ask: healthy upstreams, resting ones, and everybody
 // once more, because a datagram may get lost.
 func (r *Resolver) order() []Upstream {
 	r.mu.Lock()
@@ -200,7 +200,7 @@ func question(name policy.Host, qtype uint16) *dns.Msg {
 	return m
 }
 
-// read takes the addresses of an answer, following CNAMEs inside it. Codes
+// read collects the addresses of an answer, following CNAMEs inside it. Codes
 // other than "yes" and "no such name" are the upstream's failure.
 func read(m *dns.Msg, qtype uint16) (records, error) {
 	switch m.Rcode {

@@ -16,7 +16,7 @@ import (
 // answered SERVFAIL, and the bug is logged with its stack and recorded.
 //
 // Threat: one client finds a query that makes the filter panic, and with it ends
-// everybody's way out -> every query is answered in here. Left over: a panic
+// the way out of all clients -> every query is answered in here. Left over: a panic
 // with a lock held would block what needs the lock; the locks of this package
 // are held around map and list operations alone.
 func (s *Server) answerRecovering(ctx context.Context, wire []byte, client netip.AddrPort, tcp bool) (answer []byte) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// errQueryTooLong ends a connection whose next message is no question.
+// errQueryTooLong ends a connection whose next message is too long for a question.
 var errQueryTooLong = errors.New("query longer than a question can be")
 
 // serveTCP accepts connections until ln is closed.

@@ -26,7 +26,7 @@ const maxSystemUpstreams = 8
 type Upstream struct {
 	transport string // "udp" (TCP when the answer is cut), "tcp" or "tls"
 	addr      netip.AddrPort
-	name      string // tls: whom the certificate must name; "": the address
+	name      string // tls: the name in the certificate; "": the address
 }
 
 // String reports the upstream as ParseUpstream reads it.

@@ -52,7 +52,7 @@ type Close struct {
 // Query is one DNS question.
 type Query struct {
 	Verdict
-	Host   policy.Host    // as judged; zero when it was not, or is no host
+	Host   policy.Host    // as judged; zero if it was not, or if it is not a valid host
 	Asked  string         // the name as asked, when Host is zero
 	Addr   netip.Addr     // the answer that was refused; zero otherwise
 	Client netip.AddrPort // zero when it is not known

@@ -1,12 +1,12 @@
 package event
 
-// Fanout hands every event to each sink, in order. Put the sink whose word
-// counts (the audit writer) first.
+// Fanout hands every event to each sink, in order. Put the sink that
+// must not fail (the audit writer) first.
 //
 // When a sink fails, Emit reports its error. The caller then denies the flow,
-// so the sinks behind it don't hear of an allowed flow that never was; a
-// blocked one stays blocked and is told to all of them. The zero Fanout records
-// nothing and reports no error.
+// so the sinks behind it do not get an allowed flow that never was; a blocked
+// one stays blocked, and all of them get it. The zero Fanout records nothing
+// and reports no error.
 type Fanout []Sink
 
 // Emit implements [Sink].

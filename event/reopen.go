@@ -9,7 +9,7 @@ import (
 // Reopen puts next in the place of W and reports what W was, made durable, for
 // the caller to close: log rotation renames the file, asks for Reopen (by
 // SIGHUP, say), and no line is lost. Every line is whole in one of the two; an
-// Emit that waits is answered by whichever takes its line. A write in flight
+// Emit that waits is answered by the one that its line goes to. A write in flight
 // ends first; when it is overdue, the error is [ErrStalled], W stays and next
 // is the caller's. An error beside a writer is about making that durable.
 func (w *Writer) Reopen(next io.Writer) (old io.Writer, err error) {

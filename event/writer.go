@@ -12,7 +12,7 @@ import (
 
 // Errors of [Writer].
 var (
-	// ErrStalled means that the operating system did not take a line in time:
+	// ErrStalled means that the operating system did not accept a line in time:
 	// nobody reads the pipe, or the disk hangs.
 	ErrStalled = errors.New("events: the reader or disk did not take a line in time")
 	// ErrClosed means that the writer was closed.
@@ -37,12 +37,12 @@ const (
 // every Emit that waits for it; the gate then denies. The next Emit tries
 // again, so a disk that has room again, or a reader that woke up, is enough to
 // go on. Sequence numbers have no gaps: those of failed lines are used again. A
-// line that an error cut in two is taken back from a file; where that is not
-// possible (a pipe, or somebody else wrote behind it) it is completed before
-// anything else is written, though its Emit has reported the error. Half a line
+// line that an error cut in two is removed from a file; if that is not possible
+// (a pipe, or another process wrote behind it) it is completed before anything
+// else is written, though its Emit has reported the error. Half a line
 // that another process left at the end of the file is ended first.
 //
-// Left over: of a write that outlasted Timeout nobody can say whether its lines
+// Left over: it is not known whether the lines of a write that outlasted Timeout
 // arrived. They may, later, under their numbers.
 type Writer struct {
 	W io.Writer // usually an *os.File. Close leaves it open. Nil: every Emit fails. See Reopen
@@ -80,7 +80,7 @@ type batch struct {
 	users   int    // Emits that wait for it, and the commit
 	done    bool
 	err     error
-	written int // bytes that the system took, when err is set
+	written int // bytes that the system accepted, if err is set
 }
 
 // Emit implements [Sink].
@@ -197,7 +197,7 @@ func (w *Writer) commit() {
 }
 
 // write completes a torn line, then writes buf. It reports how many bytes of
-// both together the system took.
+// both together the system accepted.
 func write(out io.Writer, rest, buf []byte) (int, error) {
 	n := 0
 	for _, p := range [2][]byte{rest, buf} {
@@ -273,7 +273,7 @@ func (w *Writer) watch() {
 	w.group.watchdog.Reset(w.timeout())
 }
 
-// overdue fails everybody who waits for a write that takes too long. The write
+// overdue fails every Emit that waits for a write that takes too long. The write
 // itself goes on in its goroutine: nothing can interrupt it.
 func (w *Writer) overdue() {
 	w.mu.Lock()
@@ -298,8 +298,7 @@ func (w *Writer) timeout() time.Duration {
 	return defaultWriteTimeout
 }
 
-// Close waits for the write in flight, makes the file durable where W is a
-// file, and reports whether every event was recorded: the error says how many
+// Close waits for the write in flight, makes the file durable if W is one, and reports whether every event was recorded: the error says how many
 // were not, and why. Later Emits fail. It leaves W open.
 func (w *Writer) Close() error {
 	w.mu.Lock()
@@ -330,7 +329,7 @@ func (w *Writer) Close() error {
 	return errors.Join(errs...)
 }
 
-// makeDurable syncs out where it is a file.
+// makeDurable syncs out if it is a file.
 func makeDurable(out io.Writer) error {
 	f, ok := out.(interface{ Sync() error })
 	if !ok {
