@@ -11,8 +11,9 @@ ARG GO_IMAGE=docker.io/library/golang:1.26
 # Cross-compiled on the builder's own platform: Go needs no emulator.
 FROM --platform=${BUILDPLATFORM} ${GO_IMAGE} AS source
 WORKDIR /src
-# The modules are a layer of their own, kept until what names them changes.
-COPY go.work go.work.sum go.mod go.sum ./
+# The modules are a layer of their own, kept until what names them changes. Without go.work, for which download
+# fetches every module that any of them mentions; go.mod leads to ./hermetic by itself.
+COPY go.mod go.sum ./
 COPY hermetic/go.mod hermetic/go.sum hermetic/
 RUN go mod download
 COPY . .

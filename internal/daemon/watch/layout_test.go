@@ -44,7 +44,7 @@ func TestConfigMap(t *testing.T) {
 		w := start(t, notified, filepath.Join(c.dir, "a.yaml"), filepath.Join(c.dir, "b.yaml"))
 		for i, text := range []string{newText, oldText, newText} {
 			c.publish(map[string]string{"a.yaml": text, "b.yaml": text})
-			w.until(text, 5*time.Second)
+			w.until(text, 30*time.Second)
 			if n := len(w.reports()); n != i+2 {
 				t.Errorf("%d swaps made %d reports", i+1, n-1)
 			}
@@ -66,16 +66,16 @@ func TestLinkChain(t *testing.T) {
 		w := start(t, notified, filepath.Join(dir, "x", "policy.yaml"))
 		// At the far end.
 		write(t, filepath.Join(dir, "z", "real"), newText)
-		w.until(newText, 5*time.Second)
+		w.until(newText, 30*time.Second)
 		// In the middle: the directory link is swapped.
 		must(t, os.Mkdir(filepath.Join(dir, "z2"), 0o700))
 		write(t, filepath.Join(dir, "z2", "real"), oldText)
 		must(t, os.Symlink("../z2", filepath.Join(dir, "y", "tmp")))
 		must(t, os.Rename(filepath.Join(dir, "y", "tmp"), filepath.Join(dir, "y", "dir")))
-		w.until(oldText, 5*time.Second)
+		w.until(oldText, 30*time.Second)
 		// And what is there now is watched.
 		write(t, filepath.Join(dir, "z2", "real"), newText)
-		w.until(newText, 5*time.Second)
+		w.until(newText, 30*time.Second)
 	})
 }
 
@@ -93,12 +93,12 @@ func TestDirectoryAppears(t *testing.T) {
 		must(t, os.Mkdir(filepath.Join(dir, "a", "b"), 0o700))
 		pause(50 * time.Millisecond)
 		write(t, path, newText)
-		w.until(newText, 5*time.Second)
+		w.until(newText, 30*time.Second)
 		must(t, os.RemoveAll(filepath.Join(dir, "a")))
-		w.until("-", 5*time.Second)
+		w.until("-", 30*time.Second)
 		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		write(t, path, oldText)
-		w.until(oldText, 5*time.Second)
+		w.until(oldText, 30*time.Second)
 	})
 }
 
