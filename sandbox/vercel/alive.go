@@ -37,7 +37,8 @@ func prolong(ctx context.Context, client *api.Client, session string, ends time.
 		_, err := client.Extend(ctx, session, prolongTime)
 		switch {
 		case err == nil:
-			// Where the clocks differ, ends may be long ago; the session lives.
+			// If the clocks differ, ends may be in the past although the session
+			// runs.
 			if ends = ends.Add(prolongTime); time.Until(ends) < prolongTime {
 				ends = time.Now().Add(prolongTime)
 			}

@@ -17,7 +17,7 @@ import (
 type Changes struct {
 	stage.Report
 	Workspace string
-	Aside     string // where what came back for conflicts was put; "" nowhere
+	Aside     string // the directory of what came back for conflicts; "" if none
 }
 
 // bringBack brings what the program changed into the workspace.
@@ -80,7 +80,7 @@ func (r *run) pack(ctx context.Context) (name string, err error) {
 	case failed.code == 1:
 		return name, nil // something there still writes
 	}
-	// What this user there may not read must not look as if it were deleted.
+	// A file that the user there may not read must not look deleted.
 	name = r.temporary("back-all.tgz")
 	request.Args[3], request.Sudo, r.disk.sudo = name, true, true
 	if _, e := r.ours(ctx, request); !errors.As(e, &failed) || failed.code != 1 {
@@ -120,7 +120,7 @@ func (r *run) mirror(ctx context.Context, name, aside string) (report stage.Repo
 	}
 }
 
-// fetch takes the archive into a file here that has no name.
+// fetch downloads the archive into an unlinked local file.
 func (r *run) fetch(ctx context.Context, name string) (*os.File, error) {
 	f, err := os.CreateTemp("", "launch-")
 	if err != nil {
@@ -148,7 +148,7 @@ func (r *run) download(ctx context.Context, name string, to io.Writer) error {
 	return errors.Join(err, from.Close())
 }
 
-// counting tells how much was written.
+// counting reports how much was written.
 type counting struct {
 	to   io.Writer
 	n    int64

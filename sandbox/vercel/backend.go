@@ -1,9 +1,13 @@
-// Package vercel runs a program in a Vercel Sandbox, a microVM that somebody
-// else looks after: it takes the workspace there, starts the program, brings
-// what changed back, and cleans up.
+// Package vercel runs a program in a Vercel Sandbox, a hosted microVM. It copies
+// the workspace there, runs the program, brings the changes back and cleans up:
 //
-// The policy is translated (see package network) and enforced by Vercel: what
-// it denies there is not reported here.
+//	net, err := network.Translate(policy, secret)
+//	...
+//	tier := &vercel.Backend{Client: client, Network: net, Session: id}
+//	result, err := tier.Run(ctx, sandbox.Spec{Argv: []string{"make", "test"}})
+//
+// Vercel enforces the policy: what it denies there is not reported here. [Kept]
+// addresses a sandbox that outlives its runs.
 package vercel
 
 import (
@@ -21,7 +25,7 @@ import (
 	"egressd/sandbox/vercel/network"
 )
 
-// Exit codes, as the other tiers give them.
+// Exit codes, the same in every tier.
 const (
 	exitLauncher = 125
 	exitNotFound = 127
@@ -33,7 +37,7 @@ const (
 type Backend struct {
 	Client  *api.Client
 	Network *network.Network // nil denies everything
-	Events  event.Sink       // file.changed for what comes back; nil: nobody is told
+	Events  event.Sink       // receives file.changed for what comes back; nil drops it
 	Log     *slog.Logger     // what could not be cleaned up; nil discards
 	Session string           // of every event
 
@@ -48,23 +52,24 @@ type Backend struct {
 	// so that only the difference travels, in both directions. Nil: everything is
 	// sent each time, and what is gone here stays there.
 	Synced Synced
-	// Shared reports whether somebody else runs something in the sandbox of that
-	// name: it is not stopped then. Nil: nobody does.
+	// Shared reports whether another run uses the sandbox of that name; it is
+	// then not stopped. Nil: none does.
 	Shared func() bool
-	// Located is told where the program runs as soon as that is known. Nil: nobody.
+	// Located is called with where the program runs as soon as that is known. May
+	// be nil.
 	Located func(At)
-	// Left is told how a sandbox with a name was left: running until then, or
-	// (the zero time) stopped. Nil: nobody.
+	// Left is called with how a sandbox with a name was left: running until that
+	// time, or stopped (the zero time). May be nil.
 	Left func(until time.Time)
-	// Changed is told what came back. Nil: nobody.
+	// Changed is called with what came back. May be nil.
 	Changed func(Changes)
-	// Progress is told how far a stage ("sending", "bringing back") is: files and
-	// bytes, and of how many; of is 0 where that is not known. The stage "" is the
-	// program itself, which owns the terminal then. Nil: nobody.
+	// Progress is called with the progress of a stage ("sending", "bringing
+	// back"): files and bytes so far, and of how many files, 0 if unknown. The
+	// stage "" is the program itself, which owns the terminal then. May be nil.
 	Progress func(stage string, files int, bytes int64, of int)
 }
 
-// Options are what a person chooses.
+// Options are the user's choices.
 type Options struct {
 	Name string // of a sandbox that is kept; "" is one for this run only
 	Keep bool   // leave it running
@@ -97,9 +102,9 @@ type Tasks interface {
 	Drop(task, id string) error // unless it is another one by now
 }
 
-// Synced remembers what a sandbox's disk and a workspace have in common: by
-// path, what stage.Tree calls marks. Stamp tells states of the disk apart. What
-// is remembered of another workspace is nothing.
+// Synced remembers what a sandbox's disk and a workspace have in common: by path,
+// what stage.Tree calls marks. Stamp tells states of the disk apart. Load returns
+// nothing for another workspace.
 type Synced interface {
 	Load(workspace string) (stamp string, marks map[string]string, err error)
 	Save(workspace, stamp string, marks map[string]string) error
@@ -108,8 +113,8 @@ type Synced interface {
 // Isolation reports "vercel-sandbox".
 func (b *Backend) Isolation() string { return network.Isolation }
 
-// Supports reports a *sandbox.CapabilityError for what could not run, before
-// anything is asked of the service.
+// Supports reports a *sandbox.CapabilityError for what could not run, before any
+// request is sent.
 func (b *Backend) Supports(spec sandbox.Spec) error {
 	if b.Client == nil {
 		return unable("there is no client: no credentials", "set VERCEL_TOKEN, VERCEL_TEAM_ID and VERCEL_PROJECT_ID")
@@ -140,7 +145,7 @@ func unable(what, fix string) error {
 // Run runs spec. The first signal to this process (INT, TERM, HUP) goes to the
 // program; the second, or the end of ctx, ends the run. After one INT what the
 // program changed is brought back; after any other signal there may be no time
-// for that. Whatever happens, what was made for this run is stopped and deleted.
+// for that. In every case what was made for this run is stopped and deleted.
 func (b *Backend) Run(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
 	res := sandbox.Result{ExitCode: exitLauncher, Started: time.Now()}
 	err := b.Supports(spec)
@@ -189,7 +194,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	if err != nil {
 		return fmt.Errorf("standard input: %w", err)
 	}
-	if err := r.unsettle(); err != nil {
+	if err := r.markDirty(); err != nil {
 		return err
 	}
 	early()
@@ -223,7 +228,7 @@ func (b *Backend) log() *slog.Logger {
 	return b.Log
 }
 
-// write writes to f; nil is nowhere.
+// write writes to f; a nil f drops the data.
 func write(f *os.File, data []byte) error {
 	if f == nil {
 		return nil

@@ -48,7 +48,7 @@ func (r *run) command(ctx context.Context, input string) error {
 		return fmt.Errorf("%s: not found in the sandbox", argv[0])
 	case errors.Is(err, syscall.EPIPE):
 		r.end(ctx)
-		r.res.ExitCode = exitSignal + int(syscall.SIGPIPE) // nobody reads any more
+		r.res.ExitCode = exitSignal + int(syscall.SIGPIPE) // the reader has gone
 		return nil
 	case r.signals.caught() != 0 && err != nil:
 		r.session.loose = true
@@ -64,8 +64,8 @@ func (r *run) command(ctx context.Context, input string) error {
 	return nil
 }
 
-// end ends a program that nobody listens to any more, so that what it changes
-// can be brought back.
+// end ends a program whose output is no longer read, so that its changes can be
+// brought back.
 func (r *run) end(ctx context.Context) {
 	r.session.loose = true
 	if r.program == "" {
@@ -100,11 +100,11 @@ func (r *run) output(stream string, data []byte) error {
 	return write(r.spec.Stdout, data)
 }
 
-// watch looks after a program while it runs: the time limit, signals, and the
-// session's own end.
+// watch watches a program while it runs: the time limit, signals, and the end of
+// the session.
 type watch struct {
 	r        *run
-	cancel   context.CancelFunc // gives the program up
+	cancel   context.CancelFunc // abandons the program
 	started  chan string        // the command's id
 	over     chan struct{}
 	done     chan struct{}
@@ -118,7 +118,7 @@ func (r *run) watch(ctx context.Context, cancel context.CancelFunc) *watch {
 	return w
 }
 
-// begun is told when the program runs.
+// begun is called when the program runs.
 func (w *watch) begun(c *api.Command) {
 	w.r.located(c.ID, nil)
 	w.started <- c.ID
@@ -168,10 +168,11 @@ func (w *watch) loop(ctx context.Context) {
 	}
 }
 
-// end asks the program to end and reports when its time for that is over.
+// end signals the program and returns a channel that fires when its grace is
+// over.
 func (w *watch) end(ctx context.Context, sig syscall.Signal) <-chan time.Time {
 	if w.id == "" {
-		w.cancel() // it has not begun, for all that is known
+		w.cancel() // it is not known to have begun
 		return nil
 	}
 	w.kill(ctx, sig)

@@ -13,15 +13,15 @@ import (
 )
 
 // What a disk that stays and the workspace have in common is remembered here,
-// under a stamp that is written to that disk: where the stamps differ (another
-// machine was there, an older snapshot was restored) nothing is known. What is
+// under a stamp that is written to that disk: if the stamps differ (another
+// machine used it, an older snapshot was restored) nothing is known. What is
 // remembered under one stamp is never more than the disk had when the stamp was
 // written: what is missing there later was deleted there.
 
 // stampName is the stamp's file, beside the workspace.
 const stampName = ".launch-stamp"
 
-// stampFile reports where the stamp is; "" where nothing is remembered.
+// stampFile returns the path of the stamp; "" if nothing is remembered.
 func (r *run) stampFile() string {
 	if r.Synced == nil || r.Name == "" && r.Task == "" || r.session.workdir == "/" || strings.HasPrefix(r.session.cwd+"/", r.session.workdir+"/") {
 		return ""
@@ -47,7 +47,7 @@ func (r *run) compare(ctx context.Context, stamp string) error {
 	if err != nil {
 		return err
 	}
-	if marks[unsettled] != "" {
+	if marks[dirty] != "" {
 		if err := r.restore(ctx); err != nil {
 			return err
 		}
@@ -88,17 +88,17 @@ func (r *run) remember(ctx context.Context, marks map[string]string) error {
 	return nil
 }
 
-// unsettled is a mark for no path: a program has run since, and what it did has
+// dirty is a mark for no path: a program has run since, and what it did has
 // not been brought back.
-const unsettled = ""
+const dirty = ""
 
-// unsettle notes that a program is about to run.
-func (r *run) unsettle() error {
+// markDirty records that a program is about to run.
+func (r *run) markDirty() error {
 	if r.disk.stamp == "" {
 		return nil
 	}
 	marks := r.disk.tree.Marks()
-	marks[unsettled] = "yes"
+	marks[dirty] = "yes"
 	return r.Synced.Save(r.place.root, r.disk.stamp, marks)
 }
 

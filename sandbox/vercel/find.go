@@ -11,7 +11,7 @@ import (
 	"egressd/sandbox/vercel/api"
 )
 
-// Answers of the service that are told apart here, by their HTTP status.
+// HTTP statuses that are distinguished here.
 const (
 	badRequest   = 400
 	conflict     = 409
@@ -19,15 +19,15 @@ const (
 	inTransition = 422
 )
 
-// patience is how long a request that makes a sandbox is waited for when the
-// run is over before it.
+// patience is how long to wait for the answer to a create request after the run
+// has ended.
 const patience = 20 * time.Second
 
 // create makes a sandbox and waits until it runs.
 //
-// Threat: somebody presses Ctrl-C while a sandbox is being made, the request is
-// dropped, and the sandbox comes into being with nobody to stop it -> the request
-// is not dropped: its answer is waited for, and the sandbox is deleted then. Left
+// Threat: a user presses Ctrl-C while a sandbox is being created, the request is
+// dropped, and the sandbox runs with nothing to stop it -> the request is not
+// dropped: create waits for its answer, and the sandbox is then deleted. Left
 // over: a service that takes longer than patience; the session ends by itself.
 func (r *run) create(ctx context.Context, req *api.CreateRequest) (*api.Instance, error) {
 	r.made.name, r.session.id = req.Name, ""
@@ -50,14 +50,14 @@ func (r *run) create(ctx context.Context, req *api.CreateRequest) (*api.Instance
 	return made, r.wait(ctx, made)
 }
 
-// after is closed when d is over, or ctx.
+// after returns a channel that is closed after d or when ctx ends.
 func after(ctx context.Context, d time.Duration) <-chan struct{} {
 	ctx, stop := context.WithTimeout(ctx, d)
 	context.AfterFunc(ctx, stop)
 	return ctx.Done()
 }
 
-// definite reports an answer by which nothing was made.
+// definite reports an answer that proves that nothing was created.
 func definite(err error) bool {
 	var unknown *api.UnknownOutcomeError
 	var e *api.Error
@@ -104,8 +104,8 @@ func (r *run) fresh(ctx context.Context) (*api.Instance, error) {
 	return r.create(ctx, r.request(name+"-2", nil)) // the first may exist, half made
 }
 
-// broken reports a snapshot that will not boot the next time either, rather
-// than a service that is out of order, or credentials that are.
+// broken reports a snapshot that will never boot, as opposed to a failing service
+// or bad credentials.
 func broken(err error) bool {
 	var e *api.Error
 	var unknown *api.UnknownOutcomeError
@@ -146,14 +146,14 @@ func (r *run) named(ctx context.Context) (*api.Instance, error) {
 		}
 		found, err = r.again(ctx, found)
 		if api.IsGone(err) && tries == 0 {
-			continue // its time was over just now
+			continue // its session ended a moment ago
 		}
 		return found, err
 	}
 }
 
-// again lets the sandbox that was found run with this run's policy. What is to
-// boot boots with it; what runs is given it before anything of this run is there.
+// again puts this run's policy on the sandbox that was found. A stopped sandbox
+// boots with it; a running one gets it before anything of this run is sent.
 func (r *run) again(ctx context.Context, found *api.Instance) (*api.Instance, error) {
 	r.made.name, r.disk.reused = r.Name, true
 	r.session.running = found.Session.Status == api.Running
@@ -193,8 +193,8 @@ func (r *run) again(ctx context.Context, found *api.Instance) (*api.Instance, er
 	return found, nil
 }
 
-// resume boots the sandbox from its last snapshot. One that is on its way to
-// stop is waited for; one that has no snapshot that boots begins anew.
+// resume boots the sandbox from its last snapshot. It waits for one that is
+// stopping, and recreates one that has no snapshot that boots.
 func (r *run) resume(ctx context.Context) (*api.Instance, error) {
 	for {
 		found, err := r.Client.Get(ctx, r.made.name, true)
@@ -225,5 +225,5 @@ func (r *run) resume(ctx context.Context) (*api.Instance, error) {
 	}
 }
 
-// resumeEvery is how often a sandbox that is stopping is looked at.
+// resumeEvery is the interval of checks on a sandbox that is stopping.
 const resumeEvery = 500 * time.Millisecond

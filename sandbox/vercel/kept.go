@@ -54,7 +54,7 @@ func (k *Kept) Stop(ctx context.Context) error {
 }
 
 // Delete removes the sandbox and the snapshots that only it needs. One that is
-// gone already is no error.
+// already gone is not an error.
 func (k *Kept) Delete(ctx context.Context) error {
 	if err := k.Client.Delete(ctx, k.Name, true); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -62,7 +62,7 @@ func (k *Kept) Delete(ctx context.Context) error {
 	return nil
 }
 
-// Snapshot keeps the disk and reports its id. The session ends by it.
+// Snapshot saves the disk and returns the snapshot's id. It ends the session.
 func (k *Kept) Snapshot(ctx context.Context) (string, error) {
 	found, err := k.session(ctx)
 	if err != nil {
@@ -98,8 +98,8 @@ func (k *Kept) Snapshots(ctx context.Context) ([]api.Snapshot, error) {
 	return all, nil
 }
 
-// Restore lets the next session begin with a snapshot. A session that runs is
-// stopped: what it has changed stays in a snapshot of its own.
+// Restore makes the next session begin with a snapshot. A running session is
+// stopped; its changes stay in a snapshot of its own.
 func (k *Kept) Restore(ctx context.Context, snapshot string) error {
 	if _, err := k.Client.Snapshot(ctx, snapshot); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (k *Kept) Restore(ctx context.Context, snapshot string) error {
 	return err
 }
 
-// PortURL is where a published port is reached.
+// PortURL returns the URL of a published port.
 func (k *Kept) PortURL(ctx context.Context, port int) (string, error) {
 	found, err := k.Client.Get(ctx, k.Name, false)
 	if err != nil {

@@ -43,7 +43,7 @@ type session struct {
 	cwd     string    // its own directory
 	workdir string    // of the workspace
 	ends    time.Time // when the service ends it; Alive moves it
-	running bool      // it ran before this run: it may be somebody else's
+	running bool      // it ran before this run: another run may use it
 	ready   bool      // it runs with this run's policy
 	gone    bool      // it has ended
 	loose   bool      // something may run in it that this run no longer watches
@@ -132,7 +132,7 @@ func (r *run) acquire(ctx context.Context) error {
 	r.session.region = cmp.Or(found.Session.Region, found.Sandbox.Region)
 	r.session.id, r.session.cwd = found.Session.ID, cmp.Or(found.Session.Cwd, found.Sandbox.Cwd)
 	if err := r.verify(found); err != nil {
-		r.session.loose = true // whatever runs there may reach too much
+		r.session.loose = true // a program there may reach too much
 		return err
 	}
 	r.session.ready = true
@@ -149,8 +149,8 @@ func (r *run) acquire(ctx context.Context) error {
 	return nil
 }
 
-// verify compares the policy that the service reports with the one that was
-// sent. An answer that says nothing of it proves nothing.
+// verify compares the policy that the service reports with the one that was sent.
+// An answer without a policy proves nothing.
 func (r *run) verify(found *api.Instance) error {
 	for _, state := range []*firewall.State{found.Session.NetworkPolicy, found.Sandbox.NetworkPolicy} {
 		if state == nil {
@@ -170,7 +170,7 @@ func (r *run) verify(found *api.Instance) error {
 	return nil
 }
 
-// located tells where the run is.
+// located reports where the run is.
 func (r *run) located(command string, routes []api.Route) {
 	if r.Located != nil {
 		r.Located(At{Sandbox: r.made.name, Session: r.session.id, Region: r.session.region, Command: command, Workdir: r.session.workdir, Routes: routes})

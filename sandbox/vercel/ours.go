@@ -25,7 +25,7 @@ func (r *run) tidy(ctx context.Context) {
 	}
 }
 
-// commandError is a command of ours that did not succeed.
+// commandError is the failure of a command of ours.
 type commandError struct {
 	name, words string
 	code        int
@@ -42,8 +42,8 @@ const (
 )
 
 // ours runs a command of ours and reports what it printed. Its error is a
-// *commandError when it did not succeed. One of which nobody knows whether it
-// ran is run again: running one of ours twice is as running it once.
+// *commandError when it did not succeed. A command whose outcome is unknown is
+// run again: each of ours may safely run twice.
 func (r *run) ours(ctx context.Context, request api.CommandRequest) (printed string, err error) {
 	for try := 1; ; try++ {
 		var out, errs bytes.Buffer

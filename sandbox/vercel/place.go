@@ -52,7 +52,7 @@ func resolved(dir string) (string, error) {
 	return filepath.EvalSymlinks(name)
 }
 
-// checkWorkdir judges --vercel-workdir.
+// checkWorkdir validates --vercel-workdir.
 func (b *Backend) checkWorkdir() error {
 	switch {
 	case b.Workdir == "":

@@ -13,12 +13,12 @@ import (
 // How long cleaning up may take.
 const (
 	stopTime = 15 * time.Second
-	keepTime = 2 * time.Minute // where the disk is kept by it
+	keepTime = 2 * time.Minute // if stopping saves the disk
 )
 
-// release stops what this run made, and deletes it unless it is kept. What goes
-// wrong is logged: the run itself is over. Its error is that of a snapshot,
-// which somebody counts on. ctx may have ended.
+// release stops what this run made, and deletes it unless it is kept. Failures
+// are logged, since the run itself is over. Only a failed snapshot is an error:
+// the task's next run depends on it. ctx may have ended.
 func (r *run) release(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	if r.made.name == "" {
@@ -78,10 +78,10 @@ func (r *run) stays() bool {
 	return false
 }
 
-// lingerTime is how long a sandbox that is left running lives at least.
+// lingerTime is the least time for which a sandbox is left running.
 const lingerTime = 30 * time.Minute
 
-// linger gives a sandbox that is left running the time to be of use.
+// linger extends the session of a sandbox that is left running to lingerTime.
 func (r *run) linger() {
 	ctx, done := context.WithTimeout(context.Background(), stopTime)
 	defer done()
@@ -92,7 +92,7 @@ func (r *run) linger() {
 	}
 }
 
-// unheard is the session of a sandbox whose making was not heard of.
+// unheard returns the session of a sandbox whose create request got no answer.
 func (r *run) unheard(ctx context.Context) string {
 	ctx, done := context.WithTimeout(ctx, stopTime)
 	defer done()
@@ -120,14 +120,14 @@ func (r *run) stop(ctx context.Context) {
 	}
 }
 
-// removeLooks is how often a sandbox that may yet come into being is looked for.
-const removeLooks = 3
+// removeTries bounds the attempts to delete a sandbox that may not exist yet.
+const removeTries = 3
 
-// remove deletes a sandbox. In doubt one that is not there may be about to be.
+// remove deletes a sandbox. With doubt, one that does not exist may appear later.
 func (r *run) remove(ctx context.Context, name string, doubt bool) {
 	ctx, done := context.WithTimeout(ctx, stopTime)
 	defer done()
-	for look := 1; ; look++ {
+	for try := 1; ; try++ {
 		err := r.Client.Delete(ctx, name, r.Task == "")
 		if err == nil {
 			return
@@ -136,19 +136,19 @@ func (r *run) remove(ctx context.Context, name string, doubt bool) {
 			r.log().Warn("the sandbox could not be deleted", "sandbox", name, "error", err)
 			return
 		}
-		if !doubt || look > removeLooks {
+		if !doubt || try > removeTries {
 			return
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(time.Duration(look) * resumeEvery):
+		case <-time.After(time.Duration(try) * resumeEvery):
 		}
 	}
 }
 
-// snapshot leaves a snapshot for the task's next run, and deletes the one that
-// it takes the place of.
+// snapshot leaves a snapshot for the task's next run, and deletes the one that it
+// replaces.
 func (r *run) snapshot(ctx context.Context) error {
 	ctx, done := context.WithTimeout(ctx, keepTime)
 	defer done()

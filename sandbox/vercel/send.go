@@ -16,7 +16,7 @@ import (
 	"egressd/sandbox/vercel/stage"
 )
 
-// send takes the workspace into the sandbox.
+// send copies the workspace into the sandbox.
 func (r *run) send(ctx context.Context) error {
 	stamp, err := r.makeDir(ctx)
 	if err != nil || r.ownSource() {
@@ -34,7 +34,7 @@ func (r *run) send(ctx context.Context) error {
 	}
 	all := r.disk.tree.Entries()
 	if len(all) == 0 && r.disk.stamp != "" {
-		return nil // it is there as it is here
+		return nil // the sandbox has it already
 	}
 	r.disk.sending = &meter{run: r}
 	for _, e := range all {
@@ -79,8 +79,8 @@ func (r *run) makeDir(ctx context.Context) (stamp string, err error) {
 	return "", nil
 }
 
-// meter tells how much was read for sending. What is sent once more counts again,
-// up to the whole.
+// meter reports how much was read for sending. What is sent again counts again,
+// up to the total.
 type meter struct {
 	run   *run
 	total int

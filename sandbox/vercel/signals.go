@@ -48,8 +48,8 @@ func (s *signals) caught() syscall.Signal {
 	return s.first
 }
 
-// hurry reports whether there was more than one signal, or one by which this
-// process is about to be ended.
+// hurry reports whether there was more than one signal, or one other than INT:
+// the process may be killed soon.
 func (s *signals) hurry() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of a standard input that travels.
+// Bounds of a standard input that is sent.
 const (
-	maxStdin   = 64 << 20
-	stdinLooks = 100 * time.Millisecond // how often it is looked whether the run is over
-	stdinTells = 3 * time.Second        // when it is said what is waited for
+	maxStdin    = 64 << 20
+	stdinPoll   = 100 * time.Millisecond // how often to check whether the run is over
+	stdinReport = 3 * time.Second        // when to report what the run waits for
 )
 
 // stdin writes the standard input into a file in the sandbox and reports its
-// name; "" when there is none to send: a terminal, or a pipe on which nothing
-// has come and that nobody has closed by the time that the sandbox is ready.
+// name; "" when there is none to send: a terminal, or a pipe that is still open
+// and empty when the sandbox is ready.
 func (r *run) stdin(ctx context.Context) (string, error) {
 	f := r.spec.Stdin
 	if f == nil {
@@ -48,14 +48,14 @@ func (r *run) stdin(ctx context.Context) (string, error) {
 func (r *run) readAll(ctx context.Context, f *os.File) (*bytes.Buffer, error) {
 	data := new(bytes.Buffer)
 	part := make([]byte, 64<<10)
-	began, told := time.Now(), false
+	began, reported := time.Now(), false
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
-		if !readable(f, stdinLooks) {
-			if !told && time.Since(began) > stdinTells {
-				told = true
+		if !readable(f, stdinPoll) {
+			if !reported && time.Since(began) > stdinReport {
+				reported = true
 				r.say("waiting for the end of the standard input")
 			}
 			continue
@@ -76,8 +76,7 @@ func (r *run) readAll(ctx context.Context, f *os.File) (*bytes.Buffer, error) {
 	}
 }
 
-// readable reports whether reading f would not wait, by the time that wait is
-// over.
+// readable reports whether f can be read without blocking, within wait.
 func readable(f *os.File, wait time.Duration) bool {
 	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}} // #nosec: a descriptor
 	n, err := unix.Poll(fds, int(wait.Milliseconds()))

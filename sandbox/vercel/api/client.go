@@ -29,17 +29,17 @@ const DefaultBaseURL = "https://vercel.com/api"
 type Client struct {
 	BaseURL   string // "": DefaultBaseURL; http:// only for this machine itself
 	Token     string
-	TeamID    string    // a token that names its team belongs to that one whatever this says
+	TeamID    string    // ignored for a token that names its own team
 	ProjectID string    // "": the token's own
-	Expires   time.Time // when the token ends, from account.Credentials; zero: when it says itself
+	Expires   time.Time // when the token expires, from account.Credentials; zero: the token's own claim
 
 	HTTP      *http.Client // nil: one of the client's own. Timeouts and redirects of it are not used
 	Proxy     *url.URL     // an HTTP proxy for the client's own; nil: none
 	UserAgent string       // "": "egressd"
 	Log       *slog.Logger // every request, without bodies and credentials; nil: nowhere
 
-	// Redact takes secrets out of texts of the service that become errors. Nil:
-	// the token alone is taken out, which is done in any case.
+	// Redact removes secrets from texts of the service that become errors. The
+	// token is always removed; nil removes nothing else.
 	Redact func(string) string
 	// Now is the clock; nil: the real one.
 	Now func() time.Time
@@ -111,7 +111,7 @@ func (c *Client) client() *http.Client {
 		own = &http.Client{Transport: t}
 	}
 	h := *own
-	h.Timeout = 0 // it would end streams; contexts bound what is no stream
+	h.Timeout = 0 // it would end streams; contexts bound other requests
 	h.Jar = nil
 	h.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &h
@@ -156,7 +156,8 @@ func (c *Client) String() string { return "vercel api client of team " + c.TeamI
 // GoString keeps the token out of %#v.
 func (c *Client) GoString() string { return c.String() }
 
-// project is the one that requests are about; "" where the token knows it.
+// project returns the project of requests; "" if neither the field nor the token
+// names one.
 func (c *Client) project() string {
 	if c.ProjectID != "" {
 		return c.ProjectID
@@ -172,7 +173,7 @@ func (c *Client) now() time.Time {
 	return time.Now()
 }
 
-// clean takes secrets out of a text of the service.
+// clean removes secrets from a text of the service.
 func (c *Client) clean(s string) string {
 	if c.Redact != nil {
 		s = c.Redact(s)

@@ -46,9 +46,9 @@ type commandAnswer struct {
 }
 
 // Start starts a command and does not wait for it. It is started once at most:
-// when the answer is lost, the command is looked for among those of the session.
-// Not finding it is an UnknownOutcomeError, but where the service answered that
-// it had failed: then the command is asked for again.
+// when the answer is lost, Start searches the session's commands for it. If it is
+// not there the error is an UnknownOutcomeError; if the service had answered that
+// it failed, Start sends the request again.
 func (c *Client) Start(ctx context.Context, session string, r CommandRequest) (*Command, error) {
 	const op = "start command"
 	in, err := r.body(false)
@@ -87,15 +87,15 @@ func (c *Client) know(id string) {
 	}
 }
 
-// adopt looks for the command that a lost answer was about: one that was started
-// since, with the same words, and that this client did not know. Only when there
-// is exactly one it is taken. errNotThere is in the error where the service said
-// that it had failed, and the command is not there indeed: then another attempt
-// is not a blind one. A connection that broke, and a gateway that gave up
-// waiting, leave open what is still on its way.
+// adopt searches for the command of a lost answer: one that was started since,
+// with the same arguments, and that this client did not know. It is adopted only
+// if there is exactly one. The error wraps errNotThere if the service said that
+// it had failed and the command does not exist: another attempt is then safe. A
+// connection that broke, and a gateway that gave up waiting, leave open what is
+// still on its way.
 func (c *Client) adopt(ctx context.Context, session string, r CommandRequest, began time.Time, lost *UnknownOutcomeError) (*Command, error) {
 	const looks = 3
-	const slack = 5 * time.Second // clocks are told in whole seconds
+	const slack = 5 * time.Second // the service's Date header has whole seconds
 	absent := false
 	for look := range looks {
 		all, err := c.Commands(ctx, session)
@@ -149,7 +149,7 @@ func (c *Client) Command(ctx context.Context, session, id string) (*Command, err
 	return c.command(ctx, call{op: "get command", method: http.MethodGet, repeat: always}, session, id, "")
 }
 
-// Wait waits for the end of a command, as long as that takes.
+// Wait waits until a command ends, without a limit of its own.
 func (c *Client) Wait(ctx context.Context, session, id string) (*Command, error) {
 	r := call{op: "wait for command", method: http.MethodGet, query: map[string][]string{"wait": {"true"}}, repeat: always, timeout: -1}
 	for tries := 0; ; tries++ {

@@ -12,7 +12,7 @@ import (
 // the service chooses; but Ports always is.
 type CreateRequest struct {
 	ProjectID          string            `json:"projectId,omitempty"` // "": the client's
-	Name               string            `json:"name,omitempty"`      // "": one that nobody else has
+	Name               string            `json:"name,omitempty"`      // "": the service makes up a unique one
 	Ports              []int             `json:"ports"`
 	Source             *Source           `json:"source,omitempty"`
 	Timeout            Millis            `json:"timeout,omitempty"` // of the session; the service's default is 5 minutes
@@ -32,7 +32,7 @@ type CreateRequest struct {
 
 // ForkRequest is a sandbox to be made from another one. What is zero is as there.
 type ForkRequest struct {
-	Name               string            `json:"name,omitempty"` // "": one that nobody else has
+	Name               string            `json:"name,omitempty"` // "": the service makes up a unique one
 	Ports              []int             `json:"ports,omitempty"`
 	Timeout            Millis            `json:"timeout,omitempty"`
 	Resources          *Resources        `json:"resources,omitempty"`
@@ -86,7 +86,7 @@ type UpdateRequest struct {
 	CurrentSnapshotID  string            `json:"currentSnapshotId,omitempty"`
 }
 
-// What the service takes (VERCEL's reference of the create endpoint).
+// What the service accepts (VERCEL's reference of the create endpoint).
 const (
 	nameMax    = 128
 	portsMax   = 15

@@ -1,4 +1,11 @@
-// Package api is a client of Vercel Sandbox's REST protocol, of use on its own.
-// What is asked for again after a failure is what can be asked for twice: a
-// command is never started twice, nor is a stream begun again that has begun.
+// Package api is a client of the REST API of Vercel Sandbox, of use on its own:
+//
+//	client := &api.Client{Token: token, TeamID: team, ProjectID: project}
+//	defer client.Close()
+//	made, err := client.Create(ctx, api.CreateRequest{Runtime: "node24", Timeout: api.MillisOf(time.Hour)})
+//	...
+//	ended, err := client.Run(ctx, made.Session.ID, api.CommandRequest{Command: "uname"}, nil, print)
+//
+// Only requests that are safe to repeat are repeated after a failure: a command
+// is never started twice, and a stream is resumed, not begun again.
 package api

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Codes of errors that callers tell apart. The first six are the service's own.
+// Codes of errors that callers distinguish. The first six are the service's own.
 const (
 	CodeNotFound           = "not_found"
 	CodeSandboxStopped     = "sandbox_stopped"
@@ -22,8 +22,8 @@ const (
 	CodeStreamEnded        = "stream_ended_early" // the stream of a command broke off
 )
 
-// Error is an answer of the service that is not a success, or one that makes no
-// sense. It is fs.ErrNotExist for status 404.
+// Error is an answer of the service other than a success, or an invalid one. It
+// is fs.ErrNotExist for status 404.
 type Error struct {
 	Op        string // "create sandbox"
 	Status    int    // of HTTP; 0: an error inside a stream
@@ -71,8 +71,8 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// UnknownOutcomeError is a request that was sent, and of which nobody knows
-// whether it was carried out.
+// UnknownOutcomeError reports a request that was sent and may or may not have
+// been carried out.
 type UnknownOutcomeError struct {
 	Op  string
 	Err error

@@ -87,7 +87,7 @@ func (c *Client) answer(ctx context.Context, r call) (*http.Response, []byte, er
 		if err == nil && (r.repeat != always || len(text) > answerMax || len(bytes.TrimSpace(text)) == 0 || json.Valid(text) || !begins(text)) {
 			return resp, text, nil
 		}
-		if err == nil { // it looks whole, and is not
+		if err == nil { // it seems complete and is not
 			err = io.ErrUnexpectedEOF
 		}
 		if r.repeat != always {

@@ -8,10 +8,10 @@ import (
 	"net/http"
 )
 
-// Run starts a command, tells what it prints and waits for its end. started,
-// which may be nil, is called once with the command when it is known. The
-// command is started once at most; a stream that breaks off is gone on with
-// behind the last byte. When ctx ends, the command still runs: see Kill.
+// Run starts a command, passes on its output and waits for its end. started,
+// which may be nil, is called once with the command when it is known. The command
+// is started at most once; a stream that breaks off is resumed after the last
+// byte. When ctx ends, the command still runs: see Kill.
 func (c *Client) Run(ctx context.Context, session string, r CommandRequest, started func(*Command), out Output) (*Command, error) {
 	const op = "run command"
 	in, err := r.body(true)
@@ -45,8 +45,8 @@ func (c *Client) Run(ctx context.Context, session string, r CommandRequest, star
 	}
 }
 
-// attached asks for a command and reads its stream. k is the command as far as
-// it was told; done says that it has ended.
+// attached asks for a command and reads its stream. k is the command as last
+// reported; done means that it has ended.
 func (c *Client) attached(ctx context.Context, session string, in any, started func(*Command), f *follower) (k *Command, done bool, err error) {
 	const op = "run command"
 	l, err := c.stream(ctx, call{op: op, method: http.MethodPost, in: in, repeat: whenRefused}, session, "/cmd")
@@ -80,8 +80,8 @@ func (c *Client) first(l *lines, started func(*Command)) (*Command, error) {
 	return in.command, nil
 }
 
-// rest reads until the line with the exit code. k comes back where the stream
-// breaks off.
+// rest reads until the line with the exit code. It returns k if the stream breaks
+// off.
 func (c *Client) rest(ctx context.Context, l *lines, k *Command, f *follower) (*Command, error) {
 	for {
 		in, err := l.next()
@@ -123,8 +123,8 @@ func (c *Client) recover(ctx context.Context, session, id string, f *follower) (
 	return k, c.follow(ctx, session, id, f)
 }
 
-// Attach tells what a command printed from its start, whoever started it, and
-// waits for its end.
+// Attach passes on all output of a command from its start, whichever client
+// started it, and waits for its end.
 func (c *Client) Attach(ctx context.Context, session, id string, out Output) (*Command, error) {
 	return c.recover(ctx, session, id, newFollower(out))
 }

@@ -15,8 +15,9 @@ import (
 )
 
 // Create makes a sandbox and boots it. After a failure that leaves open whether
-// it was made, it looks for one of that name that is as young as the request,
-// and takes that. A name that was in use before is an Error with status 409.
+// it was made, it searches for one of that name that is no older than the
+// request, and adopts it. A name that was in use before is an Error with status
+// 409.
 func (c *Client) Create(ctx context.Context, r CreateRequest) (*Instance, error) {
 	if r.Name == "" {
 		var b [10]byte
@@ -118,7 +119,7 @@ func (c *Client) make(ctx context.Context, r call, name string) (*Instance, erro
 // ours, used and deleted -> it counts only when it was created after the first
 // attempt began, by the service's clock -> one made in the same seconds.
 func (c *Client) made(ctx context.Context, name string, began time.Time) (*Instance, error) {
-	const slack = 5 * time.Second // clocks are told in whole seconds
+	const slack = 5 * time.Second // the service's Date header has whole seconds
 	found, err := c.Get(ctx, name, false)
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func (c *Client) Sessions(ctx context.Context, o ListOptions) iter.Seq2[Session,
 	})
 }
 
-// plain is the query of lists that know no more than a name and an order.
+// plain is the query of lists that accept only a name and an order.
 func (o ListOptions) plain(project string) url.Values {
 	q := o.query(project)
 	for _, k := range []string{"namePrefix", "sortBy", "status", "tags"} {
@@ -57,7 +57,7 @@ func (o ListOptions) plain(project string) url.Values {
 	return q
 }
 
-// pollEvery is how often a session that boots is looked at.
+// pollEvery is the interval of checks on a session that boots.
 const pollEvery = 300 * time.Millisecond
 
 // WaitRunning waits until a session runs. One that ends instead is an Error.
@@ -86,16 +86,16 @@ type StopResult struct {
 	Snapshot *Snapshot `json:"snapshot"` // nil: none was taken
 }
 
-// Stop ends a session; it returns when it has ended. Stopping one that has ended
-// already is no error.
+// Stop ends a session; it returns when it has ended. Stopping one that has
+// already ended is not an error.
 func (c *Client) Stop(ctx context.Context, id string) (*StopResult, error) {
 	var r StopResult
 	err := c.session(ctx, call{op: "stop session", method: http.MethodPost, repeat: always, timeout: slowTimeout}, id, "/stop", &r)
 	return &r, err
 }
 
-// Extend lets a session live longer by d, which is a second at least. After an
-// UnknownOutcomeError the session's Timeout tells.
+// Extend prolongs a session by d, at least a second. After an
+// UnknownOutcomeError, check the session's Timeout.
 func (c *Client) Extend(ctx context.Context, id string, d time.Duration) (*Session, error) {
 	if d < time.Second {
 		return nil, fmt.Errorf("extend timeout: %w", invalid("%v is less than a second", d))

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// lineMax bounds one line of a stream. It is no limit of the protocol, but of
+// lineMax bounds one line of a stream. It is not a limit of the protocol but of
 // memory: a command would have to print this much in one piece.
 const lineMax = 1 << 30
 
@@ -129,7 +129,7 @@ func (l *lines) failure(data json.RawMessage) error {
 	return e
 }
 
-// Output takes what a command prints. stream is "stdout" or "stderr"; data is
+// Output receives what a command prints. stream is "stdout" or "stderr"; data is
 // text, in which the service has replaced what was not UTF-8. An error ends the
 // stream and comes back.
 type Output func(stream string, data []byte) error
@@ -140,11 +140,12 @@ type outputError struct{ err error }
 func (e *outputError) Error() string { return e.err.Error() }
 func (e *outputError) Unwrap() error { return e.err }
 
-// follower delivers a command's output once, however often it is told.
+// follower delivers each byte of a command's output once, however often the
+// service sends it.
 type follower struct {
 	out       Output
 	delivered map[string]int64 // bytes of each stream that were
-	told      map[string]int64 // bytes of each stream in the current telling
+	told      map[string]int64 // bytes of each stream in the current response
 }
 
 func newFollower(out Output) *follower {
@@ -180,8 +181,8 @@ func (f *follower) got() (n int64) {
 	return n
 }
 
-// Logs tells what a command printed from its start, and what it prints until it
-// ends. A stream that breaks is begun again, and nothing is told twice.
+// Logs passes on a command's output from its start until it ends. A stream that
+// breaks is reopened, and nothing is delivered twice.
 func (c *Client) Logs(ctx context.Context, session, id string, out Output) error {
 	return c.follow(ctx, session, id, newFollower(out))
 }

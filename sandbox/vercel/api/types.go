@@ -48,7 +48,7 @@ func (n Int) Duration() time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
-// Time is n milliseconds after 1970; the zero time where n is 0.
+// Time is n milliseconds after 1970, or the zero time if n is 0.
 func (n Int) Time() time.Time {
 	if n == 0 {
 		return time.Time{}
@@ -70,7 +70,7 @@ const (
 	Aborted      Status = "aborted"
 )
 
-// Final says that the state does not change any more.
+// Final reports whether the state can no longer change.
 func (s Status) Final() bool { return s == Stopped || s == Failed || s == Aborted }
 
 // Sandbox is a named thing that sessions are booted from.

@@ -36,9 +36,9 @@ const (
 )
 
 // WriteFiles writes files, in as many requests as it takes; missing directories
-// are made. done, which may be nil, is told after each request how many files
-// and bytes it brought. What is held in memory is a list of one batch's files.
-// After an error some files may be there and others not.
+// are made. done, which may be nil, is called after each request with the files
+// and bytes it sent. What is held in memory is a list of one batch's files. After
+// an error some files may be there and others not.
 func (c *Client) WriteFiles(ctx context.Context, session string, files iter.Seq[File], done func(files int, bytes int64)) error {
 	var batch []File
 	var size int64

@@ -13,7 +13,7 @@ import (
 	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
-// claims are what an OIDC token says about who has it.
+// claims are what an OIDC token says about its holder.
 type claims struct {
 	Owner   string `json:"owner_id"`
 	Project string `json:"project_id"`
@@ -30,7 +30,7 @@ func bearer(r *http.Request) string {
 }
 
 // claimsOf reads the middle of a JWT, as the SDKs do; ok is false for a token
-// that is none.
+// that is not one.
 func claimsOf(token string) (c claims, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -43,7 +43,7 @@ func claimsOf(token string) (c claims, ok bool) {
 	return c, c.Owner != ""
 }
 
-// authorize checks who asks, and for which team.
+// authorize checks the token and the team of a request.
 func (s *Server) authorize(r *http.Request) error {
 	token := bearer(r)
 	if token == "" {
@@ -93,13 +93,13 @@ func (s *Server) queryProject(r *http.Request, parameter string) (string, error)
 	return s.project(r, &v)
 }
 
-// sees reports whether who asks may know of what belongs to project.
+// sees reports whether the client of r may see what belongs to project.
 func (s *Server) sees(r *http.Request, project string) bool {
 	c, isJWT := claimsOf(bearer(r))
 	return !isJWT || c.Project == "" || c.Project == project
 }
 
-// The rate limits that the hosted service tells of, in each window.
+// The rate limits that the hosted service reports, in each window.
 const (
 	limitCreate  = 20
 	limitOther   = 1000
@@ -112,8 +112,8 @@ type window struct {
 	left int
 }
 
-// countRequest tells how many requests are left. The double never refuses one
-// for that: faults do.
+// countRequest reports in headers how many requests are left. The double never
+// refuses a request for that; a fault can.
 func (s *Server) countRequest(w http.ResponseWriter, r *http.Request) {
 	kind, limit := "other", limitOther
 	if r.Method == http.MethodDelete || r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/sandboxes") {

@@ -7,9 +7,9 @@ import (
 	"egressd/sandbox/vercel/fake/machine"
 )
 
-// startSession boots ses; when the double delays boots, in the background. It
-// goes on when the client has gone: a create that nobody waits for creates all
-// the same.
+// startSession boots ses, in the background if the double delays boots. It
+// continues when the client disconnects: a create whose client has gone still
+// creates.
 func (s *Server) startSession(ses *session, from *snapshot, src *sourceBody) error {
 	if !s.enter() {
 		return errSandboxStopped
@@ -50,7 +50,7 @@ func (s *Server) boot(ses *session, from *snapshot, src *sourceBody) {
 	go s.watch(ses)
 }
 
-// enterLocked is enter for who holds s.mu.
+// enterLocked is enter for callers that hold s.mu.
 func (s *Server) enterLocked() bool {
 	if s.closed {
 		return false
@@ -106,7 +106,7 @@ func (s *Server) bootMachine(ses *session, from *snapshot, src *sourceBody) (err
 	return nil
 }
 
-// pause waits, but not longer than the Server lives.
+// pause waits for d, or until the Server is closed.
 func (s *Server) pause(d time.Duration) {
 	if d <= 0 {
 		return

@@ -183,7 +183,7 @@ func (ses *session) environment(own map[string]string, sudo bool, cwd string) []
 // run reads what the command writes until it has ended.
 func (c *command) run(ctx context.Context, timeoutMs *int64) {
 	files := []*os.File{c.proc.Stdout, c.proc.Stderr}
-	var whole, pumps sync.WaitGroup // what the command wrote was read; nobody holds the pipes any more
+	var whole, pumps sync.WaitGroup // all that the command wrote was read; no process holds the pipes
 	for i, f := range files {
 		whole.Add(1)
 		p := pump{f: f, stream: []byte{output.Stdout, output.Stderr}[i], out: c.out, whole: sync.OnceFunc(whole.Done)}
@@ -199,7 +199,7 @@ func (c *command) run(ctx context.Context, timeoutMs *int64) {
 	c.exit = <-c.proc.Exited
 	c.duration = time.Since(begun).Milliseconds()
 	for _, f := range files {
-		_ = f.SetReadDeadline(time.Unix(1, 0)) // tells the pump, see there
+		_ = f.SetReadDeadline(time.Unix(1, 0)) // wakes the pump, see there
 	}
 	whole.Wait()
 	c.out.End()

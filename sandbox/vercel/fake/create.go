@@ -57,8 +57,8 @@ type settings struct {
 	timeout            int64
 	vcpus              int
 	runtime, image     string
-	legacy             bool             // made by the old create: another user's home and directory
-	policy             *firewall.Policy // nil: nothing was said, so everything is allowed
+	legacy             bool             // made by the old create: another home and working directory
+	policy             *firewall.Policy // nil: none was given, so everything is allowed
 	networkID          string
 	env, tags          map[string]string
 	snapshotExpiration *int64
@@ -75,7 +75,7 @@ func defaultSettings() settings {
 	}
 }
 
-// merge puts what b says into s, or says what is wrong with it.
+// merge applies b to s. The error says what is invalid in b.
 func (s *settings) merge(b *createBody) error {
 	for _, step := range []func(*createBody) error{s.mergeMachine, s.mergeMaps, s.mergeSnapshots, s.mergeNetwork} {
 		if err := step(b); err != nil {
@@ -232,7 +232,7 @@ func (s *settings) mergeNetwork(b *createBody) error {
 	return nil
 }
 
-// mergeImage settles what the machine is made from.
+// mergeImage determines what the machine is made from.
 func (s *settings) mergeImage(b *createBody, v3 bool) error {
 	snapshot := b.Source != nil && b.Source.Type == "snapshot"
 	switch {
@@ -261,7 +261,7 @@ func (s *settings) mergeImage(b *createBody, v3 bool) error {
 	return nil
 }
 
-// check says what is wrong with a source.
+// check returns what is invalid in a source.
 func (b *sourceBody) check() error {
 	if b == nil {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
-// Fault is something that goes wrong on purpose. What it says happens in the
-// order of its fields.
+// Fault is a deliberate failure. Its parts take effect in the order of its
+// fields.
 type Fault struct {
 	Method string `json:"method,omitempty"` // "" every one
 	Path   string `json:"path,omitempty"`   // a path.Match pattern for the path behind /api; "" every one
@@ -43,7 +43,7 @@ type Fault struct {
 	Bytes int    `json:"bytes,omitempty"`
 }
 
-// Inject adds f. Of several faults that are about one request the first happens.
+// Inject adds f. If several faults match a request, the first takes effect.
 func (s *Server) Inject(f Fault) error {
 	if err := f.check(); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *Server) Inject(f Fault) error {
 	return nil
 }
 
-// ClearFaults takes back what has not happened yet.
+// ClearFaults removes the faults that have not happened yet.
 func (s *Server) ClearFaults() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -139,8 +139,8 @@ func (f *Fault) apiError() *reply.Error {
 	return reply.NewError(f.Status, code, cmp.Or(f.Message, http.StatusText(f.Status)))
 }
 
-// ParseFault reads a fault as a command line has it: a method or "*", a path
-// pattern, then words such as status=429, code=, retry-after=1, body=, delay=2s,
+// ParseFault parses a fault from a command line: a method or "*", a path pattern,
+// then words such as status=429, code=, retry-after=1, body=, delay=2s,
 // slow=10ms, reset=after, lines=2, bytes=100, then=error, skip=1, times=-1.
 func ParseFault(text string) (Fault, error) {
 	words := strings.Fields(text)

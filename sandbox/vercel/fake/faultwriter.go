@@ -13,8 +13,8 @@ import (
 	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
-// faultWriter is the ResponseWriter of every handler. It keeps the status, and
-// lets the answer go wrong where a fault says so.
+// faultWriter is the ResponseWriter of every handler. It records the status and
+// applies the fault of the request.
 type faultWriter struct {
 	http.ResponseWriter
 	fault *Fault
@@ -26,15 +26,15 @@ type faultWriter struct {
 	lost   bool // the answer is lost
 }
 
-// endOfAnswer is panicked with to leave a handler whose answer has ended early;
-// serveAPI recovers it.
+// endOfAnswer is the panic value that leaves a handler whose answer has ended
+// early; serveAPI recovers it.
 type endOfAnswer struct{}
 
 // Unwrap lets an http.ResponseController find the connection.
 func (w *faultWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// before does what happens before a request is looked at. done means that it
-// has had its answer.
+// before applies what happens before a request is handled. done means that it has
+// been answered.
 func (w *faultWriter) before(r *http.Request) (done bool) {
 	f := w.fault
 	if f == nil {

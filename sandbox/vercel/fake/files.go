@@ -77,7 +77,7 @@ func (s *Server) readFile(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+quoted.Replace(path.Base(b.Path))+`"`)
 	w.WriteHeader(http.StatusOK)
-	if err := http.NewResponseController(w).Flush(); err != nil { // chunked: no length is told
+	if err := http.NewResponseController(w).Flush(); err != nil { // chunked: no length is sent
 		return reply.IgnoreWrite(err)
 	}
 	_, err = io.Copy(w, f)

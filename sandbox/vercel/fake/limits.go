@@ -17,7 +17,7 @@ const (
 	maxTags           = 5
 	maxTagBytes       = 256
 	minExpirationMs   = 86_400_000
-	snapshotLifeMs    = 30 * 86_400_000 // after its last use, when nobody says otherwise
+	snapshotLifeMs    = 30 * 86_400_000 // after its last use, by default
 	maxKeepSnapshots  = 10
 	defaultRegion     = "iad1"
 	defaultImage      = "vercel/sandbox/universal:latest"
@@ -33,7 +33,7 @@ const (
 // runtimes are what the old create can be asked for.
 var runtimes = []string{"node22", "node24", "node26", "python3.13"}
 
-// namePattern is what names of sandboxes are held against.
+// namePattern is the pattern that names of sandboxes must match.
 const namePattern = "^[a-zA-Z0-9_-]+$"
 
 const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

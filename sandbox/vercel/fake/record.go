@@ -30,14 +30,14 @@ type Request struct {
 	Status    int         `json:"status"`    // of the answer; 0: there is none yet, or none was sent
 }
 
-// recorder keeps requests. The oldest go when there are too many.
+// recorder keeps requests. The oldest are dropped when there are too many.
 type recorder struct {
 	mu    sync.Mutex
 	all   []*recorded
 	bytes int
 }
 
-// recorded is a request that may still be coming.
+// recorded is a request whose body may still be arriving.
 type recorded struct {
 	rec  *recorder
 	req  Request
@@ -45,7 +45,7 @@ type recorded struct {
 	io.ReadCloser
 }
 
-// begin keeps r, whose body it watches.
+// begin records r and what is read of its body.
 func (rec *recorder) begin(r *http.Request) *recorded {
 	e := &recorded{rec: rec, ReadCloser: r.Body, req: Request{
 		Time: time.Now(), Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.Host, Header: r.Header.Clone(),
@@ -64,7 +64,7 @@ func (rec *recorder) begin(r *http.Request) *recorded {
 	return e
 }
 
-// Read watches what a handler reads of the body.
+// Read records what a handler reads of the body.
 func (e *recorded) Read(p []byte) (int, error) {
 	n, err := e.ReadCloser.Read(p)
 	e.rec.mu.Lock()
@@ -97,7 +97,7 @@ func (s *Server) Requests() []Request {
 	return out
 }
 
-// ForgetRequests begins the record anew.
+// ForgetRequests clears the record.
 func (s *Server) ForgetRequests() {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()

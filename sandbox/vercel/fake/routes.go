@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// routeDomain is where the hosted service shows ports of sandboxes.
+// routeDomain is the domain under which the hosted service publishes ports.
 const routeDomain = ".vercel.run"
 
 // maxRouteConns bounds the connections to one port at once.
@@ -120,7 +120,7 @@ func (rt *route) relay(ctx context.Context, ses *session, outer net.Conn) {
 	}
 	inner, err := ses.m.Dial(ctx, uint16(rt.port)) // #nosec: validated
 	if err != nil {
-		return // nobody listens: the connection ends
+		return // nothing listens: the connection ends
 	}
 	defer inner.Close()
 	defer context.AfterFunc(ctx, func() {
@@ -165,7 +165,7 @@ func (s *Server) proxyTo(w http.ResponseWriter, r *http.Request, sub string) {
 	p.ServeHTTP(w, r)
 }
 
-// routeTo reports where the route of that subdomain leads; nil: nowhere.
+// routeTo returns the route of that subdomain; nil if there is none.
 func (s *Server) routeTo(sub string) *url.URL {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -242,7 +242,7 @@ func (s *Server) deleteSandbox(w http.ResponseWriter, r *http.Request) error {
 	}
 	orphans := r.URL.Query().Get("deleteOrphanSnapshots") == "true"
 	s.mu.Lock()
-	if b.gone { // somebody else deletes it
+	if b.gone { // another request deletes it
 		s.mu.Unlock()
 		return reply.NotFound("Named sandbox '%s' not found for this project.", b.name)
 	}

@@ -1,14 +1,7 @@
-// Package fake is a double of the hosted Vercel Sandbox API for tests and
-// for work without a network: an http.Handler with its control plane in memory.
-// Its sandboxes run commands through the process tier (see package machine),
-// behind this project's own engine, which enforces their network policies.
-//
-// It shares no type with our client, so that a misreading in one shows in the
-// other. What a program sent it keeps ([Server.Requests]); what goes wrong on
-// purpose says [Server.Inject]. Both can be had over HTTP, below /_double/.
-//
-// A program that uses it calls machine.Agent first thing in main, and so does
-// TestMain of a test:
+// Package fake is a double of the hosted Vercel Sandbox API: an http.Handler with
+// its control plane in memory. Tests use it, and so does launch dev, for work
+// without a network. A program that uses it calls machine.Agent first thing in
+// main, and a test does so in TestMain:
 //
 //	if machine.Agent(os.Args) {
 //		return
@@ -16,12 +9,19 @@
 //
 // Then:
 //
-//	api, err := fake.New(fake.Config{})
+//	double, err := fake.New(fake.Config{})
 //	...
-//	defer api.Close()
-//	ts := httptest.NewServer(api)
+//	defer double.Close()
+//	ts := httptest.NewServer(double)
 //	defer ts.Close()
 //	client.BaseURL = ts.URL + "/api"
+//
+// Its sandboxes run commands through the process tier (see package machine),
+// behind this project's own engine, which enforces their network policies.
+//
+// It shares no type with the client, so that a misreading in one shows in the
+// other. It records requests ([Server.Requests]) and fails on demand
+// ([Server.Inject]); both are also available over HTTP, below /_double/.
 package fake
 
 import (
@@ -48,8 +48,8 @@ import (
 // Config is what a Server is made of. The zero Config makes one that accepts
 // every bearer token, whose sandboxes reach nothing but what Hosts names.
 type Config struct {
-	// Dir is where disks are kept, in a directory of the Server's own, which
-	// Close removes. Root needs one that everybody may pass through, since
+	// Dir holds the disks, in a directory of the Server's own, which Close
+	// removes. Under root, every user must be able to pass through it, since
 	// sandboxes then run as another user. "": the system's directory for
 	// temporary files.
 	Dir string
@@ -65,9 +65,9 @@ type Config struct {
 	// Hosts are names that lead to addresses of this machine or another, loopback
 	// included, in the place of a look-up.
 	Hosts    map[string][]netip.Addr
-	Resolver *dnsfilter.Resolver // looks other names up; nil: they do not exist
-	Events   event.Sink          // what the engine decides; nil: nobody is told
-	RootCAs  *x509.CertPool      // whom origins must be verified by when their requests are changed; nil: the system's
+	Resolver *dnsfilter.Resolver // looks up other names; nil: they do not exist
+	Events   event.Sink          // receives the engine's decisions; nil drops them
+	RootCAs  *x509.CertPool      // verify origins whose requests are changed; nil: the system's
 	TLSPorts []uint16            // where requests are changed besides port 443
 
 	BootDelay     time.Duration // how long a session is pending after create has answered; zero: it answers when it runs
@@ -197,7 +197,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serveAPI(w, r)
 }
 
-// serveAPI records the request, lets go wrong what should, and answers.
+// serveAPI records the request, applies its fault, and answers.
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	entry := s.record.begin(r)
 	w.Header().Set("X-Vercel-Id", requestID())
@@ -224,7 +224,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	fw.after()
 }
 
-// handler answers a request, or says why not.
+// handler answers a request. Its error becomes the answer.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 func (s *Server) routes() *http.ServeMux {
@@ -271,7 +271,7 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// noSuchPath tells a wrong method from a wrong path.
+// noSuchPath distinguishes a wrong method from a wrong path.
 func noSuchPath(mux *http.ServeMux, r *http.Request) error {
 	for _, m := range []string{"GET", "POST", "PATCH", "DELETE"} {
 		other := r.Clone(r.Context())

@@ -35,8 +35,8 @@ type box struct {
 	resuming          chan struct{} // closed when a resume under way has ended; nil: none
 }
 
-// session is one boot of a sandbox's machine. Its fields are the Server's mu's,
-// but those that are set before it is known to anybody.
+// session is one boot of a sandbox's machine. Server.mu guards its fields, except
+// those that are set before the session is registered.
 type session struct {
 	id      string
 	box     *box
@@ -151,8 +151,8 @@ func (s *Server) stopInBackground(ses *session) {
 	s.stop(ses)
 }
 
-// stop brings a session to its end and waits for it. A session that is at its
-// end, or on the way there, is waited for.
+// stop ends a session and waits until it has ended. If it has ended or is ending,
+// stop only waits.
 func (s *Server) stop(ses *session) {
 	<-ses.ready
 	s.mu.Lock()
@@ -169,7 +169,7 @@ func (s *Server) stop(ses *session) {
 	<-ses.ended
 }
 
-// leave puts a running session on its way to the end. s.mu is held.
+// leave moves a running session to status. The caller holds s.mu.
 func (s *Server) leave(ses *session, status string) {
 	now := nowMs()
 	ses.status, ses.stopAsked, ses.updated = status, now, now
@@ -180,9 +180,9 @@ func (s *Server) leave(ses *session, status string) {
 	}
 }
 
-// finish settles a session whose machine has ended: what it used is added up,
-// its disk becomes a snapshot (made, or an automatic one of a persistent
-// sandbox) or is removed. It does nothing the second time.
+// finish ends a session whose machine has ended: usage is added up, and the disk
+// becomes a snapshot (made, or an automatic one of a persistent sandbox) or is
+// removed. The second call does nothing.
 func (s *Server) finish(ses *session, made *snapshot) {
 	<-ses.m.Ended()
 	s.mu.Lock()
@@ -197,7 +197,7 @@ func (s *Server) finish(ses *session, made *snapshot) {
 	ses.disk = nil
 	if disk == nil {
 		s.mu.Unlock()
-		return // somebody else is at it
+		return // another call finishes it
 	}
 	automatic := made == nil && ses.box.persistent && !ses.box.gone && !s.closed
 	history := slices.Clone(ses.history)
@@ -219,15 +219,15 @@ func (s *Server) finish(ses *session, made *snapshot) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle(ses, used)
+	s.recordEnd(ses, used)
 	if made != nil && made.status == "created" {
 		s.keepSnapshot(ses.box, made)
 	}
 	close(ses.ended)
 }
 
-// settle writes down how a session ended. s.mu is held.
-func (s *Server) settle(ses *session, cpuMs int64) {
+// recordEnd records how a session ended. The caller holds s.mu.
+func (s *Server) recordEnd(ses *session, cpuMs int64) {
 	now := nowMs()
 	b := ses.box
 	ses.status, ses.stopped, ses.updated = statusStopped, now, now
@@ -240,8 +240,8 @@ func (s *Server) settle(ses *session, cpuMs int64) {
 	b.updated, b.statusAt = now, now
 }
 
-// running reports ses when commands and files can be had, else why not. It
-// waits for a session that is still pending.
+// running returns the session that r names, or why its commands and files are
+// unavailable. It waits for a session that is still pending.
 func (s *Server) running(r *http.Request) (*session, error) {
 	s.mu.Lock()
 	ses := s.sessions[r.PathValue("sid")]
@@ -259,7 +259,8 @@ func (s *Server) running(r *http.Request) (*session, error) {
 	return ses, ses.unavailable()
 }
 
-// unavailable says why commands and files cannot be had.
+// unavailable returns why commands and files are unavailable; nil if they
+// are available.
 func (ses *session) unavailable() error {
 	switch ses.status {
 	case statusRunning:

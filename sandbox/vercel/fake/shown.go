@@ -2,7 +2,7 @@ package fake
 
 import "runtime"
 
-// json is what the API shows of b. s.mu is held, here and below.
+// json is what the API shows of b. Callers hold s.mu, here and below.
 func (b *box) json() *sandboxJSON {
 	ses := b.current
 	j := &sandboxJSON{
@@ -34,7 +34,7 @@ func (ses *session) json() *sessionJSON {
 	return j
 }
 
-// interactivePort is what the hosted service shows; nobody listens there.
+// interactivePort is what the hosted service shows; nothing listens there.
 const interactivePort = 26661
 
 func (ses *session) routesJSON() *[]routeJSON {

@@ -8,8 +8,8 @@ import (
 	"egressd/sandbox/vercel/fake/internal/reply"
 )
 
-// sidePath is where the double is told what to do, and tells what it saw. It
-// needs the token where the Server has one.
+// sidePath is the prefix of the double's own endpoints: faults and recorded
+// requests. They need the token if the Server has one.
 const sidePath = "/_double/"
 
 // serveSide answers:
@@ -18,7 +18,7 @@ const sidePath = "/_double/"
 //	DELETE /_double/requests  forgets it
 //	GET /_double/faults       what will go wrong, see Fault
 //	POST /_double/faults      adds one
-//	DELETE /_double/faults    takes them back
+//	DELETE /_double/faults    removes them
 func (s *Server) serveSide(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Token != "" && s.authorize(r) != nil {
 		http.Error(w, "the token is missing or wrong", http.StatusForbidden)

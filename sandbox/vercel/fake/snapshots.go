@@ -137,7 +137,7 @@ func (s *Server) usable(id string) *snapshot {
 	return n
 }
 
-// dropSnapshot removes what n holds, when nobody copies it any more.
+// dropSnapshot removes the disk of n when no copy of it is under way.
 func (s *Server) dropSnapshot(n *snapshot) {
 	s.mu.Lock()
 	n.status, n.updated = "deleted", nowMs()

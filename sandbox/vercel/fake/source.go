@@ -22,9 +22,9 @@ func sourceError(err error) error {
 	return reply.BadRequest("Could not fetch the source: %v.", err)
 }
 
-// cloneSource puts the repository that a create names into the working
-// directory of a disk. It is fetched by this program and not inside, so that no
-// policy stands against it.
+// cloneSource puts the repository that a create names into the working directory
+// of a disk. It is fetched by this program and not inside, so that no policy
+// applies to it.
 func (s *Server) cloneSource(ses *session, src *sourceBody) error {
 	if src == nil || src.Type != "git" {
 		return nil
@@ -52,7 +52,7 @@ func (s *Server) unpackSource(ses *session, src *sourceBody) error {
 }
 
 // cloneGit makes a copy of a repository in dir. Credentials go to git in its
-// environment, which nobody else may read.
+// environment, which other users cannot read.
 func cloneGit(ctx context.Context, src *sourceBody, dir string) error {
 	run := func(args ...string) error {
 		cmd := exec.CommandContext(ctx, "git", args...) // #nosec: the arguments are checked or behind --

@@ -1,10 +1,12 @@
-// Package network says a policy in the words of a Vercel Sandbox, where that
-// can be done without allowing more.
+// Package network translates a policy into the terms of a Vercel Sandbox, where
+// that is possible without allowing more:
 //
-// Vercel judges TLS by the name in its ClientHello and other traffic by
-// address. It knows no ports, protocols, methods or paths, and no names that
-// are denied below one that is allowed. A rule that needs one of those is
-// refused by name: the run does not start with a wider policy.
+//	net, err := network.Translate(policy, secret) // err names every rule that cannot be kept
+//
+// Vercel judges TLS by the name in its ClientHello and other traffic by address.
+// It knows no ports, protocols, methods or paths, and cannot deny a name below
+// one that is allowed. A rule that needs one of those is refused by name: the run
+// does not start with a wider policy.
 package network
 
 import (
@@ -20,24 +22,24 @@ import (
 // Isolation names the tier in errors and events.
 const Isolation = "vercel-sandbox"
 
-// Network is a policy in Vercel's words. The zero Network denies everything.
+// Network is a policy in Vercel's terms. The zero Network denies everything.
 type Network struct {
 	All   bool     // everything is allowed
 	Names []string // "api.example.com", "*.example.com": names below it, at any depth
 
 	AllowNets, DenyNets []netip.Prefix
 
-	// Headers are put on requests to a name, outside the sandbox: name, header,
+	// Headers are added to requests to a name, outside the sandbox: name, header,
 	// value. They hold secrets.
 	Headers map[string]map[string]string
 
-	Notes []string // what is different from the other tiers, for the person who runs it
+	Notes []string // differences from the other tiers, for the user
 }
 
 // Denies reports a policy that allows nothing.
 func (n *Network) Denies() bool { return !n.All && len(n.Names) == 0 && len(n.AllowNets) == 0 }
 
-// Translate says p in Vercel's words. secret reports the value behind a
+// Translate expresses p in Vercel's terms. secret reports the value behind a
 // variable of the policy's secrets; nil: there is none. The error is a
 // *sandbox.CapabilityError that names every rule that Vercel cannot enforce as
 // strictly.
@@ -74,7 +76,7 @@ type translator struct {
 	wrong []string
 }
 
-// refuse notes a rule that cannot be said.
+// refuse records a rule that Vercel cannot express.
 func (t *translator) refuse(r *policy.Rule, why string) {
 	where := r.Pos.File
 	if r.Pos.Line > 0 && r.Pos.Column > 0 {
@@ -126,8 +128,8 @@ func (t *translator) note(s string) {
 	}
 }
 
-// deny takes rules about addresses over, and drops those about names that
-// nothing allows.
+// deny keeps rules about addresses, and drops those about names that no rule
+// allows.
 func (t *translator) deny(r *policy.Rule, allow []*policy.Rule) {
 	reach := r.Reach()
 	switch {
@@ -144,8 +146,8 @@ func (t *translator) deny(r *policy.Rule, allow []*policy.Rule) {
 	}
 }
 
-// overlap reports whether a name may be under both; of names and addresses,
-// whether a name may resolve into them is not asked.
+// overlap reports whether both can match one name. It does not ask whether a name
+// resolves to an address.
 func overlap(a, b policy.Reach) bool {
 	if a.Name == "" || b.Name == "" {
 		return false
@@ -154,7 +156,7 @@ func overlap(a, b policy.Reach) bool {
 		a.Below && strings.HasSuffix(b.Name, "."+a.Name) || b.Below && strings.HasSuffix(a.Name, "."+b.Name)
 }
 
-// settings refuses what is promised by a policy's other sections.
+// settings refuses the policy's other sections, which Vercel cannot honour.
 func (t *translator) settings(p *policy.Policy) {
 	if dns := p.DNS(); dns.Mode != policy.DNSUnset || len(dns.Upstreams) > 0 {
 		t.wrong = append(t.wrong, "dns: names are resolved by Vercel")
@@ -167,7 +169,7 @@ func (t *translator) settings(p *policy.Policy) {
 	}
 }
 
-// secrets turns them into headers that are put on outside the sandbox.
+// secrets turns secrets into headers that are added outside the sandbox.
 func (t *translator) secrets(p *policy.Policy, value func(env string) (string, bool)) {
 	for _, s := range p.Secrets() {
 		v, ok := "", false

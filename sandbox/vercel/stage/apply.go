@@ -107,7 +107,7 @@ func (m *mirror) applyEntry(names []string, r io.Reader) error {
 	return nil
 }
 
-// done notes what became of one name.
+// done records the result for one name.
 func (m *mirror) done(name string, do action, err error) {
 	switch {
 	case do == 0 && err != nil:
@@ -159,7 +159,7 @@ func (m *mirror) put(name string, build func(temp string) error) error {
 	return err
 }
 
-// errThroughLink is said of a path with a link in the middle.
+// errThroughLink is the error for a path that leads through a link.
 var errThroughLink = errors.New("a link or file is in the way")
 
 // directory makes dir and what is above it, out of real directories only.
@@ -243,7 +243,8 @@ func (m *mirror) copyOf(source, temp string, e *Entry) error {
 	return m.save(temp, e, f)
 }
 
-// keepAside writes what came back for a path in conflict where it harms nobody.
+// keepAside writes what came back for a path in conflict to a directory outside
+// the workspace.
 func (m *mirror) keepAside(name string, r io.Reader) error {
 	if err := os.MkdirAll(m.aside, 0o700); err != nil {
 		return err
@@ -264,7 +265,7 @@ func (m *mirror) keepAside(name string, r io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// reason is what a person is told of err: without the temporary name.
+// reason is the text of err for the user, without the temporary name.
 func reason(err error) string {
 	var pe *fs.PathError
 	var le *os.LinkError

@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// mark says in a few bytes what a path holds; "" when that is not known.
+// mark identifies a path's contents in a few bytes; "" if they are unknown.
 func (e *Entry) mark() string {
 	switch {
 	case e.shared:
@@ -49,10 +49,10 @@ func (t *Tree) There() map[string]string {
 	return marks
 }
 
-// Compare finds out what of the tree the other side has already, marks being
-// what it has: that is not among Entries any more. gone are the paths of marks
-// that are not here any more, or have become something else, and that have to go
-// there; dirs are directories that may have become empty by it, the deepest first.
+// Compare determines which entries the other side already has, according to
+// marks, and removes them from Entries. gone are the paths of marks that are not
+// here any more, or have become something else, and that have to go there; dirs
+// are directories that may have become empty by it, the deepest first.
 func (t *Tree) Compare(ctx context.Context, marks map[string]string) (gone, dirs []string, err error) {
 	empty := map[string]bool{}
 	for name, mark := range marks {
@@ -88,7 +88,7 @@ func (t *Tree) Compare(ctx context.Context, marks map[string]string) (gone, dirs
 	return gone, dirs, nil
 }
 
-// Lost takes back that the other side has these paths.
+// Lost records that the other side no longer has these paths.
 func (t *Tree) Lost(names []string) {
 	for _, name := range names {
 		if e := t.entries[name]; e != nil && e.there {

@@ -24,7 +24,7 @@ type Report struct {
 	// Sums are those of the regular files that were written.
 	Sums map[string][sha256.Size]byte
 
-	// There is what the other side has, as Marks tells it.
+	// There is what the other side has, in the form of Marks.
 	There map[string]string
 
 	// Refused are entries that do not belong into a workspace.
@@ -35,18 +35,17 @@ type Report struct {
 type Problem struct{ Path, Why string }
 
 // Mirror brings what changed elsewhere into the workspace. archive is a
-// gzip-compressed tar of the whole directory there; it is read twice, and
-// nothing is touched before it has been read to its end once. aside is a
-// directory that receives what came back for the paths of Conflicts; it is made
-// when it is needed, "" drops them. After an error the report tells what was
-// done so far.
+// gzip-compressed tar of the whole directory there; it is read twice, and nothing
+// is touched before it has been read to its end once. aside is a directory that
+// receives what came back for the paths of Conflicts; it is made when it is
+// needed, "" drops them. After an error the report lists what was done so far.
 //
-// Threat: what comes back was made by an agent and by somebody else's machine:
-// names that lead out, files behind links, hooks in .git, devices, an archive
-// that is cut short or never ends -> names are judged first, every write goes
-// through one os.Root and into a real directory, what may not travel is not
-// written, files come into being beside the old one and replace it whole, and
-// deletions happen only for files that were sent and are still as they were.
+// Threat: what comes back was made by an agent on another party's machine: names
+// that lead out, files behind links, hooks in .git, devices, an archive that is
+// cut short or never ends -> names are judged first, every write goes through one
+// os.Root and into a real directory, what may not travel is not written, files
+// come into being beside the old one and replace it whole, and deletions happen
+// only for files that were sent and are still as they were.
 func (t *Tree) Mirror(ctx context.Context, archive io.ReadSeeker, aside string) (Report, error) {
 	m := &mirror{tree: t, ctx: ctx, remote: map[string]*remote{}, within: map[string]bool{}, aside: aside}
 	if err := m.read(archive, m.list); err != nil {
@@ -105,7 +104,7 @@ type mirror struct {
 	handled int
 }
 
-// read goes through the archive and shows visit each entry.
+// read reads the archive and calls visit for each entry.
 func (m *mirror) read(archive io.ReadSeeker, visit func(at int, h *tar.Header, r io.Reader) error) error {
 	if _, err := archive.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -247,7 +246,7 @@ func (m *mirror) travelsNot(name string) bool {
 	return slices.ContainsFunc(strings.Split(name, "/"), m.tree.config.skips)
 }
 
-// badName says why a name is none of a workspace; "" when it is one.
+// badName returns why a name is not allowed in a workspace; "" if it is.
 func badName(name string) string {
 	switch {
 	case strings.HasPrefix(name, "/"):

@@ -90,8 +90,8 @@ func (m *mirror) planReplaceDir(name string) {
 	m.conflict(name, "a file there, a directory here")
 }
 
-// obstacle reports the first thing above name that is here and no directory: a
-// link or a file; "" when nothing is in the way.
+// obstacle reports the first thing above name that exists here and is not a
+// directory: a link or a file; "" when nothing is in the way.
 func (m *mirror) obstacle(name string) string {
 	dir := path.Dir(name)
 	if dir == "." {
@@ -110,7 +110,7 @@ func (m *mirror) obstacle(name string) string {
 	return at
 }
 
-// planBehind decides about a path that came back behind something that is no
+// planBehind decides about a path that came back below something that is not a
 // directory here: it may give way when it was sent and is gone there.
 func (m *mirror) planBehind(name, at string) {
 	if e := m.tree.entries[at]; e != nil && !e.shared {

@@ -1,6 +1,13 @@
-// Package stage takes a workspace to another machine and brings what changed
-// there back: what is sent, what comes back, and what must not be overwritten.
-// It knows files only, and neither a network nor an API.
+// Package stage decides which files of a workspace are sent to another machine,
+// and brings what changed there back without overwriting local changes:
+//
+//	tree, err := stage.Scan(ctx, stage.Config{Dir: dir})
+//	...
+//	defer tree.Close()
+//	for _, e := range tree.Entries() { ... } // send each; tree.Open reads it
+//	report, err := tree.Mirror(ctx, archive, aside)
+//
+// It works on files only and knows neither a network nor an API.
 package stage
 
 import (
@@ -15,7 +22,7 @@ type Entry struct {
 	Path string      // below the top, with slashes, clean
 	Mode fs.FileMode // its kind and permissions: a regular file, a link or a directory
 	Size int64       // bytes, of a regular file
-	Link string      // what a link says
+	Link string      // the target of a link
 
 	sum    [sha256.Size]byte // of the content that was sent
 	sent   bool              // sum is known: the file was read to its end
@@ -34,16 +41,16 @@ type Config struct {
 	// All sends also what .gitignore leaves out.
 	All bool
 
-	// Known holds what came back of earlier runs, see Report.Sums: a file here that
-	// still is that was not touched by anybody, and may be replaced although it was
-	// not sent. Nil: nothing is known.
+	// Known holds what came back of earlier runs, see Report.Sums: a local file
+	// that still has that sum is unchanged since, and may be replaced although it
+	// was not sent. Nil: nothing is known.
 	Known map[string][sha256.Size]byte
 
 	MaxFiles int   // entries, either way; 0: 500,000
 	MaxBytes int64 // bytes of content, either way; 0: 8 GiB
 
-	// Progress is told now and then, and at the end of each part, how many files
-	// and bytes were dealt with. Nil: nobody.
+	// Progress is called from time to time, and at the end of each part, with the
+	// files and bytes so far. May be nil.
 	Progress func(files int, bytes int64)
 }
 

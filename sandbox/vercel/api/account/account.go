@@ -1,4 +1,7 @@
-// Package account finds out who talks to Vercel Sandbox: token, team, project.
+// Package account chooses the credentials for Vercel Sandbox: token, team and
+// project. It reads no environment; the caller passes flags and variables:
+//
+//	creds, err := account.Sources{EnvToken: token}.Resolve(time.Now())
 package account
 
 import (
@@ -10,8 +13,7 @@ import (
 	"time"
 )
 
-// Credentials are what a client needs to be somebody. They print without the
-// token.
+// Credentials identify a client to the service. They print without the token.
 type Credentials struct {
 	Token     string
 	TeamID    string // "": the token's own team
@@ -64,7 +66,7 @@ func (e *MissingError) Error() string {
 	return "no credentials for Vercel Sandbox: set " + strings.Join(e.Missing, " and ")
 }
 
-// ExpiredError is a token whose time is over.
+// ExpiredError reports an expired token.
 type ExpiredError struct{ At time.Time }
 
 // Error implements error.
@@ -113,11 +115,11 @@ func first(all ...string) string {
 	return ""
 }
 
-// Claims are what a token says of itself.
+// Claims are the contents of a token.
 type Claims struct {
 	TeamID    string
 	ProjectID string    // "": none
-	Expires   time.Time // zero: it does not say
+	Expires   time.Time // zero: unknown
 }
 
 // ReadClaims reads the middle of a JWT; ok is false for another token, and for

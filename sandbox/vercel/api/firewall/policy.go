@@ -1,5 +1,8 @@
-// Package firewall is the network policy of a Vercel Sandbox: as it is sent, as it
-// is reported, and whether the two are the same.
+// Package firewall is the network policy of a Vercel Sandbox: as it is sent, as
+// the service reports it, and whether the two agree:
+//
+//	sent := &firewall.Policy{Domains: []firewall.Domain{{Name: "api.example.com"}}}
+//	err := sent.Compare(reported) // a *Difference if another policy is in force
 package firewall
 
 import (
@@ -11,8 +14,8 @@ import (
 	"strings"
 )
 
-// Policy is what a session may reach, as it is sent. The zero policy, and
-// nil where a method takes one, denies all.
+// Policy is what a session may reach, as it is sent. The zero policy denies all,
+// and so does nil as an argument.
 type Policy struct {
 	AllowAll bool // everything; the rest is empty then
 

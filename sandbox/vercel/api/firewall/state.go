@@ -52,8 +52,8 @@ func (d *Difference) Error() string {
 }
 
 // Compare reports whether got means what p asked for: the same domains, subnets
-// and rules, in any order and spelling. The error is a *Difference. No
-// answer, a nil got, is a difference: nobody knows what is in force then.
+// and rules, in any order and spelling. The error is a *Difference. No answer, a
+// nil got, is a difference: it is then unknown what is in force.
 func (p *Policy) Compare(got *State) error {
 	if got == nil {
 		return &Difference{Wider: []string{"nothing was reported"}}

@@ -24,13 +24,13 @@ const (
 	Shared     = "/.vercel"             // what the owner shows it, see Disk.SharedDir
 )
 
-// userID is the user of every machine where the owner is root.
+// userID is the user of every machine if the owner is root.
 const userID = 1000
 
 // places are the directories that are a machine's own. Everything else that it
-// sees is the host's, to be read only. The last ones are where programs for
-// such machines keep their work: nobody but root could make them in a virtual
-// machine, and nobody at all here.
+// sees is the host's, to be read only. The last ones are where programs for such
+// machines keep their work: only root could make them in a virtual machine, and
+// no user can here.
 var places = []string{"vercel", "tmp", "home", "root", "warrant", "workspace", "app", "data", "shared"}
 
 // Disk is what a machine keeps: a directory of the host. It may be copied and
@@ -96,7 +96,7 @@ func (d *Disk) mkdir(name string, mode fs.FileMode) error {
 	return nil
 }
 
-// user is whom everything inside runs as; nil: the owner's own user.
+// user is the user that everything inside runs as; nil: the owner.
 func (d *Disk) user() *sandbox.Cred {
 	if os.Geteuid() != 0 {
 		return nil
@@ -206,7 +206,7 @@ func (d *Disk) Bytes() int64 {
 	return n
 }
 
-// Remove removes d, also where a program inside took its rights away.
+// Remove removes d, even if a program inside removed its permissions.
 func (d *Disk) Remove() error {
 	if os.RemoveAll(d.dir) == nil {
 		return nil

@@ -40,7 +40,7 @@ const (
 	NotExecutable Kind = "not_executable" // it is there, and cannot be executed
 	BadDirectory  Kind = "bad_directory"  // the working directory cannot be entered
 	BadFile       Kind = "bad_file"       // any other trouble with a file
-	NoServer      Kind = "no_server"      // nobody listens at that port
+	NoServer      Kind = "no_server"      // nothing listens at that port
 	Stopped       Kind = "stopped"        // the machine is not running
 )
 
@@ -64,7 +64,7 @@ type Machine struct {
 	waiting map[uint64]*waiter // nil: the agent is gone
 }
 
-// waiter is who waits for the agent's word on one request.
+// waiter waits for the agent's answer to one request.
 type waiter struct {
 	answer chan answer
 	exited chan Exit // a program's end; nil: no program
@@ -115,7 +115,7 @@ func Start(ctx context.Context, cfg Config) (*Machine, error) {
 // errNoAgent is a machine whose agent ended at once.
 var errNoAgent = errors.New("the machine has no agent: a program that uses this package calls machine.Agent first thing in main, a test in TestMain")
 
-// run is the machine's life.
+// run runs the machine until it ends.
 func (m *Machine) run(ctx context.Context, cfg Config, agent *os.File, failed chan<- error) {
 	defer close(m.ended)
 	defer m.c.close()
@@ -182,7 +182,7 @@ func (m *Machine) deliver(r reply, files []*os.File) {
 	}
 }
 
-// forget tells everybody who waits that the agent is gone.
+// forget fails every waiting request: the agent is gone.
 func (m *Machine) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -257,7 +257,7 @@ func (m *Machine) Dial(ctx context.Context, port uint16) (net.Conn, error) {
 }
 
 // Mkdir makes a directory; with recursive those above it, too, and one that is
-// there already is no error.
+// already there is not an error.
 func (m *Machine) Mkdir(ctx context.Context, dir, path string, recursive bool) error {
 	_, files, err := m.ask(ctx, request{Op: opMkdir, Dir: dir, Path: path, Recursive: recursive}, new(waiter))
 	closeAll(files)
@@ -277,7 +277,7 @@ func (m *Machine) Extract(ctx context.Context, dir string, r io.Reader) error {
 	}()
 	_, files, err := m.ask(ctx, request{Op: opExtract, Dir: dir}, new(waiter), out)
 	closeAll(files)
-	_ = out.Close() // so that the copying ends when nobody reads any more
+	_ = out.Close() // so that the copying ends when there is no reader
 	if cerr := <-copied; err == nil && cerr != nil && !errors.Is(cerr, syscall.EPIPE) {
 		err = cerr
 	}

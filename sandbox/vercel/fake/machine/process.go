@@ -55,7 +55,7 @@ func (m *Machine) Exec(ctx context.Context, c Command) (*Process, error) {
 }
 
 // Signal sends sig to the program, or with group to it and what it started. A
-// program that has ended gets none, which is no error.
+// program that has ended gets none, which is not an error.
 func (p *Process) Signal(ctx context.Context, sig syscall.Signal, group bool) error {
 	_, files, err := p.m.ask(ctx, request{Op: opSignal, Target: p.id, Signal: sig, Group: group}, new(waiter))
 	closeAll(files)

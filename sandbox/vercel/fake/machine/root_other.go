@@ -4,5 +4,5 @@ package machine
 
 import "syscall"
 
-// rootAttr changes nobody here: user namespaces exist on Linux only.
+// rootAttr does nothing here: user namespaces exist on Linux only.
 func rootAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -12,13 +12,13 @@ import (
 	"syscall"
 )
 
-// Bounds of the talk with the agent.
+// Bounds of the protocol with the agent.
 const (
 	maxFrameBytes = 8 << 20 // argv and environment are 2 MiB at most, as JSON
 	maxFiles      = 4       // passed with one frame
 )
 
-// What the agent can be asked for.
+// Operations of the agent.
 const (
 	opExec    = "exec"    // start a program; files: stdout, stderr
 	opSignal  = "signal"  // to the program of another request
@@ -60,7 +60,7 @@ type conn struct {
 	mu sync.Mutex // serialises frames
 }
 
-// newConn takes f over.
+// newConn takes ownership of f.
 func newConn(f *os.File) (*conn, error) {
 	defer f.Close()
 	c, err := net.FileConn(f)
