@@ -75,10 +75,13 @@ type rate struct {
 	field func(*Limits) *float64
 }
 
-func (k rate) key() string                                 { return k.name }
-func (k rate) settle(l, other *Limits)                     { settleField(k.field(l), k.field(other)) }
-func (k rate) narrow(l, other, def *Limits)                { narrowField(k.field(l), k.field(other), k.field(def)) }
-func (k rate) text(l *Limits) string                       { return strconv.FormatFloat(*k.field(l), 'f', -1, 64) }
+func (k rate) key() string { return k.name }
+func (k rate) settle(l, other *Limits) { settleField(k.field(l), k.field(other)) }
+
+func (k rate) narrow(l, other, def *Limits) { narrowField(k.field(l), k.field(other), k.field(def)) }
+
+func (k rate) text(l *Limits) string { return strconv.FormatFloat(*k.field(l), 'f', -1, 64) }
+
 func (k rate) inRange(l *Limits) bool                      { v := *k.field(l); return v >= 0 && v <= maxRate }
 func (k rate) read(f *fileParser, n *yaml.Node, l *Limits) { *k.field(l) = f.rate(n, k.name) }
 

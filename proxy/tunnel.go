@@ -51,7 +51,8 @@ func newTunnel(f *flow, up dialled, sniff bool) *tunnel {
 // is no, and no byte may pass.
 func (t *tunnel) recordAllowed() bool {
 	return t.rec.Allowed() || t.rec.Allow(t.f.s.stamp(
-		t.f.s.decisionEvent(t.f.sc, t.req, t.d, netip.AddrPortFrom(t.req.Addr, t.req.Port))))
+		t.f.s.decisionEvent(t.f.sc, t.req, t.d, netip.AddrPortFrom(t.req.Addr, t.req.Port)),
+	))
 }
 
 // carry carries bytes both ways until both sides have ended, one of them

@@ -18,9 +18,11 @@ func TestNetwork(t *testing.T) {
 	if os.Getenv("TEST_IPROUTE") == "" {
 		cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^TestNetwork$", "-test.v")
 		cmd.Env = append(os.Environ(), "TEST_IPROUTE=1")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWUSER,
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWNET | syscall.CLONE_NEWUSER,
 			UidMappings: []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}},
-			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}}
+			GidMappings: []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}},
+		}
 		out, err := cmd.CombinedOutput()
 		if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) {
 			t.Skipf("this machine allows no user namespaces: %v", err)

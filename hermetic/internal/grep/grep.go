@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"compress/bzip2"
 	"compress/gzip"
-
 	"context"
 	"errors"
 	"fmt"

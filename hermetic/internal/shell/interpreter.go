@@ -14,6 +14,7 @@ type interpreter struct{}
 var _ state.Interpreter = interpreter{}
 
 func (interpreter) CommandSubst(sh *state.Shell, c *syntax.CmdSubst) string { return cmdSubst(sh, c) }
+
 func (interpreter) ProcessSubst(sh *state.Shell, p *syntax.ProcSubst) string {
 	return procSubst(sh, p)
 }

@@ -24,8 +24,12 @@ func TestAtLeast(t *testing.T) {
 		major, minor int
 		want         bool
 	}{
-		{major, minor, true}, {major, 0, true}, {major - 1, minor + 100, true}, {0, 0, true},
-		{major, minor + 1, false}, {major + 1, 0, false},
+		{major, minor, true},
+		{major, 0, true},
+		{major - 1, minor + 100, true},
+		{0, 0, true},
+		{major, minor + 1, false},
+		{major + 1, 0, false},
 	} {
 		if got := AtLeast(c.major, c.minor); got != c.want {
 			t.Errorf("%s: at least %d.%d: %v", release, c.major, c.minor, got)
