@@ -12,6 +12,7 @@ import (
 
 	"egressd/hermetic/command"
 	"egressd/hermetic/internal/gnu"
+	"egressd/hermetic/internal/printf"
 )
 
 // odType is one -t.
@@ -360,7 +361,7 @@ func shortFloat(f float64, digits, bits int) string {
 		digits = 1
 	}
 	for ; ; digits++ {
-		s := gnu.NewFloat(f).Format("", 0, digits, 'g')
+		s := printf.Directive{Prec: digits, Verb: 'g'}.Float(gnu.NewFloat(f))
 		if v, err := strconv.ParseFloat(s, bits); digits >= 17 || err == nil && v == f || errors.Is(err, strconv.ErrRange) || math.IsNaN(f) {
 			return s
 		}

@@ -86,72 +86,48 @@ func (p *printer) round(format string) bool {
 
 // directive writes what begins with a "%"; its length, or 0 to stop.
 func (p *printer) directive(s string) int {
-	i := 1
-	for i < len(s) && strings.IndexByte("-+ #0'", s[i]) >= 0 {
-		i++
-	}
-	flags := s[1:i]
-	width, prec := 0, -1
-	number := func() (int, bool) {
-		if i < len(s) && s[i] == '*' {
-			i++
-			v := p.integer(p.next())
-			if v > 1<<31-1 || v < -1<<31 {
-				p.w.Die(1, "invalid field width: %s", gnu.Quote(fmt.Sprint(v)))
-				return 0, false
-			}
-			return int(v), true
-		}
-		v := 0
-		for ; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
-			v = min(v*10+int(s[i]-'0'), 1<<31)
-		}
-		return v, true
-	}
-	var ok bool
-	if width, ok = number(); !ok {
+	d, n := Syntax{Lengths: "hlLjzt", Star: p.star}.Parse(s)
+	if n == 0 {
 		return 0
 	}
-	if width < 0 {
-		flags, width = flags+"-", -width
-	}
-	if i < len(s) && s[i] == '.' {
-		i++
-		if prec, ok = number(); !ok {
-			return 0
-		}
-	}
-	if most := int(min(p.w.Budget.Limits.String, 1<<31-1)); width > most || prec > most {
+	if most := int(min(p.w.Budget.Limits.String, Unbounded-1)); d.Width > most || d.Prec > most {
 		p.w.Die(1, "field width is too large here")
 		return 0
 	}
-	for i < len(s) && strings.IndexByte("hlLjzt", s[i]) >= 0 {
-		i++
-	}
-	if i >= len(s) || strings.IndexByte("diouxXfFeEgGaAcsbq", s[i]) < 0 {
-		p.w.Die(1, "%s: invalid conversion specification", s[:min(len(s), i+1)])
+	if strings.IndexByte("diouxXfFeEgGaAcsbq", d.Verb) < 0 {
+		p.w.Die(1, "%s: invalid conversion specification", s[:n])
 		return 0
 	}
-	if !p.convert(s[i], flags, width, prec) {
+	if !p.convert(d) {
 		return 0
 	}
-	return i + 1
+	return n
+}
+
+// star reads a width or a precision from the arguments.
+func (p *printer) star() (int, bool) {
+	v := p.integer(p.next())
+	if v > 1<<31-1 || v < -1<<31 {
+		p.w.Die(1, "invalid field width: %s", gnu.Quote(fmt.Sprint(v)))
+		return 0, false
+	}
+	return int(v), true
 }
 
 // convert writes one argument; false after a \c.
-func (p *printer) convert(verb byte, flags string, width, prec int) bool {
+func (p *printer) convert(d Directive) bool {
 	arg := p.next()
-	switch verb {
+	switch d.Verb {
 	case 'c':
 		if arg != "" {
 			arg = arg[:1]
 		}
-		p.pad(arg, flags, width)
+		p.w.Out.WriteString(d.Pad(arg, len(arg)))
 	case 's':
-		if prec >= 0 {
-			arg = arg[:min(len(arg), prec)]
+		if d.Prec >= 0 {
+			arg = arg[:min(len(arg), d.Prec)]
 		}
-		p.pad(arg, flags, width)
+		p.w.Out.WriteString(d.Pad(arg, len(arg)))
 	case 'b':
 		text, stop := unescapeEcho(arg)
 		p.w.Out.WriteString(text)
@@ -166,65 +142,13 @@ func (p *printer) convert(verb byte, flags string, width, prec int) bool {
 			p.w.Out.WriteString(gnu.QuoteName(arg))
 		}
 	case 'd', 'i':
-		p.pad(digits(p.integer(arg), flags, width, prec), flags, width)
+		p.w.Out.WriteString(d.Int(p.integer(arg)))
 	case 'o', 'u', 'x', 'X':
-		p.pad(unsignedDigits(p.unsigned(arg), verb, flags, width, prec), flags, width)
+		p.w.Out.WriteString(d.Uint(p.unsigned(arg)))
 	default:
-		p.w.Out.WriteString(p.float(arg).Format(flags, width, prec, verb))
+		p.w.Out.WriteString(d.Float(p.float(arg)))
 	}
 	return true
-}
-
-func (p *printer) pad(s, flags string, width int) {
-	fill := strings.Repeat(" ", max(0, width-len(s)))
-	if strings.Contains(flags, "-") {
-		p.w.Out.WriteString(s + fill)
-	} else {
-		p.w.Out.WriteString(fill + s)
-	}
-}
-
-// digits is %d without the blanks around.
-func digits(v int64, flags string, width, prec int) string {
-	sign, s := "", strconv.FormatInt(v, 10)
-	switch {
-	case v < 0:
-		sign, s = "-", s[1:]
-	case strings.Contains(flags, "+"):
-		sign = "+"
-	case strings.Contains(flags, " "):
-		sign = " "
-	}
-	return sign + zeroed(s, flags, width-len(sign), prec)
-}
-
-func zeroed(s, flags string, width, prec int) string {
-	if prec == 0 && s == "0" {
-		s = ""
-	}
-	least := prec
-	if prec < 0 && strings.Contains(flags, "0") && !strings.Contains(flags, "-") {
-		least = width
-	}
-	return strings.Repeat("0", max(0, least-len(s))) + s
-}
-
-func unsignedDigits(v uint64, verb byte, flags string, width, prec int) string {
-	base := map[byte]int{'o': 8, 'u': 10, 'x': 16, 'X': 16}[verb]
-	s, prefix := strconv.FormatUint(v, base), ""
-	if strings.Contains(flags, "#") && v != 0 {
-		switch verb {
-		case 'o':
-			prec = max(prec, len(s)+1)
-		case 'x', 'X':
-			prefix = "0" + string(verb)
-		}
-	}
-	s = zeroed(s, flags, width-len(prefix), prec)
-	if verb == 'X' {
-		s = strings.ToUpper(s)
-	}
-	return prefix + s
 }
 
 // character is the value of an argument that begins with a quote.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"egressd/hermetic/internal/gnu"
+	"egressd/hermetic/internal/printf"
 )
 
 // seqArg is one number as it was given.
@@ -195,42 +196,43 @@ func (s seqWant) integers(w *gnu.Work, args [3]seqArg) bool {
 	return true
 }
 
+// mostPadding bounds the width and the precision of a format.
+const mostPadding = 1 << 20
+
 // seqFormat is a printf format with one directive.
 type seqFormat struct {
 	before, after string
-	flags         string
-	width, prec   int
-	verb          byte
+	printf.Directive
 }
 
-func (f *seqFormat) text(v gnu.Float) string { return v.Format(f.flags, f.width, f.prec, f.verb) }
+func (f *seqFormat) text(v gnu.Float) string { return f.Float(v) }
 
 func (s seqWant) defaultFormat(args [3]seqArg) *seqFormat {
-	f := &seqFormat{prec: max(args[0].prec, args[1].prec), verb: 'f'}
 	first, last := args[0], args[2]
-	if f.prec == math.MaxInt || last.prec == math.MaxInt {
-		return &seqFormat{prec: -1, verb: 'g'}
+	prec := max(first.prec, args[1].prec)
+	if prec == math.MaxInt || last.prec == math.MaxInt {
+		return &seqFormat{Directive: printf.Directive{Prec: -1, Verb: 'g'}}
 	}
+	f := &seqFormat{Directive: printf.Directive{Prec: min(prec, mostPadding), Verb: 'f'}}
 	if s.equal {
-		a := first.width + f.prec - first.prec
-		b := last.width + f.prec - last.prec
+		a := first.width + prec - first.prec
+		b := last.width + prec - last.prec
 		switch {
-		case last.prec > 0 && f.prec == 0:
+		case last.prec > 0 && prec == 0:
 			b--
-		case last.prec == 0 && f.prec > 0:
+		case last.prec == 0 && prec > 0:
 			b++
 		}
-		if first.prec == 0 && f.prec > 0 {
+		if first.prec == 0 && prec > 0 {
 			a++
 		}
-		f.flags, f.width = "0", min(max(a, b), 1<<20)
+		f.Zero, f.Width = true, min(max(a, b), mostPadding)
 	}
-	f.prec = min(f.prec, 1<<20)
 	return f
 }
 
 func parseSeqFormat(w *gnu.Work, s string) *seqFormat {
-	f := &seqFormat{prec: -1}
+	f := &seqFormat{}
 	fail := func(why string) *seqFormat {
 		w.Die(1, "format %s %s", gnu.Quote(s), why)
 		return nil
@@ -249,33 +251,21 @@ func parseSeqFormat(w *gnu.Work, s string) *seqFormat {
 		}
 		f.before += s[i : i+1]
 	}
-	i++
-	for i < len(s) && strings.IndexByte("-+#0 '", s[i]) >= 0 {
-		f.flags += s[i : i+1]
-		i++
-	}
-	number := func() (n int) {
-		for ; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
-			n = min(n*10+int(s[i]-'0'), 1<<20)
-		}
-		return n
-	}
-	f.width = number()
-	if i < len(s) && s[i] == '.' {
-		i++
-		f.prec = number()
-	}
-	if i < len(s) && s[i] == 'L' {
-		i++
-	}
-	if i >= len(s) {
+	star := func() (int, bool) { return 0, false }
+	d, n := printf.Syntax{Lengths: "L", Star: star}.Parse(s[i:])
+	switch {
+	case n == 0:
+		return fail("has unknown %* directive")
+	case strings.Contains(s[i:i+n], "LL"):
+		return fail("has unknown %L directive")
+	case d.Verb == 0:
 		return fail("ends in %")
+	case strings.IndexByte("efgaEFGA", d.Verb) < 0:
+		return fail("has unknown %" + s[i+n-1:i+n] + " directive")
 	}
-	if strings.IndexByte("efgaEFGA", s[i]) < 0 {
-		return fail("has unknown %" + s[i:i+1] + " directive")
-	}
-	f.verb = s[i]
-	for i++; i < len(s); i++ {
+	d.Width, d.Prec = min(d.Width, mostPadding), min(d.Prec, mostPadding)
+	f.Directive = d
+	for i += n; i < len(s); i++ {
 		if s[i] == '%' {
 			if i+1 >= len(s) || s[i+1] != '%' {
 				return fail("has too many % directives")

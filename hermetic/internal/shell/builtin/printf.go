@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"egressd/hermetic/internal/printf"
 	"egressd/hermetic/internal/shell/chars"
 	"egressd/hermetic/internal/shell/expand"
 	"egressd/hermetic/internal/shell/quote"
@@ -139,122 +140,99 @@ func (p *printfRun) backslash(s string) int {
 	return 1 + used
 }
 
-type spec struct {
-	flags       string
-	width, prec int
-	hasPrec     bool
-}
-
 // directive handles what begins with % and reports its length.
 func (p *printfRun) directive(s string) int {
 	if strings.HasPrefix(s, "%%") {
 		p.out.WriteByte('%')
 		return 2
 	}
-	i := 1
-	var sp spec
-	for i < len(s) && strings.IndexByte("#0-+ '", s[i]) >= 0 {
-		sp.flags += s[i : i+1]
-		i++
-	}
-	sp.width, i = p.number(s, i)
-	if sp.width < 0 {
-		sp.flags += "-"
-		sp.width = -sp.width
-	}
-	if i < len(s) && s[i] == '.' {
-		sp.hasPrec = true
-		sp.prec, i = p.number(s, i+1)
-		if sp.prec < 0 {
-			sp.hasPrec = false
-		}
-	}
-	p.sh.CheckLen(sp.width)
-	p.sh.CheckLen(sp.prec)
-	timeFormat := ""
-	if i < len(s) && s[i] == '(' {
-		end := strings.Index(s[i:], ")T")
-		if end < 0 {
-			p.sh.Errorf("printf: warning: `%c': invalid time format specification", '(')
-			p.out.WriteByte('%')
-			return 1
-		}
-		timeFormat, i = s[i+1:i+end], i+end+1
-	}
-	for i < len(s) && strings.IndexByte("hlLjzt", s[i]) >= 0 {
-		i++
-	}
-	if i >= len(s) {
+	d, n := printf.Syntax{Lengths: "hlLjzt", Time: true, Star: p.star}.Parse(s)
+	p.sh.CheckLen(d.Width)
+	p.sh.CheckLen(d.Prec)
+	switch {
+	case d.Verb == '(':
+		p.sh.Errorf("printf: warning: `%c': invalid time format specification", '(')
+		p.out.WriteByte('%')
+		return 1
+	case d.Verb == 0:
 		p.sh.Errorf("printf: `%s': missing format character", s)
 		p.status, p.stop = 1, true
-		return len(s)
-	}
-	if !p.convert(s[i], sp, timeFormat) {
-		p.sh.Errorf("printf: `%c': invalid format character", s[i])
+	case !p.convert(d):
+		p.sh.Errorf("printf: `%c': invalid format character", d.Verb)
 		p.status, p.stop = 1, true
 	}
-	return i + 1
+	if d.Width > 0 || d.Prec > 0 { // Threat: a format of many wide directives -> the sum is bounded, too -> one more width than the limit
+		p.sh.CheckLen(p.out.Len())
+	}
+	return n
 }
 
-func (p *printfRun) number(s string, i int) (int, int) {
-	if i < len(s) && s[i] == '*' {
-		a, _ := p.next()
-		n, _ := p.integer(a)
-		return int(max(min(n, 1<<31), -1<<31)), i + 1
-	}
-	n := 0
-	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-		if n < 1<<31 {
-			n = n*10 + int(s[i]-'0')
-		}
-		i++
-	}
-	return n, i
+// star reads a width or a precision from the arguments.
+func (p *printfRun) star() (int, bool) {
+	a, _ := p.next()
+	n, _ := p.integer(a)
+	return int(max(min(n, printf.Unbounded), -printf.Unbounded)), true
 }
 
-func (p *printfRun) convert(c byte, sp spec, timeFormat string) bool {
-	switch c {
-	case 's':
-		a, _ := p.next()
-		p.text(a, sp)
-	case 'b':
-		a, _ := p.next()
-		text, stop := percentB(a)
-		p.text(text, sp)
-		p.stop = p.stop || stop
-	case 'q', 'Q':
-		a, _ := p.next()
-		if c == 'Q' && sp.hasPrec && len(a) > sp.prec {
-			a = a[:sp.prec]
-			sp.hasPrec = false
-		}
-		p.text(quote.Backslash(a), sp)
-	case 'c':
-		a, _ := p.next()
-		if a == "" {
-			p.pad("\x00", sp, false)
-			return true
-		}
-		p.pad(a[:1], sp, false)
+func (p *printfRun) convert(d printf.Directive) bool {
+	switch d.Verb {
+	case 's', 'b', 'q', 'Q', 'c':
+		p.out.WriteString(p.text(d))
 	case 'd', 'i':
 		a, _ := p.next()
 		n, _ := p.integer(a)
-		p.signed(n, sp)
+		p.out.WriteString(d.Int(n))
 	case 'u', 'o', 'x', 'X':
 		a, _ := p.next()
 		n, _ := p.integer(a)
-		p.unsigned(uint64(n), c, sp)
+		p.out.WriteString(d.Uint(uint64(n)))
 	case 'e', 'E', 'f', 'F', 'g', 'G', 'a', 'A':
 		a, _ := p.next()
-		p.float(a, c, sp)
+		p.out.WriteString(d.Float(p.float(a)))
 	case 'T':
-		p.time(timeFormat, sp)
+		p.out.WriteString(cut(p.time(d.Time), d))
 	case 'n':
 		p.next()
 	default:
 		return false
 	}
 	return true
+}
+
+// text is the text of s, b, q, Q and c.
+func (p *printfRun) text(d printf.Directive) string {
+	a, _ := p.next()
+	switch d.Verb {
+	case 'b':
+		text, stop := percentB(a)
+		p.stop = p.stop || stop
+		return cut(text, d)
+	case 'q':
+		return cut(quote.Backslash(a), d)
+	case 'Q':
+		if d.Prec >= 0 && len(a) > d.Prec {
+			a, d.Prec = a[:d.Prec], -1
+		}
+		return cut(quote.Backslash(a), d)
+	case 'c':
+		if a == "" {
+			a = "\x00"
+		}
+		return d.Pad(a[:1], 1)
+	}
+	return cut(a, d)
+}
+
+// cut is s in its precision, which counts characters, and its width, which
+// counts bytes.
+func cut(s string, d printf.Directive) string {
+	switch {
+	case d.Prec == 0:
+		s = ""
+	case d.Prec > 0:
+		s = chars.Slice(s, 0, d.Prec)
+	}
+	return d.Pad(s, len(s))
 }
 
 // percentB is echo's escapes, and octal numbers without the 0, too.
@@ -302,45 +280,8 @@ func escapeAt(s string) string {
 	return s[:2]
 }
 
-func (p *printfRun) text(s string, sp spec) {
-	if sp.hasPrec {
-		s = chars.Slice(s, 0, sp.prec)
-		if sp.prec == 0 {
-			s = ""
-		}
-	}
-	p.pad(s, sp, false)
-}
-
-// pad writes s in its width; the precision of text counts bytes in C, and so
-// does the width.
-func (p *printfRun) pad(s string, sp spec, zero bool) {
-	n := sp.width - len(s)
-	if n <= 0 {
-		p.out.WriteString(s)
-		return
-	}
-	switch {
-	case strings.Contains(sp.flags, "-"):
-		p.out.WriteString(s + strings.Repeat(" ", n))
-	case zero:
-		at := 0
-		if s != "" && strings.IndexByte("+- ", s[0]) >= 0 {
-			at = 1
-		}
-		if strings.HasPrefix(s[at:], "0x") || strings.HasPrefix(s[at:], "0X") {
-			at += 2
-		}
-		p.out.WriteString(s[:at] + strings.Repeat("0", n) + s[at:])
-	default:
-		p.out.WriteString(strings.Repeat(" ", n) + s)
-	}
-}
-
-func (sp spec) zero() bool { return strings.Contains(sp.flags, "0") }
-
 // time is %(format)T: seconds since the epoch, -1 for now, -2 for the start.
-func (p *printfRun) time(format string, sp spec) {
+func (p *printfRun) time(format string) string {
 	a, given := p.next()
 	n := int64(-1)
 	if given {
@@ -357,7 +298,7 @@ func (p *printfRun) time(format string, sp spec) {
 	if format == "" {
 		format = "%H:%M:%S"
 	}
-	p.text(strftime(t.In(zone(p.sh.Vars.Get("TZ"))), format), sp)
+	return strftime(t.In(zone(p.sh.Vars.Get("TZ"))), format)
 }
 
 func (p *printfRun) seconds(a string) int64 {
