@@ -75,7 +75,7 @@ type rate struct {
 	field func(*Limits) *float64
 }
 
-func (k rate) key() string { return k.name }
+func (k rate) key() string             { return k.name }
 func (k rate) settle(l, other *Limits) { settleField(k.field(l), k.field(other)) }
 
 func (k rate) narrow(l, other, def *Limits) { narrowField(k.field(l), k.field(other), k.field(def)) }
