@@ -274,7 +274,7 @@ func (in *interp) systemCall(name string, args []value.Value) (value.Value, erro
 			at = args[1].Number()
 		}
 		utc := len(args) > 2 && args[2].Truth()
-		return value.Str(in.strftime(format, at, utc)), nil
+		return in.strftime(format, at, utc)
 	case "mktime":
 		return value.Num(in.mktime(s(0), len(args) > 1 && args[1].Truth())), nil
 	}

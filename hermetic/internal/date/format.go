@@ -2,6 +2,7 @@ package date
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -24,23 +25,43 @@ type directive struct {
 // Format writes t as strftime of GNU date does in the C locale. A directive
 // that there is not is left as it stands.
 func Format(format string, t time.Time) string {
+	s, _ := expand(format, t, bounds{extensions: true, most: math.MaxInt})
+	return s
+}
+
+// Strftime writes t as strftime(3) of glibc does in the C locale: Format without
+// the directives %N, %q and %:z of GNU date. Its result has at most most bytes;
+// false: it would have more.
+func Strftime(format string, t time.Time, most int) (string, bool) {
+	return expand(format, t, bounds{most: most})
+}
+
+// bounds is what a format may have and write.
+type bounds struct {
+	extensions bool // those of GNU date
+	most       int  // bytes
+}
+
+func expand(format string, t time.Time, limit bounds) (string, bool) {
 	var b strings.Builder
 	for {
-		before, rest, ok := strings.Cut(format, "%")
+		before, rest, more := strings.Cut(format, "%")
 		b.WriteString(before)
-		if !ok {
-			return b.String()
+		if b.Len() > limit.most {
+			return "", false
+		}
+		if !more {
+			return b.String(), true
 		}
 		d, n := readDirective(rest)
 		s, known := "", false
-		if n > 0 {
+		if n > 0 && (limit.extensions || d.letter != 'N' && d.letter != 'q' && d.colons == 0) {
 			s, known = d.expand(t)
 		}
 		if !known {
-			b.WriteString("%" + rest[:n])
-		} else {
-			b.WriteString(s)
+			s = "%" + rest[:n]
 		}
+		b.WriteString(s)
 		format = rest[n:]
 	}
 }

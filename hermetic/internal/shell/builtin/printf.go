@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"strings"
-	"time"
 
 	"egressd/hermetic/internal/printf"
 	"egressd/hermetic/internal/shell/chars"
@@ -278,30 +277,4 @@ func escapeAt(s string) string {
 		return s[:1+used]
 	}
 	return s[:2]
-}
-
-// time is %(format)T: seconds since the epoch, -1 for now, -2 for the start.
-func (p *printfRun) time(format string) string {
-	a, given := p.next()
-	n := int64(-1)
-	if given {
-		n = p.seconds(a)
-	}
-	t := p.sh.Session.Now()
-	switch {
-	case n == -1:
-	case n == -2:
-		t = p.sh.Session.Began
-	default:
-		t = time.Unix(n, 0)
-	}
-	if format == "" {
-		format = "%H:%M:%S"
-	}
-	return strftime(t.In(zone(p.sh.Vars.Get("TZ"))), format)
-}
-
-func (p *printfRun) seconds(a string) int64 {
-	n, _ := p.integer(a)
-	return n
 }
