@@ -9,6 +9,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/denial"
 )
 
 // Ports whose protocol names the host it wants.
@@ -186,9 +187,9 @@ func (unaware) accept(*flow) error { return nil }
 
 // deny implements voice. The client cannot be asked for credentials.
 func (unaware) deny(f *flow, d policy.Decision, detail string) {
-	den := denial{req: f.req, dec: d, detail: detail, policy: f.s.PolicyName, close: true}
+	den := denial.Response{Request: f.req, Decision: d, Detail: detail, Policy: f.s.PolicyName, Close: true}
 	if d.Reason == policy.ReasonNotAuthenticated {
-		den.status = http.StatusForbidden
+		den.Status = http.StatusForbidden
 	}
-	den.send(f.in.Conn)
+	den.Send(f.in.Conn)
 }

@@ -7,6 +7,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/denial"
 	"egressd/proxy/internal/wire"
 )
 
@@ -117,7 +118,7 @@ func (connect) accept(f *flow) error {
 
 // deny implements voice.
 func (connect) deny(f *flow, d policy.Decision, detail string) {
-	f.s.denyHTTP(f.in.Conn, f.req, d, detail)
+	denial.Response{Request: f.req, Decision: d, Detail: detail, Policy: f.s.PolicyName, Close: true}.Send(f.in.Conn)
 }
 
 // runUnless runs the flow unless it has been refused already.

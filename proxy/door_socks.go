@@ -6,44 +6,17 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/denial"
 	"egressd/proxy/internal/wire"
 )
 
-// SOCKS5 reply codes (RFC 1928 section 6).
+// Implementation constants.
 const (
-	socksGeneral     = 1
-	socksNotAllowed  = 2
-	socksNetwork     = 3
-	socksHost        = 4
-	socksRefused     = 5
-	socksNoCommand   = 7
 	socks4Granted    = 90
 	socks4Rejected   = 91
 	socksMessageMax  = 1 << 10 // no message of RFC 1928 or 1929 is longer than 515 bytes
 	socks5ReplyBytes = 10
 )
-
-// socksReply reports the SOCKS5 reply for a reason.
-func socksReply(r policy.Reason) byte {
-	switch r {
-	case policy.ReasonProtocol:
-		return socksNoCommand
-	case policy.ReasonRefused:
-		return socksRefused
-	case policy.ReasonUnreachable:
-		return socksNetwork
-	case policy.ReasonHeadTimeout:
-		return socksGeneral // the client was slow, not the way
-	}
-	switch r.Class() {
-	case policy.ClassDenied:
-		return socksNotAllowed
-	case policy.ClassUpstream, policy.ClassTimeout:
-		return socksHost
-	case policy.ClassNone, policy.ClassMalformed, policy.ClassOverload, policy.ClassBug:
-	}
-	return socksGeneral
-}
 
 // socks5 is the door for SOCKS5 (RFC 1928). If the Server has a Route, the user
 // name of RFC 1929 is the token; otherwise any user name and password is accepted
@@ -70,7 +43,7 @@ func (d socks5) serve(ctx context.Context, c *conn) *tunnel {
 func (socks5) accept(f *flow) error { return f.socks5Answer(0) }
 
 // deny implements voice.
-func (socks5) deny(f *flow, d policy.Decision, _ string) { _ = f.socks5Answer(socksReply(d.Reason)) }
+func (socks5) deny(f *flow, d policy.Decision, _ string) { _ = f.socks5Answer(denial.SOCKS5(d.Reason)) }
 
 // socks4 is the door for SOCKS4 and 4a. The user id is the token if the Server
 // has a Route.

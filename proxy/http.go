@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"egressd/policy"
+	"egressd/proxy/internal/denial"
 	"egressd/proxy/internal/http1"
 )
 
@@ -144,7 +145,7 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.survive()
 	facts, ok := h.gate.Next()
 	if !ok { // unreachable: the gate passes no head without its facts
-		denial{dec: policy.Decision{Reason: policy.ReasonInternal}, close: true}.write(w, r)
+		denial.Response{Decision: policy.Decision{Reason: policy.ReasonInternal}, Close: true}.Write(w, r)
 		return
 	}
 	defer h.gate.Resume()

@@ -7,6 +7,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/denial"
 	"egressd/proxy/internal/http1"
 )
 
@@ -26,7 +27,7 @@ func (x *exchange) malformed(detail string, status int) {
 		d.Reason = policy.ReasonNotHTTP // the first word is not a method: TLS, SSH, anything else
 	}
 	x.recordDenial(d, detail)
-	denial{req: x.req, dec: d, detail: detail, status: status, close: true}.write(x.w, x.r)
+	denial.Response{Request: x.req, Decision: d, Detail: detail, Status: status, Close: true}.Write(x.w, x.r)
 }
 
 // denyAtOnce denies a request of which no byte was passed on. net/http would
@@ -56,7 +57,7 @@ func (x *exchange) deny(d policy.Decision, detail string) {
 
 // answerDenial is deny for what is on record already.
 func (x *exchange) answerDenial(d policy.Decision, detail string) {
-	denial{req: x.req, dec: d, detail: detail, policy: x.h.s.PolicyName, close: x.last || x.h.c.over() != ""}.write(x.w, x.r)
+	denial.Response{Request: x.req, Decision: d, Detail: detail, Policy: x.h.s.PolicyName, Close: x.last || x.h.c.over() != ""}.Write(x.w, x.r)
 }
 
 // refuse answers a request that is not judged at all.

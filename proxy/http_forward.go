@@ -15,6 +15,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/denial"
 	"egressd/proxy/internal/forward"
 )
 
@@ -170,7 +171,7 @@ func (x *exchange) answerFailure(err error) {
 		if !x.rec.Allowed() {
 			x.recordDenial(ended.d, ended.why)
 		}
-		denial{req: x.req, dec: ended.d, detail: ended.why, policy: x.h.s.PolicyName, close: true}.write(x.w, x.r)
+		denial.Response{Request: x.req, Decision: ended.d, Detail: ended.why, Policy: x.h.s.PolicyName, Close: true}.Write(x.w, x.r)
 	case x.rec.Unrecorded():
 		x.answerDenial(because(policy.ReasonOverload), "")
 	case errors.As(err, &dd):
@@ -184,7 +185,7 @@ func (x *exchange) answerFailure(err error) {
 		if !x.rec.Allowed() {
 			x.recordDenial(d, detail)
 		}
-		denial{req: x.req, dec: d, detail: detail}.write(x.w, x.r)
+		denial.Response{Request: x.req, Decision: d, Detail: detail}.Write(x.w, x.r)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/denial"
 )
 
 var errOtherName = errors.New("the server name is not the judged host")
@@ -89,7 +90,7 @@ func (s *Server) reportIntercept(sc scope, r policy.Request, detail string) {
 
 // refuseIntercept ends a connection with a TLS alert.
 func refuseIntercept(c net.Conn) {
-	_ = c.SetWriteDeadline(time.Now().Add(denyWriteTimeout)) // the connection ends either way
+	_ = c.SetWriteDeadline(time.Now().Add(denial.WriteTimeout)) // the connection ends either way
 	_, _ = c.Write(accessDenied[:])
 	_ = c.Close()
 }

@@ -9,6 +9,17 @@ import (
 	"egressd/policy"
 )
 
+// because is the denial with reason r that no rule decided.
+func because(r policy.Reason) policy.Decision { return policy.Decision{Reason: r} }
+
+// refusal is a denial and what is to be said about it.
+type refusal struct {
+	d      policy.Decision
+	detail string
+}
+
+func refuseFor(r policy.Reason, detail string) *refusal { return &refusal{because(r), detail} }
+
 // judge asks the policy in force about r, and the person (Server.Ask) if no rule
 // covers it. Every door and every check goes through here.
 func (s *Server) judge(ctx context.Context, c *conn, r policy.Request) policy.Decision {

@@ -48,7 +48,7 @@ var rooms = []room{
 	},
 	{
 		path:   "proxy",
-		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/wire", "internal/accept"},
+		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/denial", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/wire", "internal/accept"},
 		std:    []string{"os/exec"},
 		reason: "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
 	},
@@ -90,6 +90,12 @@ var rooms = []room{
 		path:   "proxy/internal/pool",
 		std:    []string{"net", "net/http", "os/exec", "log/slog", "context"},
 		reason: "byte slices",
+	},
+	{
+		path:   "proxy/internal/denial",
+		ours:   []string{"policy"},
+		std:    []string{"os/exec", "log/slog", "context"},
+		reason: "words a decision that was taken: it knows no Server and no event, and decides nothing",
 	},
 	{
 		path:    "dnsfilter",

@@ -1,4 +1,15 @@
-package proxy
+// Package denial renders a decision that is not to allow, as the client of each
+// door reads it.
+//
+//	r := denial.Response{Request: req, Decision: d, Policy: "ci", Close: true}
+//	r.Write(w, httpRequest)   // a request that net/http has read
+//	r.Send(conn)              // any other connection that speaks HTTP
+//	code := denial.SOCKS5(d.Reason)
+//
+// A response names the reason three times: as an HTTP status, as a Proxy-Status
+// error type (RFC 9209), and in a body for people that says what to type next.
+// Nothing in it repeats bytes that could be mark-up or another response.
+package denial
 
 import (
 	"fmt"
@@ -11,57 +22,49 @@ import (
 	"egressd/policy"
 )
 
+// WriteTimeout is how long a client may take to read a denial.
+const WriteTimeout = 5 * time.Second
+
 // Implementation constants.
 const (
-	denyWriteTimeout = 5 * time.Second
-	retryAfter       = "1" // seconds, with 503
-	maxDetailBytes   = 200
+	retryAfter     = "1" // seconds, with 503
+	maxDetailBytes = 200
 
 	// challenge asks for a session token (RFC 7617 section 2).
 	challenge = `Basic realm="egressd", charset="UTF-8"`
 )
 
-// because is the denial with reason r that no rule decided.
-func because(r policy.Reason) policy.Decision { return policy.Decision{Reason: r} }
-
-// refusal is a denial and what is to be said about it.
-type refusal struct {
-	d      policy.Decision
-	detail string
-}
-
-func refuseFor(r policy.Reason, detail string) *refusal { return &refusal{because(r), detail} }
-
-// denial is everything that the client learns about a request that did not pass.
-type denial struct {
-	req policy.Request
-	dec policy.Decision
-	// detail is one line about this case in words of ours; it holds no bytes of
-	// the client's.
-	detail string
-	status int  // 0: the status of the reason
-	close  bool // the connection ends with this response
-	// policy names the daemon's policy that a rule would go into; "" if the
+// Response is everything that the client learns about a request that did not
+// pass.
+type Response struct {
+	Request  policy.Request // zero Host: not known
+	Decision policy.Decision
+	// Detail is one line about this case in words of ours; it holds no bytes of
+	// the client's. "": the reason says it all.
+	Detail string
+	Status int  // 0: the status of the reason
+	Close  bool // the connection ends with this response
+	// Policy names the daemon's policy that a rule would go into; "" if the
 	// rules come from launch's command line.
-	policy string
+	Policy string
 }
 
-func (d denial) code() int {
-	if d.status != 0 {
-		return d.status
+func (d Response) code() int {
+	if d.Status != 0 {
+		return d.Status
 	}
-	return denialOf(d.dec.Reason).status
+	return textOf(d.Decision.Reason).status
 }
 
 // header reports the header fields of the response, Content-Length apart.
-func (d denial) header() http.Header {
-	w := denialOf(d.dec.Reason)
+func (d Response) header() http.Header {
+	w := textOf(d.Decision.Reason)
 	h := http.Header{
 		"Content-Type":           {"text/plain; charset=utf-8"},
 		"X-Content-Type-Options": {"nosniff"},
 		"Cache-Control":          {"no-store"},
 		"Proxy-Status":           {"egressd; error=" + w.token + "; details=" + sfString(d.why())},
-		"X-Egressd-Reason":       {d.dec.Reason.String()},
+		"X-Egressd-Reason":       {d.Decision.Reason.String()},
 	}
 	if d.code() == http.StatusServiceUnavailable {
 		h.Set("Retry-After", retryAfter)
@@ -69,61 +72,61 @@ func (d denial) header() http.Header {
 	if d.code() == http.StatusProxyAuthRequired {
 		h.Set("Proxy-Authenticate", challenge)
 	}
-	if d.close {
+	if d.Close {
 		h.Set("Connection", "close")
 	}
 	return h
 }
 
 // why says in one line what stood in the way.
-func (d denial) why() string {
-	words := denialOf(d.dec.Reason).words
-	if d.detail != "" {
-		words += ": " + d.detail
+func (d Response) why() string {
+	words := textOf(d.Decision.Reason).words
+	if d.Detail != "" {
+		words += ": " + d.Detail
 	}
 	return printable(words, maxDetailBytes)
 }
 
 // body is what a person, or an agent that reports to one, reads: what happened,
 // why, and what to type next.
-func (d denial) body() string {
+func (d Response) body() string {
 	var b strings.Builder
 	verb := "was blocked"
 	if d.code() >= http.StatusInternalServerError {
 		verb = "could not be served"
 	}
 	fmt.Fprintf(&b, "egressd: the request%s %s.\n", d.whither(), verb)
-	fmt.Fprintf(&b, "Reason: %s (%s).\n", d.why(), d.dec.Reason)
-	if rule := d.dec.Rule; rule != nil && d.dec.Reason == policy.ReasonDeniedByRule {
+	fmt.Fprintf(&b, "Reason: %s (%s).\n", d.why(), d.Decision.Reason)
+	if rule := d.Decision.Rule; rule != nil && d.Decision.Reason == policy.ReasonDeniedByRule {
 		fmt.Fprintf(&b, "Rule: deny %s (%s).\n", printable(rule.Text, maxDetailBytes), printable(rule.Pos.String(), maxDetailBytes))
 	}
-	if s := d.dec.Suggest(d.req); s != "" {
+	if s := d.Decision.Suggest(d.Request); s != "" {
 		b.WriteString(d.remedy(printable(s, maxDetailBytes)))
 	}
-	if hint := denialOf(d.dec.Reason).hint; hint != "" {
+	if hint := textOf(d.Decision.Reason).hint; hint != "" {
 		b.WriteString(hint + "\n")
 	}
 	return b.String()
 }
 
 // remedy names the rule that would allow it, and the person who can add it.
-func (d denial) remedy(rule string) string {
-	if d.policy == "" {
+func (d Response) remedy(rule string) string {
+	if d.Policy == "" {
 		return "To allow it, whoever started this run can add: --allow " + shellWord(rule) + "\n"
 	}
-	return fmt.Sprintf("To allow it, whoever runs egressd can add to the allow list of its policy %q:\n  - %s\n", d.policy, strconv.Quote(rule))
+	return fmt.Sprintf("To allow it, whoever runs egressd can add to the allow list of its policy %q:\n  - %s\n", d.Policy, strconv.Quote(rule))
 }
 
-func (d denial) whither() string {
-	if d.req.Host.IsZero() {
+func (d Response) whither() string {
+	if d.Request.Host.IsZero() {
 		return ""
 	}
-	return " to " + net.JoinHostPort(d.req.Host.String(), strconv.Itoa(int(d.req.Port)))
+	return " to " + net.JoinHostPort(d.Request.Host.String(), strconv.Itoa(int(d.Request.Port)))
 }
 
 // append appends the whole HTTP/1.1 response to b. A response to HEAD has the
 // length of the body, and no body.
-func (d denial) append(b []byte, head bool) []byte {
+func (d Response) append(b []byte, head bool) []byte {
 	body := d.body()
 	b = fmt.Appendf(b, "HTTP/1.1 %d %s\r\n", d.code(), http.StatusText(d.code()))
 	h := d.header()
@@ -138,8 +141,9 @@ func (d denial) append(b []byte, head bool) []byte {
 	return b
 }
 
-// write answers a request that net/http has read.
-func (d denial) write(w http.ResponseWriter, r *http.Request) {
+// Write answers r, a request that net/http has read. It ignores a client that is
+// gone.
+func (d Response) Write(w http.ResponseWriter, r *http.Request) {
 	body := d.body()
 	for name, values := range d.header() {
 		w.Header()[name] = values
@@ -151,16 +155,10 @@ func (d denial) write(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// denyHTTP writes the response for d (403, 400, 502, 503, 504) to c and says
-// that the connection ends with it. It does not close c. detail says what was
-// wrong with a request that could not be read; r.Host is zero then.
-func (s *Server) denyHTTP(c net.Conn, r policy.Request, d policy.Decision, detail string) {
-	denial{req: r, dec: d, detail: detail, policy: s.PolicyName, close: true}.send(c)
-}
-
-// send writes the response to c.
-func (d denial) send(c net.Conn) {
-	_ = c.SetWriteDeadline(time.Now().Add(denyWriteTimeout)) // a failed write ends the same way
+// Send writes the response to c, which it does not close. It ignores a client
+// that is gone.
+func (d Response) Send(c net.Conn) {
+	_ = c.SetWriteDeadline(time.Now().Add(WriteTimeout)) // a failed write ends the same way
 	_, _ = c.Write(d.append(nil, false))
 }
 

@@ -1,4 +1,4 @@
-package proxy
+package denial
 
 import (
 	"bufio"
@@ -28,7 +28,7 @@ func TestDenialTableIsTotal(t *testing.T) {
 		policy.ClassTimeout: 504, policy.ClassOverload: 503, policy.ClassBug: 500, policy.ClassNone: 500,
 	}
 	for r := policy.Reason(0); r.String() != "unknown_reason"; r++ {
-		w := denialOf(r)
+		w := textOf(r)
 		want := status[r.Class()]
 		switch r {
 		case policy.ReasonHeadTimeout:
@@ -49,9 +49,9 @@ func TestDenialIsWellFormed(t *testing.T) {
 	}
 	nasty := "a\"b\\c\r\nX-Evil: 1\r\n\r\n<script>\x00\xff" + strings.Repeat("x", 1000)
 	for r := policy.Reason(0); r.String() != "unknown_reason"; r++ {
-		d := denial{
-			req: policy.Request{Host: host, Port: 443, Method: "GET", Path: "/" + nasty},
-			dec: policy.Decision{Reason: r, Rule: &policy.Rule{Text: nasty}}, detail: nasty,
+		d := Response{
+			Request:  policy.Request{Host: host, Port: 443, Method: "GET", Path: "/" + nasty},
+			Decision: policy.Decision{Reason: r, Rule: &policy.Rule{Text: nasty}}, Detail: nasty,
 		}
 		for _, method := range []string{"GET", "HEAD", "CONNECT"} {
 			raw := d.append(nil, method == "HEAD")
@@ -91,7 +91,7 @@ func TestDenialNamesTheFlag(t *testing.T) {
 		{"deny rule", policy.Request{Host: host, Port: 443}, policy.Decision{Reason: policy.ReasonDeniedByRule, Rule: &policy.Rule{Text: "*.example.com"}}, "Rule: deny *.example.com"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			body := denial{req: tt.req, dec: tt.dec}.body()
+			body := Response{Request: tt.req, Decision: tt.dec}.body()
 			if !strings.Contains(body, tt.want) || !strings.Contains(body, "api.example.com:") || strings.Count(body, "\n") > 5 {
 				t.Errorf("body %q does not hold %q", body, tt.want)
 			}
@@ -101,8 +101,8 @@ func TestDenialNamesTheFlag(t *testing.T) {
 
 func TestDenialNamesTheDaemonsPolicy(t *testing.T) {
 	host, _ := policy.ParseHost("api.example.com")
-	body := denial{
-		req: policy.Request{Host: host, Port: 443, Method: "GET", Path: "/v2"}, dec: policy.Decision{Reason: policy.ReasonPathNotListed}, policy: "ci",
+	body := Response{
+		Request: policy.Request{Host: host, Port: 443, Method: "GET", Path: "/v2"}, Decision: policy.Decision{Reason: policy.ReasonPathNotListed}, Policy: "ci",
 	}.body()
 	_, list, _ := strings.Cut(body, `policy "ci":`)
 	doc, err := policy.ParseFile("policy.yaml", []byte("allow:"+list))
@@ -112,7 +112,9 @@ func TestDenialNamesTheDaemonsPolicy(t *testing.T) {
 }
 
 func TestSFString(t *testing.T) {
-	equal(t, "escapes", sfString(`a"b\c`), `"a\"b\\c"`)
+	if got, want := sfString(`a"b\c`), `"a\"b\\c"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 }
 
 // forbiddenInBody reports what must never be echoed: markup, control bytes, and

@@ -1,0 +1,115 @@
+package denial
+
+import (
+	"net/http"
+
+	"egressd/policy"
+)
+
+// text is one reason in the words of HTTP.
+type text struct {
+	status int
+	token  string // RFC 9209 section 2.3 proxy error type
+	words  string
+	hint   string // another line, if there is something to do about it
+}
+
+// textOf is the one table from reason to HTTP. A reason that it does not know
+// is a bug of ours and says so.
+func textOf(r policy.Reason) text {
+	switch r {
+	case policy.ReasonNoPolicy:
+		return denied("no policy is loaded, so nothing is allowed", "")
+	case policy.ReasonAllowed:
+		return bug("allowed, and yet denied")
+	case policy.ReasonDeniedByRule:
+		return denied("a deny rule covers it", "A deny rule beats every allow rule; only removing it helps.")
+	case policy.ReasonHostNotListed:
+		return denied("no rule allows this host", "")
+	case policy.ReasonPortNotListed:
+		return denied("this host is allowed, but not on this port", "")
+	case policy.ReasonMethodNotListed:
+		return denied("this path is allowed, but not with this method", "")
+	case policy.ReasonPathNotListed:
+		return denied("this host is allowed, but not this path", "")
+	case policy.ReasonIPProhibited:
+		return text{
+			http.StatusForbidden, "destination_ip_prohibited",
+			"the address is private or set aside for a special purpose, and no rule names it", "",
+		}
+	case policy.ReasonSNIMismatch:
+		return denied("the TLS server name is not the host that was asked for", "")
+	case policy.ReasonHostMismatch:
+		return denied("the Host of the request is not the host that was asked for", "")
+	case policy.ReasonNotTLS:
+		return denied("port 443 is for TLS, and this is not TLS", "Use https://, or have a raw: rule added for another protocol.")
+	case policy.ReasonNotHTTP:
+		return denied("port 80 is for HTTP, and this is not HTTP", "")
+	case policy.ReasonMalformed:
+		return text{http.StatusBadRequest, "http_request_error", "the request cannot be read in one way only", ""}
+	case policy.ReasonNotAuthenticated:
+		return text{
+			http.StatusProxyAuthRequired, "http_request_denied", "this gate has to know who asks",
+			"Send the session token as the proxy's user name, with any password or none: HTTPS_PROXY=http://TOKEN@host:port\n" +
+				"(on the wire: Proxy-Authorization: Basic with base64 of TOKEN and a colon; the user name in SOCKS5, the user id in SOCKS4).",
+		}
+	case policy.ReasonCeiling:
+		return denied("the session allows it, but the daemon it runs in does not", "Only the daemon's operator can allow it, in the policy that bounds all sessions.")
+	case policy.ReasonNotApproved:
+		return denied("nobody approved it", "")
+	case policy.ReasonInterceptOff:
+		return denied("the rule needs a look inside TLS, which is not possible in this run", "")
+	case policy.ReasonLoop:
+		return text{http.StatusForbidden, "proxy_loop_detected", "the address is the gate itself", ""}
+	case policy.ReasonProtocol:
+		return denied("the gate does not carry this protocol", "")
+	default:
+		return failureOf(r)
+	}
+}
+
+// failureOf is textOf for failures, which no rule decides.
+func failureOf(r policy.Reason) text {
+	switch r {
+	case policy.ReasonOverload:
+		return text{http.StatusServiceUnavailable, "connection_limit_reached", "a limit of the gate is reached", ""}
+	case policy.ReasonHeadTimeout:
+		return text{http.StatusRequestTimeout, "http_request_error", "the request did not arrive in time", ""}
+	case policy.ReasonDNSError:
+		return upstream("dns_error", "the name could not be resolved")
+	case policy.ReasonDNSTimeout:
+		return timeout("dns_timeout", "the name was not resolved in time")
+	case policy.ReasonNotFound:
+		return upstream("destination_not_found", "the name does not exist or has no address")
+	case policy.ReasonRefused:
+		return upstream("connection_refused", "the origin refused the connection")
+	case policy.ReasonConnectTimeout:
+		return timeout("connection_timeout", "the origin did not answer in time")
+	case policy.ReasonUnreachable:
+		return upstream("destination_unavailable", "the origin cannot be reached")
+	case policy.ReasonUpstreamTLS:
+		return upstream("tls_certificate_error", "the TLS certificate of the origin does not verify")
+	case policy.ReasonUpstreamError:
+		return upstream("connection_terminated", "the origin broke off or answered something that is not HTTP")
+	case policy.ReasonInternal:
+		return bug("an error inside the gate")
+	default:
+		return bug("a reason that has no words")
+	}
+}
+
+func denied(words, hint string) text {
+	return text{http.StatusForbidden, "http_request_denied", words, hint}
+}
+
+func upstream(token, words string) text {
+	return text{http.StatusBadGateway, token, words, ""}
+}
+
+func timeout(token, words string) text {
+	return text{http.StatusGatewayTimeout, token, words, ""}
+}
+
+func bug(words string) text {
+	return text{http.StatusInternalServerError, "proxy_internal_error", words, "This should not happen; please report it."}
+}
