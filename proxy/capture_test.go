@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"egressd/proxy/internal/socket"
 )
 
 func handshake(c net.Conn, sni string) error {
@@ -140,7 +142,7 @@ func TestOriginalDstWithoutRedirect(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer in.Close()
-		if got, err := originalDst(in); err != nil || got.String() != ln.Addr().String() {
+		if got, err := socket.OriginalDst(in); err != nil || got.String() != ln.Addr().String() {
 			t.Errorf("%v, %v; want %v", got, err, ln.Addr())
 		}
 	}

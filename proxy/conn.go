@@ -10,6 +10,7 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
+	"egressd/proxy/internal/socket"
 )
 
 // What the events of connections that the Server closes say.
@@ -48,7 +49,7 @@ type conn struct {
 
 // newConn is the connection that nc is, accepted by s at door.
 func newConn(s *Server, nc net.Conn, door event.Door) *conn {
-	c := &conn{front: s, door: door, client: peer(nc), cancel: func() {}}
+	c := &conn{front: s, door: door, client: socket.AddrPort(nc.RemoteAddr()), cancel: func() {}}
 	c.stream = stream{Conn: nc, c: c, pool: &s.heads, budget: &s.held}
 	return c
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"egressd/policy"
+	"egressd/proxy/internal/socket"
 )
 
 // Implementation constants of the dial path.
@@ -18,6 +19,10 @@ const (
 	dialTimeout    = 20 * time.Second       // over all addresses
 	dialStagger    = 250 * time.Millisecond // RFC 8305 section 5
 	maxAddrs       = 16                     // addresses tried of one answer
+
+	// evictForFiles is how many connections without a request make room at a time
+	// when the process is out of descriptors.
+	evictForFiles = 16
 )
 
 // resolve finds the addresses of r.Host (hosts entries first, then Resolver; a
@@ -144,11 +149,11 @@ func (s *Server) attempt(ctx context.Context, from *conn, r policy.Request, a ne
 		}
 	}
 	c, err := connect(ctx, "tcp", want.String())
-	if noFiles(err) {
+	if socket.OutOfFiles(err) {
 		s.freeFiles()
 		c, err = connect(ctx, "tcp", want.String())
 	}
-	for i := 0; err == nil && s.Resets.hits(addrPort(c.LocalAddr()), want, s.now()); i++ {
+	for i := 0; err == nil && s.Resets.hits(socket.AddrPort(c.LocalAddr()), want, s.now()); i++ {
 		_ = c.Close() // it has come back to us
 		if i == redials {
 			return dialled{d: because(policy.ReasonUnreachable)}
@@ -169,6 +174,13 @@ func dialDecision(err error) policy.Decision {
 	return because(dialReason(err))
 }
 
+// freeFiles gives back the descriptors that s can do without.
+func (s *Server) freeFiles() {
+	s.engine.Trim()
+	s.closeIdleUpstreams()
+	s.admitted.EvictSome(evictForFiles, time.Now())
+}
+
 // dialReason maps what the operating system said.
 func dialReason(err error) policy.Reason {
 	switch {
@@ -176,7 +188,7 @@ func dialReason(err error) policy.Reason {
 		return policy.ReasonRefused
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
 		return policy.ReasonConnectTimeout
-	case noFiles(err), errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EAGAIN):
+	case socket.OutOfFiles(err), errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EAGAIN):
 		return policy.ReasonOverload
 	}
 	return policy.ReasonUnreachable

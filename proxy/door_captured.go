@@ -10,6 +10,7 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/denial"
+	"egressd/proxy/internal/socket"
 )
 
 // Ports whose protocol names the host it wants.
@@ -84,7 +85,7 @@ func (d fixed) serve(ctx context.Context, c *conn) *tunnel {
 
 // destination reports the address that the client connected to.
 func (s *Server) destination(c net.Conn) (netip.AddrPort, error) {
-	find := originalDst
+	find := socket.OriginalDst
 	if s.originalDst != nil {
 		find = s.originalDst
 	}

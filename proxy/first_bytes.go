@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"egressd/proxy/internal/socket"
 	"egressd/proxy/internal/wire"
 )
 
@@ -85,7 +86,7 @@ func (t *tunnel) judgeHello(h wire.Hello, st wire.State) bool {
 		why := "denied by its ClientHello: " + d.Reason.String()
 		t.ending.why.CompareAndSwap(nil, &why)
 	}
-	t.ending.aborted.Do(func() { reset(t.up) })
+	t.ending.aborted.Do(func() { socket.Reset(t.up) })
 	f.alert()
 	return false
 }

@@ -26,6 +26,7 @@ import (
 	"egressd/event"
 	"egressd/event/eventtest"
 	"egressd/policy"
+	"egressd/proxy/internal/socket"
 )
 
 // testGate is a Server whose look-ups and connections are counted and lead to
@@ -116,9 +117,7 @@ func (g *testGate) start() *testGate {
 }
 
 func (g *testGate) servingOn() int {
-	g.serving.mu.RLock()
-	defer g.serving.mu.RUnlock()
-	return len(g.serving.addrs)
+	return g.serving.Len()
 }
 
 func (g *testGate) Lookup(_ context.Context, name policy.Host) ([]netip.Addr, error) {
@@ -281,7 +280,7 @@ func serveOrigin(t testing.TB, serve func(net.Conn)) string {
 // echo sends back what it gets, and ends when the client has ended.
 func echo(c net.Conn) {
 	_, _ = io.Copy(c, readOnly{c}) // no splice: its pipes would be counted as ours
-	_ = halfClose(c)
+	_ = socket.HalfClose(c)
 }
 
 // httpOK answers every request.

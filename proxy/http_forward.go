@@ -17,6 +17,7 @@ import (
 	"egressd/policy"
 	"egressd/proxy/internal/denial"
 	"egressd/proxy/internal/forward"
+	"egressd/proxy/internal/socket"
 )
 
 var (
@@ -77,7 +78,7 @@ func (x *exchange) Pass(addr net.Addr) error {
 	if x.rec.Allowed() {
 		return nil
 	}
-	ev := x.h.s.decisionEvent(x.sc, x.req, x.dec, addrPort(addr))
+	ev := x.h.s.decisionEvent(x.sc, x.req, x.dec, socket.AddrPort(addr))
 	x.describe(ev)
 	if !x.rec.Allow(x.h.s.stamp(ev)) {
 		return errNotRecorded

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"egressd/policy"
+	"egressd/proxy/internal/socket"
 )
 
 // because is the denial with reason r that no rule decided.
@@ -51,6 +53,25 @@ func (s *Server) checkAddrs(c *conn, r policy.Request, addrs []netip.Addr) polic
 // came in at.
 func (s *Server) loops(c *conn, r policy.Request) bool {
 	return s.isOwn(r) || c.front != s && c.front.isOwn(r)
+}
+
+// isOwn reports whether r leads to one of the gate's own listeners.
+//
+// Threat: a client asks the gate to connect to the gate, to reach a listener
+// meant for others or to make it call itself until it is full -> the literal
+// that would be dialled is compared with every listener, wildcard listeners
+// with every address of this machine. Left over: a listener behind another
+// machine's address translation.
+func (s *Server) isOwn(r policy.Request) bool {
+	a := r.Addr
+	if !a.IsValid() {
+		a = r.Host.Addr()
+	}
+	if !a.IsValid() {
+		return false
+	}
+	return s.serving.Reached(a, r.Port) ||
+		slices.ContainsFunc(s.Own, func(own netip.AddrPort) bool { return socket.Reaches(a, r.Port, own) })
 }
 
 // decide asks the policy in force; if that has no rule for a flow that the

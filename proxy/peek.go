@@ -4,11 +4,11 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/netip"
 	"time"
 
 	"egressd/proxy/internal/admission"
 	"egressd/proxy/internal/pool"
+	"egressd/proxy/internal/socket"
 )
 
 // headBufferBytes is the size of the buffers that heads and hellos are read
@@ -137,14 +137,14 @@ func (st *stream) SetDeadline(t time.Time) error {
 }
 
 // CloseWrite ends the sending half.
-func (st *stream) CloseWrite() error { return halfClose(st.Conn) }
+func (st *stream) CloseWrite() error { return socket.HalfClose(st.Conn) }
 
 // reset closes the stream with a RST.
 func (st *stream) reset() {
 	if st.c != nil && st.c.onReset != nil {
 		st.c.onReset()
 	}
-	reset(st.Conn)
+	socket.Reset(st.Conn)
 }
 
 // linger closes the stream so that what was written last arrives: data of the
@@ -152,7 +152,7 @@ func (st *stream) reset() {
 // it.
 func (st *stream) linger() {
 	st.release()
-	if err := halfClose(st.Conn); err == nil {
+	if err := socket.HalfClose(st.Conn); err == nil {
 		_ = st.Conn.SetReadDeadline(time.Now().Add(lingerTimeout))
 		_, _ = io.CopyN(io.Discard, readOnly{st.Conn}, lingerBytes)
 	}
@@ -163,33 +163,3 @@ func (st *stream) linger() {
 type readOnly struct{ c net.Conn }
 
 func (r readOnly) Read(p []byte) (int, error) { return r.c.Read(p) }
-
-type writeCloser interface{ CloseWrite() error }
-
-// halfClose ends the sending half of c, or all of c if it has no halves.
-func halfClose(c net.Conn) error {
-	if w, ok := c.(writeCloser); ok {
-		return w.CloseWrite()
-	}
-	return c.Close()
-}
-
-// reset closes c with a RST.
-func reset(c net.Conn) {
-	if l, ok := c.(interface{ SetLinger(int) error }); ok {
-		_ = l.SetLinger(0) // the close that follows is what counts
-	}
-	_ = c.Close()
-}
-
-// peer reports the client's address, zero when it has none.
-func peer(c net.Conn) netip.AddrPort { return addrPort(c.RemoteAddr()) }
-
-// addrPort reports a as a TCP address; zero if it is another kind of address.
-func addrPort(a net.Addr) netip.AddrPort {
-	if t, ok := a.(*net.TCPAddr); ok {
-		ap := t.AddrPort()
-		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-	}
-	return netip.AddrPort{}
-}

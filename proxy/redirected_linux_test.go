@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"egressd/proxy/internal/socket"
 	"egressd/test/iproute"
 )
 
@@ -57,7 +58,7 @@ func TestRedirected(t *testing.T) {
 				return
 			}
 			defer in.Close()
-			if got, err := originalDst(in); err != nil || got.String() != tt.dst {
+			if got, err := socket.OriginalDst(in); err != nil || got.String() != tt.dst {
 				t.Errorf("%v, %v; want %s", got, err, tt.dst)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"egressd/policy"
+	"egressd/proxy/internal/socket"
 )
 
 func TestResets(t *testing.T) {
@@ -54,7 +55,7 @@ func TestDialComesBack(t *testing.T) {
 		g.dialFunc = func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error) {
 			c, err := dial(ctx, d, network, address)
 			if n++; err == nil && n <= taken {
-				g.Resets.note(addrPort(c.LocalAddr()), netip.MustParseAddrPort(address), g.now())
+				g.Resets.note(socket.AddrPort(c.LocalAddr()), netip.MustParseAddrPort(address), g.now())
 			}
 			return c, err
 		}

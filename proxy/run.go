@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"egressd/proxy/internal/admission"
+	"egressd/proxy/internal/socket"
 )
 
 // drainPatience is how long a client that has said nothing yet may still say
@@ -24,7 +25,7 @@ func (s *Server) begin(ln *listener) bool {
 		return false
 	}
 	if l.users++; l.users == 1 {
-		l.files = connectionsForFiles()
+		l.files = socket.MaxConnections()
 		s.judged.Open()
 	}
 	if ln != nil {

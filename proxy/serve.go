@@ -10,6 +10,7 @@ import (
 	"egressd/internal/accept"
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
+	"egressd/proxy/internal/socket"
 )
 
 // Implementation constants: what a client may take its time for. The times for
@@ -34,7 +35,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 // ServeTransparent is Serve for captured TCP: the destination is the
 // connection's original one (SO_ORIGINAL_DST, else its local address).
 func (s *Server) ServeTransparent(ctx context.Context, ln net.Listener) error {
-	return s.serve(ctx, ln, captured{own: addrPort(ln.Addr())})
+	return s.serve(ctx, ln, captured{own: socket.AddrPort(ln.Addr())})
 }
 
 // ServeFixed is Serve for a listener that stands for one destination.
@@ -65,9 +66,9 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, d door) error {
 	if b := s.bounds(); b.FewFiles && s.fewFiles.CompareAndSwap(false, true) {
 		s.log().Info("the limit on open files leaves room for fewer connections than the policy", "connections", b.Connections)
 	}
-	if own := addrPort(l.ln.Addr()); reachable(l.ln) {
-		s.serving.add(own)
-		defer s.serving.remove(own)
+	if own := socket.AddrPort(l.ln.Addr()); socket.Reachable(l.ln) {
+		s.serving.Add(own)
+		defer s.serving.Remove(own)
 	}
 	l.conns.Open()
 	stop := context.AfterFunc(ctx, func() { _ = l.ln.Close() }) // ends accept
@@ -96,9 +97,9 @@ func (l *listener) awaitDrain(ctx context.Context) {
 // accept takes connections until ctx ends or s drains (nil), or ln fails for
 // good.
 func (l *listener) accept(ctx context.Context) error {
-	var spare spareFile
-	spare.open()
-	defer spare.close()
+	var spare socket.SpareFile
+	spare.Open()
+	defer spare.Close()
 	backoff := acceptBackoffMin
 	for {
 		c, err := l.ln.Accept()
@@ -108,9 +109,9 @@ func (l *listener) accept(ctx context.Context) error {
 				_ = c.Close()
 			}
 			return nil
-		case err == nil && !spare.open():
+		case err == nil && !spare.Open():
 			l.s.drops.add(l.door.name(), dropFiles)
-			reset(c)
+			socket.Reset(c)
 		case err == nil:
 			backoff = acceptBackoffMin
 			l.start(ctx, c)
@@ -119,12 +120,12 @@ func (l *listener) accept(ctx context.Context) error {
 		case accept.Passes(err):
 			l.s.drops.acceptErrors.Add(1)
 			l.s.log().Warn("accept", "err", err, "retry_in", backoff)
-			if noFiles(err) {
+			if socket.OutOfFiles(err) {
 				l.s.freeFiles()
 			}
 			wait(ctx, backoff)
-			if backoff = min(2*backoff, acceptBackoffMax); backoff > acceptPatience && noFiles(err) {
-				spare.close() // for the next one: a reset tells it
+			if backoff = min(2*backoff, acceptBackoffMax); backoff > acceptPatience && socket.OutOfFiles(err) {
+				spare.Close() // for the next one: a reset tells it
 			}
 		default:
 			return fmt.Errorf("accept: %w", err)
@@ -149,7 +150,7 @@ func (l *listener) start(ctx context.Context, nc net.Conn) {
 	if c.full = s.admitted.Enter(&c.places[0], c, s.bounds().Limits, s.now()); c.full != "" {
 		if refusing = s.admitted.Refuse(); !refusing {
 			s.drops.add(c.door, dropFull)
-			reset(nc)
+			socket.Reset(nc)
 			return
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"egressd/proxy/internal/admission"
 	"egressd/proxy/internal/pool"
 	"egressd/proxy/internal/relay"
+	"egressd/proxy/internal/socket"
 )
 
 // Resolver finds the addresses of a name. Called only after the name was
@@ -105,7 +106,7 @@ type Client struct {
 type state struct {
 	// Listeners and the connections they accept.
 	lifecycle lifecycle
-	serving   listening
+	serving   socket.Listeners
 	admitted  admission.Gate       // the connections that came in here or are judged here
 	judged    admission.Set[*conn] // the connections that are judged here
 	drops     drops

@@ -97,31 +97,6 @@ func TestOwnListeners(t *testing.T) {
 	}
 }
 
-func TestReaches(t *testing.T) {
-	tests := []struct {
-		a    string
-		own  string
-		want bool
-	}{
-		{"127.0.0.1", "127.0.0.1:80", true},
-		{"127.0.0.2", "127.0.0.1:80", false},
-		{"0.0.0.0", "127.0.0.1:80", true},
-		{"::", "127.0.0.1:80", true},
-		{"::", "[::1]:80", true},
-		{"127.0.0.2", "0.0.0.0:80", true},
-		{"127.0.0.2", "[::]:80", true},
-		{"::1", "[::]:80", true},
-		{"93.184.216.34", "0.0.0.0:80", false},
-		{"127.0.0.1", "127.0.0.1:81", false},
-		{"127.0.0.1", "[::ffff:127.0.0.1]:80", true},
-	}
-	for _, tt := range tests {
-		if got := reaches(mustAddr(tt.a), 80, netip.MustParseAddrPort(tt.own)); got != tt.want {
-			t.Errorf("%s reaches %s: %v", tt.a, tt.own, got)
-		}
-	}
-}
-
 // TestRejudge changes the policy under open tunnels.
 func TestRejudge(t *testing.T) {
 	g := newGate(t, "a.example:22", "b.example:22", "c.example").start()

@@ -10,6 +10,7 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/relay"
+	"egressd/proxy/internal/socket"
 )
 
 // way is one direction of a tunnel, as the relay engine sees it.
@@ -57,7 +58,7 @@ func (w *way) Ended(err error) {
 		t.abort()
 		return
 	}
-	if err := halfClose(w.dst); err != nil && !errors.Is(err, syscall.ENOTCONN) {
+	if err := socket.HalfClose(w.dst); err != nil && !errors.Is(err, syscall.ENOTCONN) {
 		t.abort()
 	}
 }
@@ -127,7 +128,7 @@ func (t *tunnel) cut(why string) {
 // abort resets both sides, once.
 func (t *tunnel) abort() {
 	t.ending.aborted.Do(func() {
-		reset(t.up)
+		socket.Reset(t.up)
 		t.f.in.reset()
 	})
 }

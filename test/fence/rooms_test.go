@@ -48,7 +48,7 @@ var rooms = []room{
 	},
 	{
 		path:   "proxy",
-		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/denial", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/wire", "internal/accept"},
+		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/denial", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/socket", "proxy/internal/wire", "internal/accept"},
 		std:    []string{"os/exec"},
 		reason: "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
 	},
@@ -96,6 +96,11 @@ var rooms = []room{
 		ours:   []string{"policy"},
 		std:    []string{"os/exec", "log/slog", "context"},
 		reason: "words a decision that was taken: it knows no Server and no event, and decides nothing",
+	},
+	{
+		path:   "proxy/internal/socket",
+		std:    []string{"net/http", "os/exec", "log/slog", "context", "time"},
+		reason: "asks the system about connections and addresses: it knows no policy and no Server",
 	},
 	{
 		path:    "dnsfilter",

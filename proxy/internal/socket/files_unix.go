@@ -1,13 +1,13 @@
 //go:build unix
 
-package proxy
+package socket
 
 import "golang.org/x/sys/unix"
 
-// connectionsForFiles reports how many connections the limit on open files
+// MaxConnections reports how many connections the limit on open files
 // leaves room for: two descriptors each, and some for everything else. 0: any
 // number.
-func connectionsForFiles() int {
+func MaxConnections() int {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil || l.Cur > 1<<30 {
 		return 0

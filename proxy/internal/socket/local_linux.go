@@ -1,4 +1,4 @@
-package proxy
+package socket
 
 import (
 	"net"
@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reachable reports whether connections of this process can arrive at ln at
+// Reachable reports whether connections of this process can arrive at ln at
 // all. A listener made in another network namespace cannot be reached from
 // here, and 127.0.0.1 over there is not 127.0.0.1 here. In doubt it can.
-func reachable(ln net.Listener) bool {
+func Reachable(ln net.Listener) bool {
 	sc, ok := ln.(syscall.Conn)
 	if !ok {
 		return true

@@ -1,4 +1,4 @@
-package proxy
+package socket
 
 import (
 	"encoding/binary"
@@ -17,10 +17,10 @@ const soOriginalDst = 80
 
 var errNotTCP = errors.New("not a TCP connection")
 
-// originalDst reports where a captured connection was going before the capture
+// OriginalDst reports where a captured connection was going before the capture
 // rules redirected it; without a redirect, the connection's own local address
 // (every address is local if all routes lead to loopback).
-func originalDst(c net.Conn) (netip.AddrPort, error) {
+func OriginalDst(c net.Conn) (netip.AddrPort, error) {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
 		return netip.AddrPort{}, errNotTCP
@@ -29,7 +29,7 @@ func originalDst(c net.Conn) (netip.AddrPort, error) {
 	if err != nil {
 		return netip.AddrPort{}, fmt.Errorf("original destination: %w", err)
 	}
-	local := addrPort(tcp.LocalAddr())
+	local := AddrPort(tcp.LocalAddr())
 	dst := local
 	var optErr error
 	err = raw.Control(func(fd uintptr) {

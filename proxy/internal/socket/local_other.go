@@ -1,15 +1,15 @@
 //go:build !linux
 
-package proxy
+package socket
 
 import (
 	"net"
 	"net/netip"
 )
 
-// reachable reports whether connections of this process can arrive at ln at
+// Reachable reports whether connections of this process can arrive at ln at
 // all: without network namespaces, always.
-func reachable(net.Listener) bool { return true }
+func Reachable(net.Listener) bool { return true }
 
 // comesHome reports whether the system treats a as its own although no interface
 // has it, which only Linux is known to do.

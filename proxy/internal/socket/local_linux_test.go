@@ -1,4 +1,4 @@
-package proxy
+package socket
 
 import (
 	"net/netip"
