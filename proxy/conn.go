@@ -10,6 +10,7 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
+	"egressd/proxy/internal/peek"
 	"egressd/proxy/internal/socket"
 )
 
@@ -25,7 +26,7 @@ const (
 // What the client wants is a flow or, on an HTTP connection, an exchange after
 // the other; all of them point here.
 type conn struct {
-	stream // its bytes
+	peek.Stream // its bytes
 
 	front  *Server    // whose listener accepted it
 	door   event.Door // for what happens before the client has said what it wants
@@ -50,7 +51,7 @@ type conn struct {
 // newConn is the connection that nc is, accepted by s at door.
 func newConn(s *Server, nc net.Conn, door event.Door) *conn {
 	c := &conn{front: s, door: door, client: socket.AddrPort(nc.RemoteAddr()), cancel: func() {}}
-	c.stream = stream{Conn: nc, c: c, pool: &s.heads, budget: &s.held}
+	c.Stream = peek.Stream{Conn: nc, Owner: c, Pool: &s.heads, Budget: &s.held}
 	return c
 }
 
@@ -201,14 +202,22 @@ const evictedDetail = "it took over a second to say what it wants while the gate
 // longAgo ends a read at once.
 var longAgo = time.Unix(1, 0)
 
-// setReadDeadline sets the deadline unless the connection must end now.
-func (c *conn) setReadDeadline(t time.Time) error {
+// LimitRead implements peek.Owner: it sets the deadline unless the connection
+// must end now.
+func (c *conn) LimitRead(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.evicted {
 		t = longAgo
 	}
 	return c.Conn.SetReadDeadline(t)
+}
+
+// BeforeReset implements peek.Owner.
+func (c *conn) BeforeReset() {
+	if c.onReset != nil {
+		c.onReset()
+	}
 }
 
 // drain asks the connection to end as soon as nothing is under way on it.

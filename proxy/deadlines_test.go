@@ -11,6 +11,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/peek"
 )
 
 // TestSlowClients gives clients that stop half way their deadline, in fake
@@ -39,7 +40,7 @@ func TestSlowClients(t *testing.T) {
 				go func() { _, _ = io.Copy(io.Discard, ours) }()
 				explicit{}.serve(context.Background(), newConn(g.Server, theirs, event.DoorHTTP))
 				b := g.bounds()
-				if d := time.Since(start); d < b.headTimeout || d > b.headTimeout+b.helloTimeout+2*lingerTimeout {
+				if d := time.Since(start); d < b.headTimeout || d > b.headTimeout+b.helloTimeout+2*peek.LingerTimeout {
 					t.Errorf("took %v", d)
 				}
 				_ = theirs.Close()

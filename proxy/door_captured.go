@@ -10,6 +10,7 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/denial"
+	"egressd/proxy/internal/peek"
 	"egressd/proxy/internal/socket"
 )
 
@@ -174,7 +175,7 @@ func (f *flow) refuseCaptured(d policy.Decision, detail string) {
 		b := f.s.bounds()
 		f.c.idle()
 		_ = f.in.SetDeadline(time.Now().Add(f.c.patience(b.helloTimeout)))
-		h, st, _ := readHello(f.in, b.helloBytes) // whatever came: the answer is no
+		h, st, _ := peek.Hello(f.in, b.helloBytes) // whatever came: the answer is no
 		f.hello(h, st)
 	}
 	f.refuse(d, detail)

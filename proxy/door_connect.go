@@ -8,6 +8,7 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/denial"
+	"egressd/proxy/internal/peek"
 	"egressd/proxy/internal/wire"
 )
 
@@ -27,27 +28,27 @@ func (connect) serve(ctx context.Context, c *conn) *tunnel {
 	limit := f.s.bounds().headBytes
 	from := 0
 	for {
-		n, st := wire.HeadEnd(c.held(), from)
+		n, st := wire.HeadEnd(c.Held(), from)
 		switch st {
 		case wire.Done:
 			if n > limit {
 				f.refuse(because(policy.ReasonMalformed), "the request head is too long")
 				return nil
 			}
-			no := f.parseConnect(c.held()[:n])
-			c.skip(n)
+			no := f.parseConnect(c.Held()[:n])
+			c.Skip(n)
 			return f.runUnless(no)
 		case wire.Bad:
 			f.refuse(because(policy.ReasonMalformed), "a line of the request head ends in a bare CR or LF, or holds a NUL")
 			return nil
 		}
-		from = len(c.held())
-		if err := c.more(limit); err != nil {
+		from = len(c.Held())
+		if err := c.More(limit); err != nil {
 			reason, detail := f.readReason(err, policy.ReasonMalformed)
 			if detail == "" {
 				detail = "the request head does not end"
 			}
-			if err == errTooLong {
+			if err == peek.ErrTooLong {
 				detail = "the request head is too long"
 			}
 			f.refuse(because(reason), detail)
@@ -61,8 +62,8 @@ func (connect) serve(ctx context.Context, c *conn) *tunnel {
 // follows it is still to be read from rest. It closes rest.
 func serveConnect(ctx context.Context, c *conn, rest net.Conn, head []byte) {
 	f := newConnectFlow(ctx, c)
-	f.in = &stream{Conn: rest, pool: &f.s.heads, budget: &f.s.held}
-	defer f.in.release()
+	f.in = &peek.Stream{Conn: rest, Pool: &f.s.heads, Budget: &f.s.held}
+	defer f.in.Release()
 	if n, st := wire.HeadEnd(head, 0); st != wire.Done || n != len(head) {
 		f.refuse(because(policy.ReasonMalformed), "the request head cannot be read")
 		return

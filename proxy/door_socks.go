@@ -76,19 +76,19 @@ func begins(first []byte, version byte) wire.State {
 // the Server needs to know the client.
 func (f *flow) socks5Greeting() (method byte, ok bool) {
 	for {
-		offered, n, st := wire.Socks5Methods(f.in.held())
+		offered, n, st := wire.Socks5Methods(f.in.Held())
 		switch st {
 		case wire.Done:
 			var no *refusal
 			method, no = f.socks5Method(offered)
-			f.in.skip(n)
+			f.in.Skip(n)
 			if _, err := f.in.Conn.Write([]byte{wire.Socks5Version, method}); err != nil {
 				_ = f.in.Close()
 				return 0, false
 			}
 			if no != nil {
 				f.report(no.d, no.detail)
-				f.in.linger()
+				f.in.Linger()
 			}
 			return method, no == nil
 		case wire.More:
@@ -121,11 +121,11 @@ func (f *flow) socks5Method(offered wire.Methods) (byte, *refusal) {
 // socks5Password reads the user name and password and answers them.
 func (f *flow) socks5Password() bool {
 	for {
-		user, n, st := wire.Socks5Password(f.in.held())
+		user, n, st := wire.Socks5Password(f.in.Held())
 		switch st {
 		case wire.Done:
 			no := f.authenticate(userCredentials(user))
-			f.in.skip(n)
+			f.in.Skip(n)
 			answer := []byte{1, 0}
 			if no != nil {
 				answer[1] = 1 // RFC 1929 section 2: any other value is a failure
@@ -133,7 +133,7 @@ func (f *flow) socks5Password() bool {
 			_, err := f.in.Conn.Write(answer)
 			if no != nil {
 				f.report(no.d, no.detail)
-				f.in.linger()
+				f.in.Linger()
 			}
 			return no == nil && err == nil
 		case wire.More:
@@ -151,10 +151,10 @@ func (f *flow) socks5Password() bool {
 // socksRequest reads one request with parse and serves it.
 func (f *flow) socksRequest(parse func([]byte) (wire.Socks, int, wire.State), unreadable string) *tunnel {
 	for {
-		r, n, st := parse(f.in.held())
+		r, n, st := parse(f.in.Held())
 		switch st {
 		case wire.Done:
-			f.in.skip(n)
+			f.in.Skip(n)
 			return f.socks(r)
 		case wire.More:
 			if !f.socksMore() {
@@ -169,7 +169,7 @@ func (f *flow) socksRequest(parse func([]byte) (wire.Socks, int, wire.State), un
 
 // socksMore reads on; false: it has refused and closed.
 func (f *flow) socksMore() bool {
-	err := f.in.more(min(socksMessageMax, f.s.bounds().headBytes))
+	err := f.in.More(min(socksMessageMax, f.s.bounds().headBytes))
 	if err == nil {
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/peek"
 	"egressd/proxy/internal/wire"
 )
 
@@ -44,7 +45,7 @@ func (explicit) name() event.Door { return event.DoorHTTP }
 func (explicit) serve(ctx context.Context, c *conn) *tunnel {
 	_ = c.SetDeadline(time.Now().Add(c.patience(c.front.bounds().headTimeout))) // fails only on a closed connection: the read says so
 	c.whenDraining(func() { _ = c.Conn.SetReadDeadline(time.Now().Add(drainPatience)) })
-	err := c.more(headBufferBytes)
+	err := c.More(peek.BufferBytes)
 	c.whenDraining(nil)
 	if err != nil {
 		if c.isEvicted() {
@@ -66,11 +67,11 @@ func (explicit) serve(ctx context.Context, c *conn) *tunnel {
 // recognise finds the door for c. An error: c ended before that was clear.
 func recognise(c *conn) (door, error) {
 	for i := 0; ; {
-		switch doors[i].match(c.held()) {
+		switch doors[i].match(c.Held()) {
 		case wire.Done:
 			return doors[i], nil
 		case wire.More:
-			if err := c.more(headBufferBytes); err != nil {
+			if err := c.More(peek.BufferBytes); err != nil {
 				return nil, err
 			}
 		default:
@@ -99,7 +100,7 @@ func (d plainHTTP) serve(ctx context.Context, c *conn) *tunnel {
 		return nil
 	}
 	_ = c.SetDeadline(time.Time{})
-	c.front.serveHTTP(ctx, c, &c.stream, scope{door: d.name(), client: c.client})
+	c.front.serveHTTP(ctx, c, &c.Stream, scope{door: d.name(), client: c.client})
 	return nil
 }
 
@@ -112,7 +113,7 @@ func (unknown) match([]byte) wire.State { return wire.Done }
 func (d unknown) serve(ctx context.Context, c *conn) *tunnel {
 	f := newFlow(ctx, c, d.name())
 	f.door = connect{}
-	if c.held()[0] == tlsHandshake {
+	if c.Held()[0] == tlsHandshake {
 		f.report(because(policy.ReasonMalformed), "")
 		f.alert()
 		return nil

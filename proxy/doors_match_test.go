@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"egressd/event"
+	"egressd/proxy/internal/peek"
 )
 
 // TestRecognise finds the door by the first bytes, however they are cut, and
@@ -33,14 +34,14 @@ func TestRecognise(t *testing.T) {
 				ours.Close()
 			}()
 			c := newConn(new(Server), theirs, event.DoorHTTP)
-			if err := c.more(headBufferBytes); err != nil {
+			if err := c.More(peek.BufferBytes); err != nil {
 				t.Fatal(err)
 			}
 			got, err := recognise(c)
 			if err != nil || got != tt.want {
 				t.Errorf("%q after %d bytes: %T, %v", tt.first, cut, got, err)
 			}
-			if held := string(c.held()); held != tt.first[:len(held)] || len(held) < cut {
+			if held := string(c.Held()); held != tt.first[:len(held)] || len(held) < cut {
 				t.Errorf("%q after %d bytes: %q is left", tt.first, cut, held)
 			}
 			theirs.Close()

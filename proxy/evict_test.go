@@ -12,6 +12,7 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
+	"egressd/proxy/internal/peek"
 )
 
 // TestEvictedStaysEvicted: a connection that must make room ends, whatever its
@@ -34,7 +35,7 @@ func TestEvictedStaysEvicted(t *testing.T) {
 		if err := set(start.Add(patience)); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.more(headBufferBytes); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) > patience/2 {
+		if err := c.More(peek.BufferBytes); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) > patience/2 {
 			t.Errorf("the deadline was put off: %v", err)
 		}
 	}

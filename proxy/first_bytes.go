@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"egressd/proxy/internal/peek"
 	"egressd/proxy/internal/socket"
 	"egressd/proxy/internal/wire"
 )
@@ -17,7 +18,7 @@ func (t *tunnel) firstBytes() bool {
 	f := t.f
 	var scan wire.HelloScanner
 	for timed := false; ; {
-		if held := f.in.held(); len(held) > 0 {
+		if held := f.in.Held(); len(held) > 0 {
 			h, st := scan.Scan(held)
 			switch st {
 			case wire.Other:
@@ -32,7 +33,7 @@ func (t *tunnel) firstBytes() bool {
 				_ = f.in.SetReadDeadline(time.Now().Add(f.sniffTimeout(held)))
 			}
 		}
-		if err := f.in.more(f.s.bounds().helloBytes); err != nil {
+		if err := f.in.More(f.s.bounds().helloBytes); err != nil {
 			return t.sniffEnd(err)
 		}
 	}
@@ -55,15 +56,15 @@ func (f *flow) sniffTimeout(held []byte) time.Duration {
 func (t *tunnel) sniffEnd(err error) bool {
 	f := t.f
 	switch {
-	case len(f.in.held()) == 0 && !errors.Is(err, io.EOF):
+	case len(f.in.Held()) == 0 && !errors.Is(err, io.EOF):
 		t.abort()
 		return false
-	case len(f.in.held()) == 0 && errors.Is(err, io.EOF):
+	case len(f.in.Held()) == 0 && errors.Is(err, io.EOF):
 		return true // it never spoke: its half-close is passed on
-	case f.in.held()[0] != tlsHandshake && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF)):
+	case f.in.Held()[0] != tlsHandshake && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF)):
 		_ = f.in.SetReadDeadline(time.Time{})
 		return true
-	case errors.Is(err, errTooLong):
+	case errors.Is(err, peek.ErrTooLong):
 		return t.judgeHello(wire.Hello{}, wire.Bad)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.EOF):
 		return t.judgeHello(wire.Hello{}, wire.Bad)

@@ -10,6 +10,7 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
+	"egressd/proxy/internal/peek"
 	"egressd/proxy/internal/wire"
 )
 
@@ -34,8 +35,8 @@ type voice interface {
 type flow struct {
 	s   *Server // the judge
 	ctx context.Context
-	c   *conn   // the connection of the client
-	in  *stream // what the client sends about this flow: c's own, or what is left of an HTTP connection
+	c   *conn        // the connection of the client
+	in  *peek.Stream // what the client sends about this flow: c's own, or what is left of an HTTP connection
 	sc  scope
 	req policy.Request
 
@@ -55,7 +56,7 @@ func newFlow(ctx context.Context, c *conn, door event.Door) *flow {
 	if judge := c.judgedBy(); judge != nil {
 		s = judge
 	}
-	return &flow{s: s, ctx: ctx, c: c, in: &c.stream, under: s.inForce(), sc: scope{door: door, flow: s.nextFlow(), client: c.client}}
+	return &flow{s: s, ctx: ctx, c: c, in: &c.Stream, under: s.inForce(), sc: scope{door: door, flow: s.nextFlow(), client: c.client}}
 }
 
 // authenticate hands the flow to its judge. If there is none, the refusal is to be
@@ -210,7 +211,7 @@ func (f *flow) awaitHello() bool {
 	b := f.s.bounds()
 	f.c.idle() // until begin
 	_ = f.in.SetDeadline(time.Now().Add(b.helloTimeout))
-	h, st, err := readHello(f.in, b.helloBytes)
+	h, st, err := peek.Hello(f.in, b.helloBytes)
 	if err != nil && st == wire.More {
 		reason, detail := f.readReason(err, policy.ReasonNotTLS)
 		f.report(because(reason), detail)
@@ -238,25 +239,6 @@ func (f *flow) hello(h wire.Hello, st wire.State) {
 		f.req.SNI = name
 	case wire.Other:
 		f.req.Wire = policy.WireOther
-	}
-}
-
-// readHello reads until the client's first bytes are a ClientHello, or cannot
-// become one. They stay held.
-func readHello(c *stream, limit int) (wire.Hello, wire.State, error) {
-	var scan wire.HelloScanner
-	for {
-		if len(c.held()) > 0 {
-			if h, st := scan.Scan(c.held()); st != wire.More {
-				return h, st, nil
-			}
-		}
-		if err := c.more(limit); err != nil {
-			if err == errTooLong {
-				return wire.Hello{}, wire.Bad, nil
-			}
-			return wire.Hello{}, wire.More, err
-		}
 	}
 }
 
@@ -296,7 +278,7 @@ func (f *flow) no(d policy.Decision, detail string) {
 	}
 	_ = f.in.SetDeadline(time.Now().Add(writeTimeout))
 	f.door.deny(f, d, detail)
-	f.in.linger()
+	f.in.Linger()
 }
 
 // cut is refuse for a client that was told to go on and has sent TLS.
@@ -312,7 +294,7 @@ func (f *flow) end() {
 		f.alert()
 		return
 	}
-	f.in.reset()
+	f.in.Reset()
 }
 
 // report records that the flow was denied. If that cannot be recorded, nothing
@@ -334,5 +316,5 @@ var accessDenied = [...]byte{21, 3, 3, 0, 2, 2, 49}
 func (f *flow) alert() {
 	_ = f.in.SetDeadline(time.Now().Add(writeTimeout))
 	_, _ = f.in.Conn.Write(accessDenied[:]) // the connection ends either way
-	f.in.linger()
+	f.in.Linger()
 }

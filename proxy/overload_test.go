@@ -12,6 +12,7 @@ import (
 	"egressd/event/eventtest"
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
+	"egressd/proxy/internal/peek"
 )
 
 const (
@@ -49,7 +50,7 @@ func TestSlowLoris(t *testing.T) {
 				if c := g.client(connectA); !strings.HasPrefix(c.answer(), "HTTP/1.1 200 ") {
 					t.Errorf("a newcomer later: %q", c.answer())
 				}
-				time.Sleep(2 * lingerTimeout)
+				time.Sleep(2 * peek.LingerTimeout)
 				synctest.Wait()
 				if !oldest.isOver() || !strings.HasPrefix(oldest.answer(), tt.told) {
 					t.Errorf("the oldest goes on, or was told %q", oldest.answer())
@@ -156,7 +157,7 @@ func TestHeldBytes(t *testing.T) {
 			"HTTP":    "GET http://web.example/ HTTP/1.1\r\nHost: web.example\r\n" + long,
 		} {
 			c := g.client(head + "\r\n")
-			time.Sleep(2 * lingerTimeout)
+			time.Sleep(2 * peek.LingerTimeout)
 			synctest.Wait()
 			if !strings.HasPrefix(c.answer(), "HTTP/1.1 503 ") || !strings.Contains(c.answer(), "memory") {
 				t.Errorf("%s: %q", name, c.answer())
@@ -184,7 +185,7 @@ func TestHeldBytes(t *testing.T) {
 				t.Error("a long head without an end holds nothing")
 			}
 			c.Close()
-			time.Sleep(2 * lingerTimeout)
+			time.Sleep(2 * peek.LingerTimeout)
 			synctest.Wait()
 		}
 		if used := g.held.Used(); used != 0 {
@@ -219,7 +220,7 @@ func TestTimesAndSizesOfPolicy(t *testing.T) {
 					t.Errorf("%s: refused before its time: %+v", tt.name, evs)
 				}
 			}
-			time.Sleep(2*lingerTimeout + time.Millisecond)
+			time.Sleep(2*peek.LingerTimeout + time.Millisecond)
 			synctest.Wait()
 			evs := g.sink.all("network.connected")[before:]
 			if len(evs) != 1 || evs[0].Reason != tt.reason || !c.isOver() {

@@ -96,15 +96,15 @@ func (t *tunnel) secondHello() bool {
 		if t.again.noSecond() {
 			return true
 		}
-		if len(in.held()) > 0 && rest > 0 { // of a record that says nothing about names
-			n := min(rest, len(in.held()))
+		if len(in.Held()) > 0 && rest > 0 { // of a record that says nothing about names
+			n := min(rest, len(in.Held()))
 			rest -= n
 			if !t.sendHeld(n) {
 				return false
 			}
 			continue
 		}
-		n, handshake := wire.RecordLen(in.held())
+		n, handshake := wire.RecordLen(in.Held())
 		switch {
 		case n > 0 && handshake:
 			<-t.again.known // ends with the origin, whatever it does
@@ -115,7 +115,7 @@ func (t *tunnel) secondHello() bool {
 		case n > 0: // early data, change_cipher_spec, alert
 			rest = n
 		default:
-			if err := in.more(t.f.s.bounds().helloBytes); err != nil {
+			if err := in.More(t.f.s.bounds().helloBytes); err != nil {
 				return t.ended(err)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/proxy/internal/peek"
 )
 
 // helloBytes is the ClientHello of a client that wants name.
@@ -152,7 +153,7 @@ func TestHelloThatDripsIn(t *testing.T) {
 		})
 		go func() { _, _ = io.Copy(io.Discard, ours) }()
 		explicit{}.serve(context.Background(), newConn(g.Server, theirs, event.DoorHTTP)).carryAndWait()
-		if d := time.Since(start); d < helloTimeout || d > helloTimeout+2*lingerTimeout {
+		if d := time.Since(start); d < helloTimeout || d > helloTimeout+2*peek.LingerTimeout {
 			t.Errorf("took %v", d)
 		}
 		_ = theirs.Close()

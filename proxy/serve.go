@@ -16,9 +16,7 @@ import (
 // Implementation constants: what a client may take its time for. The times for
 // heads and hellos are limits of the policy.
 const (
-	writeTimeout  = 15 * time.Second // to take an answer of ours
-	lingerTimeout = time.Second      // to take a denial before the connection is gone
-	lingerBytes   = 64 << 10
+	writeTimeout = 15 * time.Second // to take an answer of ours
 
 	acceptBackoffMin = 5 * time.Millisecond
 	acceptBackoffMax = time.Second
@@ -190,7 +188,7 @@ func (l *listener) enter(ctx context.Context, c *conn) *tunnel {
 // closed is the end of a connection that handle was started for.
 func (l *listener) closed(c *conn, refusing bool) {
 	_ = c.Conn.Close() // doors close it; a second close does no harm
-	c.release()
+	c.Release()
 	l.conns.Leave(c)
 	l.left(c, refusing)
 	l.wg.Done()

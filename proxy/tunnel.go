@@ -117,9 +117,9 @@ func (t *tunnel) clientBegins() bool {
 	if t.again != nil && t.f.req.Wire == policy.WireTLS && !t.secondHello() {
 		return false
 	}
-	if !t.sendHeld(len(t.f.in.held())) {
+	if !t.sendHeld(len(t.f.in.Held())) {
 		return false
 	}
-	t.f.in.release()
+	t.f.in.Release()
 	return true
 }

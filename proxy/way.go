@@ -80,10 +80,10 @@ func (t *tunnel) sendHeld(n int) bool {
 	if n == 0 {
 		return true
 	}
-	if !t.toOrigin.send(t.f.in.held()[:n]) {
+	if !t.toOrigin.send(t.f.in.Held()[:n]) {
 		return false
 	}
-	t.f.in.skip(n)
+	t.f.in.Skip(n)
 	return true
 }
 
@@ -129,6 +129,6 @@ func (t *tunnel) cut(why string) {
 func (t *tunnel) abort() {
 	t.ending.aborted.Do(func() {
 		socket.Reset(t.up)
-		t.f.in.reset()
+		t.f.in.Reset()
 	})
 }

@@ -48,7 +48,7 @@ var rooms = []room{
 	},
 	{
 		path:   "proxy",
-		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/denial", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/socket", "proxy/internal/wire", "internal/accept"},
+		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/denial", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/socket", "proxy/internal/wire", "internal/accept"},
 		std:    []string{"os/exec"},
 		reason: "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
 	},
@@ -101,6 +101,12 @@ var rooms = []room{
 		path:   "proxy/internal/socket",
 		std:    []string{"net/http", "os/exec", "log/slog", "context", "time"},
 		reason: "asks the system about connections and addresses: it knows no policy and no Server",
+	},
+	{
+		path:   "proxy/internal/peek",
+		ours:   []string{"proxy/internal/admission", "proxy/internal/pool", "proxy/internal/socket", "proxy/internal/wire"},
+		std:    []string{"net/http", "os/exec", "log/slog", "context"},
+		reason: "holds first bytes for those that judge them: it knows no policy and no Server",
 	},
 	{
 		path:    "dnsfilter",
