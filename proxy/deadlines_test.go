@@ -11,6 +11,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/dial"
 	"egressd/proxy/internal/peek"
 )
 
@@ -88,7 +89,7 @@ func TestIdleAndDuration(t *testing.T) {
 				f := newFlow(ctx, newConn(g.Server, gate, event.DoorHTTP), event.DoorConnect)
 				f.req = policy.Request{Host: hostOf(t, "a.example"), Port: 22}
 				start := time.Now()
-				newTunnel(f, dialled{c: up, d: policy.Decision{Verdict: policy.Allow}}, false).carryAndWait()
+				newTunnel(f, dial.Result{Conn: up, Decision: policy.Decision{Verdict: policy.Allow}}, false).carryAndWait()
 				if d := time.Since(start); d < tt.after || d > tt.after+2*sweepEvery {
 					t.Errorf("ended after %v, want %v", d, tt.after)
 				}

@@ -5,20 +5,18 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"os"
 	"syscall"
 	"time"
 
 	"egressd/policy"
+	"egressd/proxy/internal/dial"
 	"egressd/proxy/internal/socket"
 )
 
 // Implementation constants of the dial path.
 const (
 	resolveTimeout = 10 * time.Second
-	dialTimeout    = 20 * time.Second       // over all addresses
-	dialStagger    = 250 * time.Millisecond // RFC 8305 section 5
-	maxAddrs       = 16                     // addresses tried of one answer
+	dialTimeout    = 20 * time.Second // over all addresses
 
 	// evictForFiles is how many connections without a request make room at a time
 	// when the process is out of descriptors.
@@ -58,7 +56,7 @@ func (s *Server) lookup(ctx context.Context, h policy.Host) ([]netip.Addr, polic
 	defer cancel()
 	addrs, err := s.Resolver.Lookup(ctx, h)
 	if err != nil {
-		return nil, because(resolveReason(err))
+		return nil, because(dial.LookupReason(err))
 	}
 	if len(addrs) == 0 {
 		return nil, because(policy.ReasonNotFound)
@@ -66,43 +64,25 @@ func (s *Server) lookup(ctx context.Context, h policy.Host) ([]netip.Addr, polic
 	return addrs, policy.Decision{}
 }
 
-// resolveReason maps a Resolver's error. Resolvers that know better say so
-// with a PolicyReason method.
-func resolveReason(err error) policy.Reason {
-	var known interface{ PolicyReason() policy.Reason }
-	var dns *net.DNSError
-	switch {
-	case errors.As(err, &known):
-		return known.PolicyReason()
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return policy.ReasonNotFound
-	case errors.As(err, &dns) && dns.IsTimeout, errors.Is(err, context.DeadlineExceeded):
-		return policy.ReasonDNSTimeout
-	}
-	return policy.ReasonDNSError
-}
-
-// dialled is a connection to the address that was judged, or the reason why
-// there is none.
-type dialled struct {
-	c    net.Conn // nil unless d allows
-	addr netip.Addr
-	d    policy.Decision
-}
-
 // dialAddrs connects to one of addrs, all of which resolve has judged for r.
 // The caller closes the connection.
-func (s *Server) dialAddrs(ctx context.Context, c *conn, r policy.Request, addrs []netip.Addr) dialled {
+func (s *Server) dialAddrs(ctx context.Context, c *conn, r policy.Request, addrs []netip.Addr) dial.Result {
 	if len(addrs) == 0 {
-		return dialled{d: because(policy.ReasonNotFound)}
+		return dial.Result{Decision: because(policy.ReasonNotFound)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	addrs = interleave(addrs)
 	if len(addrs) == 1 {
 		return s.attempt(ctx, c, r, addrs[0])
 	}
-	return s.race(ctx, c, r, addrs)
+	return dial.First(ctx, dial.Interleave(addrs), func(ctx context.Context, a netip.Addr) dial.Result {
+		got := dial.Result{Decision: because(policy.ReasonInternal)} // of an attempt that panics
+		func() {
+			defer c.survive(nil)
+			got = s.attempt(ctx, c, r, a)
+		}()
+		return got
+	})
 }
 
 // dial is resolve followed by dialAddrs. The connection is nil unless the
@@ -113,7 +93,7 @@ func (s *Server) dial(ctx context.Context, c *conn, r policy.Request) (net.Conn,
 		return nil, d
 	}
 	got := s.dialAddrs(ctx, c, r, addrs)
-	return got.c, got.d
+	return got.Conn, got.Decision
 }
 
 // deniedDial carries the last check's denial out of net.Dialer.
@@ -122,7 +102,7 @@ type deniedDial struct{ d policy.Decision }
 func (e *deniedDial) Error() string { return "denied: " + e.d.Reason.String() }
 
 // attempt connects to one address.
-func (s *Server) attempt(ctx context.Context, from *conn, r policy.Request, a netip.Addr) dialled {
+func (s *Server) attempt(ctx context.Context, from *conn, r policy.Request, a netip.Addr) dial.Result {
 	want := netip.AddrPortFrom(a, r.Port)
 	final := policy.Decision{}
 	d := net.Dialer{
@@ -156,14 +136,14 @@ func (s *Server) attempt(ctx context.Context, from *conn, r policy.Request, a ne
 	for i := 0; err == nil && s.Resets.hits(socket.AddrPort(c.LocalAddr()), want, s.now()); i++ {
 		_ = c.Close() // it has come back to us
 		if i == redials {
-			return dialled{d: because(policy.ReasonUnreachable)}
+			return dial.Result{Decision: because(policy.ReasonUnreachable)}
 		}
 		c, err = connect(ctx, "tcp", want.String())
 	}
 	if err != nil {
-		return dialled{d: dialDecision(err)}
+		return dial.Result{Decision: dialDecision(err)}
 	}
-	return dialled{c, a, final}
+	return dial.Result{Conn: c, Addr: a, Decision: final}
 }
 
 func dialDecision(err error) policy.Decision {
@@ -171,7 +151,7 @@ func dialDecision(err error) policy.Decision {
 	if errors.As(err, &dd) {
 		return dd.d
 	}
-	return because(dialReason(err))
+	return because(dial.Reason(err))
 }
 
 // freeFiles gives back the descriptors that s can do without.
@@ -179,99 +159,4 @@ func (s *Server) freeFiles() {
 	s.engine.Trim()
 	s.closeIdleUpstreams()
 	s.admitted.EvictSome(evictForFiles, time.Now())
-}
-
-// dialReason maps what the operating system said.
-func dialReason(err error) policy.Reason {
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return policy.ReasonRefused
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT):
-		return policy.ReasonConnectTimeout
-	case socket.OutOfFiles(err), errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EAGAIN):
-		return policy.ReasonOverload
-	}
-	return policy.ReasonUnreachable
-}
-
-// race starts an attempt every dialStagger, or as soon as one has failed, and
-// takes the first connection (RFC 8305). It returns after all have ended.
-func (s *Server) race(ctx context.Context, from *conn, r policy.Request, addrs []netip.Addr) dialled {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	results := make(chan dialled, len(addrs))
-	try := func(a netip.Addr) {
-		got := dialled{d: because(policy.ReasonInternal)}
-		defer func() { results <- got }()
-		defer from.survive(nil)
-		got = s.attempt(ctx, from, r, a)
-	}
-	stagger := time.NewTicker(dialStagger)
-	defer stagger.Stop()
-	var won dialled
-	last := because(policy.ReasonUnreachable)
-	started, ended := 0, 0
-	for ended < started || started < len(addrs) && won.c == nil && ctx.Err() == nil {
-		if started == ended && won.c == nil {
-			go try(addrs[started])
-			started++
-		}
-		select {
-		case <-stagger.C:
-			if started < len(addrs) && won.c == nil {
-				go try(addrs[started])
-				started++
-			}
-		case res := <-results:
-			ended++
-			switch {
-			case res.c == nil:
-				last = worse(last, res.d)
-			case won.c == nil:
-				won = res
-				cancel()
-			default:
-				_ = res.c.Close() // a later winner is not needed
-			}
-		}
-	}
-	if won.c == nil {
-		return dialled{d: last}
-	}
-	return won
-}
-
-// worse picks the decision that tells the client more: an address that
-// answered "no" over one that cannot be reached at all.
-func worse(a, b policy.Decision) policy.Decision {
-	if b.Reason == policy.ReasonUnreachable && a.Reason != policy.ReasonUnreachable {
-		return a
-	}
-	return b
-}
-
-// interleave orders addrs for dialling: the families in turn, starting with
-// the first answer's (RFC 8305 section 4), at most maxAddrs.
-func interleave(addrs []netip.Addr) []netip.Addr {
-	if len(addrs) < 2 {
-		return addrs
-	}
-	var same, other []netip.Addr
-	for _, a := range addrs {
-		if a.Is4() == addrs[0].Is4() {
-			same = append(same, a)
-		} else {
-			other = append(other, a)
-		}
-	}
-	out := make([]netip.Addr, 0, len(addrs))
-	for i := range max(len(same), len(other)) {
-		if i < len(same) {
-			out = append(out, same[i])
-		}
-		if i < len(other) {
-			out = append(out, other[i])
-		}
-	}
-	return out[:min(len(out), maxAddrs)]
 }

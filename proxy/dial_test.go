@@ -2,8 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"egressd/policy"
+	"egressd/proxy/internal/dial"
 )
 
 // TestDialRejudgesTheLiteral changes the policy between look-up and dial, and
@@ -30,7 +29,7 @@ func TestDialRejudgesTheLiteral(t *testing.T) {
 			t.Fatal(d)
 		}
 		g.setPolicy("a.example", "deny 93.184.216.34")
-		if got := g.dialAddrs(context.Background(), someConn(g.Server), r, addrs); got.c != nil || got.d.Reason != policy.ReasonDeniedByRule || g.dials.Load() != 0 {
+		if got := g.dialAddrs(context.Background(), someConn(g.Server), r, addrs); got.Conn != nil || got.Decision.Reason != policy.ReasonDeniedByRule || g.dials.Load() != 0 {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -39,7 +38,7 @@ func TestDialRejudgesTheLiteral(t *testing.T) {
 		g.dialFunc = func(ctx context.Context, d *net.Dialer, network, _ string) (net.Conn, error) {
 			return nil, d.ControlContext(ctx, network, "93.184.216.35:443", nil)
 		}
-		if got := g.dialAddrs(context.Background(), someConn(g.Server), r, []netip.Addr{public}); got.d.Reason != policy.ReasonInternal {
+		if got := g.dialAddrs(context.Background(), someConn(g.Server), r, []netip.Addr{public}); got.Decision.Reason != policy.ReasonInternal {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -77,8 +76,8 @@ func TestRace(t *testing.T) {
 	}{
 		{"one", []netip.Addr{a4}, nil, a4, policy.ReasonAllowed, 0},
 		{"second after a refusal", []netip.Addr{a4, b4}, nil, b4, policy.ReasonAllowed, 0},
-		{"second after silence", []netip.Addr{a4, b4}, []netip.Addr{a4}, b4, policy.ReasonAllowed, dialStagger},
-		{"other family after silence", []netip.Addr{a6, a4, b4}, []netip.Addr{a6}, a4, policy.ReasonAllowed, dialStagger},
+		{"second after silence", []netip.Addr{a4, b4}, []netip.Addr{a4}, b4, policy.ReasonAllowed, dial.Stagger},
+		{"other family after silence", []netip.Addr{a6, a4, b4}, []netip.Addr{a6}, a4, policy.ReasonAllowed, dial.Stagger},
 		{"all refuse", []netip.Addr{a4, b4}, nil, netip.Addr{}, policy.ReasonRefused, 0},
 		{"all hang", []netip.Addr{a4, b4}, []netip.Addr{a4, b4}, netip.Addr{}, policy.ReasonConnectTimeout, dialTimeout},
 	}
@@ -105,7 +104,7 @@ func TestRace(t *testing.T) {
 				}
 				start := time.Now()
 				got := g.dialAddrs(context.Background(), someConn(g.Server), policy.Request{Host: hostOf(t, "a.example"), Port: 443}, tt.addrs)
-				if got.d.Reason != tt.reason || got.addr != tt.answer || (got.c != nil) != tt.answer.IsValid() {
+				if got.Decision.Reason != tt.reason || got.Addr != tt.answer || (got.Conn != nil) != tt.answer.IsValid() {
 					t.Errorf("%+v", got)
 				}
 				if took := time.Since(start); took != tt.within {
@@ -119,36 +118,7 @@ func TestRace(t *testing.T) {
 	}
 }
 
-func TestInterleave(t *testing.T) {
-	var in []netip.Addr
-	for _, s := range []string{"1.0.0.1", "1.0.0.2", "2606::1", "1.0.0.3", "2606::2"} {
-		in = append(in, mustAddr(s))
-	}
-	if got := fmt.Sprint(interleave(in)); got != "[1.0.0.1 2606::1 1.0.0.2 2606::2 1.0.0.3]" {
-		t.Error(got)
-	}
-	if got := interleave(slices.Repeat(in, 10)); len(got) != maxAddrs {
-		t.Errorf("%d addresses", len(got))
-	}
-}
-
-// knownError is an error of a resolver that knows the reason.
-type knownError struct{ error }
-
-func (knownError) PolicyReason() policy.Reason { return policy.ReasonOverload }
-
-func TestFailureReasons(t *testing.T) {
-	for err, want := range map[error]policy.Reason{
-		knownError{errors.New("x")}:                   policy.ReasonOverload,
-		&net.DNSError{IsNotFound: true}:               policy.ReasonNotFound,
-		&net.DNSError{IsTimeout: true}:                policy.ReasonDNSTimeout,
-		fmt.Errorf("x: %w", context.DeadlineExceeded): policy.ReasonDNSTimeout,
-		errors.New("x"):                               policy.ReasonDNSError,
-	} {
-		if got := resolveReason(err); got != want {
-			t.Errorf("%v: %v, want %v", err, got, want)
-		}
-	}
+func TestDialReasons(t *testing.T) {
 	for err, want := range map[error]policy.Reason{
 		&net.OpError{Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}: policy.ReasonRefused,
 		&net.OpError{Err: os.ErrDeadlineExceeded}:                              policy.ReasonConnectTimeout,

@@ -158,21 +158,21 @@ func (f *flow) plainHTTP() {
 // servers of many protocols speak first, so the origin is dialled before.
 func (f *flow) open(addrs []netip.Addr, sniff bool) *tunnel {
 	up := f.s.dialAddrs(f.ctx, f.c, f.req, addrs)
-	if up.c == nil {
-		f.refuse(up.d, "")
+	if up.Conn == nil {
+		f.refuse(up.Decision, "")
 		return nil
 	}
-	f.req.Addr = up.addr
+	f.req.Addr = up.Addr
 	t := newTunnel(f, up, sniff)
 	// What the client speaks is judged once it speaks: until then there is no
 	// decision to record.
 	if !sniff && !t.recordAllowed() {
-		_ = up.c.Close()
+		_ = up.Conn.Close()
 		f.no(because(policy.ReasonOverload), "")
 		return nil
 	}
 	if !f.accept() {
-		_ = up.c.Close()
+		_ = up.Conn.Close()
 		_ = f.in.Close()
 		t.recordAllowed() // the client left; what there was is on record
 		return nil

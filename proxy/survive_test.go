@@ -13,6 +13,7 @@ import (
 	"egressd/event"
 	"egressd/event/eventtest"
 	"egressd/policy"
+	"egressd/proxy/internal/dial"
 )
 
 // logBuffer keeps what is logged.
@@ -138,7 +139,7 @@ func TestPanicBeforeRelay(t *testing.T) {
 	f := newFlow(context.Background(), newConn(g.Server, gate, event.DoorHTTP), event.DoorConnect)
 	f.under = nil                        // judged by no policy: there is a new one
 	f.c.front, f.c.judge = nil, g.Server // the bug: the check panics
-	newTunnel(f, dialled{c: up}, false).carryAndWait()
+	newTunnel(f, dial.Result{Conn: up}, false).carryAndWait()
 	for _, c := range []net.Conn{client, origin} {
 		if _, err := c.Read(make([]byte, 1)); err == nil {
 			t.Error("a side is still open")

@@ -9,6 +9,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/dial"
 )
 
 // tunnel is a flow that has its origin: bytes go both ways, and none goes before
@@ -40,9 +41,9 @@ type ending struct {
 }
 
 // newTunnel is f over its connection up, which is not on record yet.
-func newTunnel(f *flow, up dialled, sniff bool) *tunnel {
+func newTunnel(f *flow, up dial.Result, sniff bool) *tunnel {
 	return &tunnel{
-		f: f, up: up.c, req: f.req, d: up.d, limit: f.s.bounds().bytesPerFlow, sniff: sniff,
+		f: f, up: up.Conn, req: f.req, d: up.Decision, limit: f.s.bounds().bytesPerFlow, sniff: sniff,
 		rec: f.s.onRecord(),
 	}
 }
