@@ -87,7 +87,7 @@ func (h *httpConn) trackHost() (release func()) {
 	if h.sc.host.IsZero() || !h.s.check(h.c, r).Allowed() {
 		return func() {} // the answers say so, request by request
 	}
-	t := &openFlow{c: h.c, req: &r, stop: h.stop, hidden: true}
+	t := &openFlow{Owner: h.c, Request: &r, Stop: h.stop, Hidden: true}
 	h.s.track(t, under)
 	return func() { h.s.untrack(t) }
 }

@@ -33,7 +33,7 @@ func (x *exchange) forward() {
 	defer cancel(nil)
 	x.end = cancel
 	x.content.limit = x.h.s.bounds().bytesPerFlow
-	t := &openFlow{c: x.h.c, req: &x.req, stop: x.stop, bytes: &x.content.moved}
+	t := &openFlow{Owner: x.h.c, Request: &x.req, Stop: x.stop, Bytes: &x.content.moved}
 	x.h.s.track(t, x.up.policy)
 	defer x.h.s.untrack(t)
 	defer x.up.done()

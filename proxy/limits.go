@@ -5,6 +5,7 @@ import (
 
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
+	"egressd/proxy/internal/flows"
 	"egressd/proxy/internal/wire"
 )
 
@@ -12,7 +13,7 @@ import (
 type bounds struct {
 	admission.Limits
 	bytesPerFlow              int64
-	maxDuration, idle         time.Duration
+	flows                     flows.Limits
 	headBytes, helloBytes     int
 	headTimeout, helloTimeout time.Duration
 }
@@ -30,8 +31,10 @@ func (s *Server) bounds() bounds {
 			Rate:        or(l.RatePerSecond, def.RatePerSecond),
 		},
 		bytesPerFlow: or(l.BytesPerFlow, def.BytesPerFlow),
-		maxDuration:  seconds(l.MaxDurationSeconds, def.MaxDurationSeconds),
-		idle:         seconds(l.IdleTimeoutSeconds, def.IdleTimeoutSeconds),
+		flows: flows.Limits{
+			MaxDuration: seconds(l.MaxDurationSeconds, def.MaxDurationSeconds),
+			Idle:        seconds(l.IdleTimeoutSeconds, def.IdleTimeoutSeconds),
+		},
 		headBytes:    or(l.HeadBytes, def.HeadBytes),
 		helloBytes:   min(or(l.HelloBytes, def.HelloBytes), wire.MaxHello),
 		headTimeout:  seconds(l.HeadTimeoutSeconds, def.HeadTimeoutSeconds),

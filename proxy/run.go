@@ -157,5 +157,5 @@ func (s *Server) tidy() {
 	now, b := s.now(), s.bounds()
 	s.reportDrops()
 	s.admitted.Tidy(b.Limits, now)
-	s.open.sweep(now, b)
+	s.open.Sweep(now, b.flows)
 }

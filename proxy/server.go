@@ -13,6 +13,7 @@ import (
 	"egressd/policy"
 	"egressd/proxy/ca"
 	"egressd/proxy/internal/admission"
+	"egressd/proxy/internal/flows"
 	"egressd/proxy/internal/pool"
 	"egressd/proxy/internal/relay"
 	"egressd/proxy/internal/socket"
@@ -114,7 +115,7 @@ type state struct {
 
 	// Flows that were allowed.
 	flows   atomic.Uint64 // the last flow number given out
-	open    openFlows
+	open    flows.Set[*conn]
 	carried [2]atomic.Uint64 // bytes to origins and from them
 
 	// Bytes on their way.

@@ -251,7 +251,7 @@ func TestShutdown(t *testing.T) {
 	if len(g.sink.all("network.closed")) != 1 {
 		t.Error("the end of the open flow was not recorded before Serve returned")
 	}
-	if g.Rejudge() != 0 || len(g.open.list()) != 0 {
+	if g.Rejudge() != 0 || len(g.open.All()) != 0 {
 		t.Error("flows are still registered")
 	}
 }

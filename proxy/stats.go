@@ -15,7 +15,7 @@ type Stats struct {
 // Safe for concurrent use.
 func (s *Server) Stats() Stats {
 	return Stats{
-		Connections: s.judged.Len(), Flows: s.open.size(),
+		Connections: s.judged.Len(), Flows: s.open.Len(),
 		BytesOut: s.carried[out].Load(), BytesIn: s.carried[in].Load(),
 		Dropped: s.drops.total.Load(), AcceptErrors: s.drops.acceptErrors.Load(),
 	}

@@ -145,7 +145,7 @@ func TestPanicBeforeRelay(t *testing.T) {
 			t.Error("a side is still open")
 		}
 	}
-	if n := g.open.size(); n != 0 {
+	if n := g.open.Len(); n != 0 {
 		t.Errorf("%d flows are on the list", n)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/dial"
+	"egressd/proxy/internal/flows"
 )
 
 // tunnel is a flow that has its origin: bytes go both ways, and none goes before
@@ -96,11 +97,11 @@ func (t *tunnel) carryAndWait() {
 // it.
 func (t *tunnel) begins() bool {
 	defer t.f.c.survive(t.abort)
-	kind := flowTunnel
+	kind := flows.Tunnel
 	if t.f.raw {
-		kind = flowRaw
+		kind = flows.Raw
 	}
-	t.entry = openFlow{c: t.f.c, req: &t.req, kind: kind, bytes: &t.sum, stop: t.stop}
+	t.entry = openFlow{Owner: t.f.c, Request: &t.req, Kind: kind, Bytes: &t.sum, Stop: t.stop}
 	t.f.s.track(&t.entry, t.f.under)
 	if t.watchesRetry() {
 		t.again = newAgain()

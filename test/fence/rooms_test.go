@@ -48,7 +48,7 @@ var rooms = []room{
 	},
 	{
 		path:   "proxy",
-		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/socket", "proxy/internal/wire", "internal/accept"},
+		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/socket", "proxy/internal/wire", "internal/accept"},
 		std:    []string{"os/exec"},
 		reason: "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
 	},
@@ -113,6 +113,12 @@ var rooms = []room{
 		ours:   []string{"policy", "proxy/internal/socket"},
 		std:    []string{"net/http", "os/exec", "log/slog"},
 		reason: "tries addresses that were judged, by attempts that its caller makes: it opens no connection itself",
+	},
+	{
+		path:   "proxy/internal/flows",
+		ours:   []string{"policy"},
+		std:    []string{"net", "net/http", "os/exec", "log/slog", "context"},
+		reason: "keeps flows for those that judge them again: it knows no Server and no connection, and decides nothing",
 	},
 	{
 		path:    "dnsfilter",
