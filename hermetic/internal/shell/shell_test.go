@@ -144,6 +144,8 @@ func TestLimits(t *testing.T) {
 		{"here-string", `x=aaaaaaaa; while :; do read x <<< "$x$x"; done`, "string"},
 		{"printf -v", `printf -v x %99999999d 1`, "string"},
 		{"printf", `printf %99999999d 1`, "string"},
+		{"wide directives", `printf %500000d%500000d%500000d 1 2 3`, "string"},
+		{"wide dates", `printf -v f '%%4000d%.0s' {1..1000}; printf "%($f)T" 1`, "string"},
 		{"captured", `x=$(yes)`, "string"},
 		{"array", `while :; do a+=(1 2 3); done`, "array"},
 		{"regular expression", `re='^(a*)(a*)(a*)\2\1b$' x=$(printf 'a%.0s' {1..300})xb; [[ $x =~ $re ]]`, "steps"},
