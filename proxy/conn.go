@@ -10,8 +10,10 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
+	"egressd/proxy/internal/approval"
 	"egressd/proxy/internal/peek"
 	"egressd/proxy/internal/socket"
+	"egressd/proxy/internal/wire"
 )
 
 // What the events of connections that the Server closes say.
@@ -33,7 +35,7 @@ type conn struct {
 	client netip.AddrPort
 	cancel context.CancelFunc // ends what waits for the set-up of a flow
 
-	approvals approvals
+	approvals approval.Set
 	// Places in the admission of front, and of the judge if that is another
 	// Server. Their locks are taken before mu.
 	places  [2]admission.Place
@@ -62,16 +64,16 @@ func newConn(s *Server, nc net.Conn, door event.Door) *conn {
 // same connection, in another name or in none -> credentials are read with every
 // request, and one that leads elsewhere is refused. Left over: programs that can
 // write to the client's own connection.
-func (c *conn) authenticate(cr credentials) (*Server, *refusal) {
+func (c *conn) authenticate(cr wire.Credentials) (*Server, *refusal) {
 	if c.front.Route == nil {
 		return c.front, nil // joined when it was accepted
 	}
-	if cr.bad != "" {
-		return nil, refuseFor(policy.ReasonMalformed, cr.bad)
+	if cr.Bad != "" {
+		return nil, refuseFor(policy.ReasonMalformed, cr.Bad)
 	}
-	s := c.front.Route(Client{Addr: c.client, Token: cr.token, HasToken: cr.sent})
+	s := c.front.Route(Client{Addr: c.client, Token: cr.Token, HasToken: cr.Sent})
 	if s == nil {
-		return nil, refuseFor(policy.ReasonNotAuthenticated, cr.stranger())
+		return nil, refuseFor(policy.ReasonNotAuthenticated, cr.Missing())
 	}
 	switch judge := c.judgedBy(); {
 	case judge == s:

@@ -17,6 +17,7 @@ import (
 const (
 	resolveTimeout = 10 * time.Second
 	dialTimeout    = 20 * time.Second // over all addresses
+	redials        = 4                // of a connection that came back to the gate
 
 	// evictForFiles is how many connections without a request make room at a time
 	// when the process is out of descriptors.
@@ -133,7 +134,7 @@ func (s *Server) attempt(ctx context.Context, from *conn, r policy.Request, a ne
 		s.freeFiles()
 		c, err = connect(ctx, "tcp", want.String())
 	}
-	for i := 0; err == nil && s.Resets.hits(socket.AddrPort(c.LocalAddr()), want, s.now()); i++ {
+	for i := 0; err == nil && s.Resets.Hits(socket.AddrPort(c.LocalAddr()), want, s.now()); i++ {
 		_ = c.Close() // it has come back to us
 		if i == redials {
 			return dial.Result{Decision: because(policy.ReasonUnreachable)}

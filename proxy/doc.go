@@ -32,6 +32,11 @@ package proxy
 // judge.go, every event through record.go, and open_flows.go asks again when the
 // policy changes.
 //
+// What needs nothing of a Server is in packages below internal: what clients send
+// (wire, peek, http1), what they are answered (denial), what the system says of
+// addresses and connections (socket), who is let in (admission), the race to an
+// origin (dial), the flows that go on (flows). None of them allows anything.
+//
 // Two seams lead out: relay.Engine moves the bytes of tunnels, forward.Forwarder
 // carries requests. Neither can let a byte pass by itself: way.Count and
 // exchange.Pass hold back the first one until the decision is on record

@@ -12,6 +12,7 @@ import (
 	"egressd/proxy/internal/denial"
 	"egressd/proxy/internal/peek"
 	"egressd/proxy/internal/socket"
+	"egressd/proxy/internal/wire"
 )
 
 // Ports whose protocol names the host it wants.
@@ -37,9 +38,9 @@ func (d captured) serve(ctx context.Context, c *conn) *tunnel {
 		return nil
 	}
 	f.sc.addr = dst
-	c.onReset = func() { c.front.Resets.note(c.client, dst, c.front.now()) }
+	c.onReset = func() { c.front.Resets.Note(c.client, dst, c.front.now()) }
 	f.req = policy.Request{Host: policy.HostFromAddr(dst.Addr()), Port: dst.Port()}
-	if no := f.authenticate(credentials{}); no != nil {
+	if no := f.authenticate(wire.Credentials{}); no != nil {
 		f.refuseCaptured(no.d, no.detail)
 		return nil
 	}
@@ -74,7 +75,7 @@ func (fixed) name() event.Door { return event.DoorTransparent }
 func (d fixed) serve(ctx context.Context, c *conn) *tunnel {
 	f := newFlow(ctx, c, d.name())
 	f.req.Host, f.req.Port = d.host, d.port
-	if no := f.authenticate(credentials{}); no != nil {
+	if no := f.authenticate(wire.Credentials{}); no != nil {
 		f.refuseCaptured(no.d, no.detail)
 		return nil
 	}

@@ -80,7 +80,7 @@ func (f *flow) parseConnect(head []byte) *refusal {
 	if err != nil {
 		return refuseFor(policy.ReasonMalformed, err.Error())
 	}
-	if no := f.authenticate(basicCredentials(req.ProxyAuth, req.HasProxyAuth)); no != nil {
+	if no := f.authenticate(wire.BasicCredentials(req.ProxyAuth, req.HasProxyAuth)); no != nil {
 		f.req.Host, f.req.Port, _ = policy.ParseAuthority(req.Authority) // for the event
 		return no
 	}

@@ -112,7 +112,7 @@ func (f *flow) socks5Method(offered wire.Methods) (byte, *refusal) {
 	case !offered.None:
 		return wire.MethodNoneFits, refuseFor(policy.ReasonMalformed, "the SOCKS5 client offers no method that this gate has")
 	}
-	if no := f.authenticate(credentials{}); no != nil {
+	if no := f.authenticate(wire.Credentials{}); no != nil {
 		return wire.MethodNoneFits, no
 	}
 	return wire.MethodNone, nil
@@ -124,7 +124,7 @@ func (f *flow) socks5Password() bool {
 		user, n, st := wire.Socks5Password(f.in.Held())
 		switch st {
 		case wire.Done:
-			no := f.authenticate(userCredentials(user))
+			no := f.authenticate(wire.UserCredentials(user))
 			f.in.Skip(n)
 			answer := []byte{1, 0}
 			if no != nil {
@@ -185,9 +185,9 @@ func (f *flow) socksMore() bool {
 // socks runs the flow that r asks for.
 func (f *flow) socks(r wire.Socks) *tunnel {
 	if f.sc.door == event.DoorSOCKS4 {
-		cr := credentials{}
+		cr := wire.Credentials{}
 		if r.User != "" {
-			cr = userCredentials(r.User)
+			cr = wire.UserCredentials(r.User)
 		}
 		if no := f.authenticate(cr); no != nil {
 			f.refuse(no.d, no.detail)

@@ -61,7 +61,7 @@ func newFlow(ctx context.Context, c *conn, door event.Door) *flow {
 
 // authenticate hands the flow to its judge. If there is none, the refusal is to be
 // sent to the client.
-func (f *flow) authenticate(cr credentials) *refusal {
+func (f *flow) authenticate(cr wire.Credentials) *refusal {
 	judge, no := f.c.authenticate(cr)
 	if no != nil {
 		return no

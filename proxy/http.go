@@ -16,6 +16,7 @@ import (
 	"egressd/policy"
 	"egressd/proxy/internal/denial"
 	"egressd/proxy/internal/http1"
+	"egressd/proxy/internal/wire"
 )
 
 // Implementation constants.
@@ -178,7 +179,7 @@ func (h *httpConn) authenticate(facts http1.Request) *refusal {
 	if !h.sc.explicit() || facts.Err != nil {
 		return nil
 	}
-	judge, no := h.c.authenticate(basicCredentials(facts.ProxyAuth, facts.HasProxyAuth))
+	judge, no := h.c.authenticate(wire.BasicCredentials(facts.ProxyAuth, facts.HasProxyAuth))
 	if no == nil {
 		h.s = judge
 	}

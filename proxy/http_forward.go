@@ -17,6 +17,7 @@ import (
 	"egressd/policy"
 	"egressd/proxy/internal/denial"
 	"egressd/proxy/internal/forward"
+	"egressd/proxy/internal/secret"
 	"egressd/proxy/internal/socket"
 )
 
@@ -91,6 +92,14 @@ func (x *exchange) Outgoing(out *http.Request) {
 	x.h.s.substitute(x.up.policy, x.req, out.Header, x.sc.tls)
 	if x.h.s.Rewrite != nil && x.sc.tls {
 		x.h.s.Rewrite(x.req.Host.String(), out)
+	}
+}
+
+// substitute puts the secrets of p in the place of their placeholders, over
+// verified TLS alone. h is the outgoing header of a request that has been allowed.
+func (s *Server) substitute(p *policy.Policy, r policy.Request, h http.Header, tls bool) {
+	if p != nil && s.SecretValue != nil && tls {
+		secret.Substitute(p.Secrets(), r.Host, h, s.SecretValue)
 	}
 }
 

@@ -2,10 +2,8 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"slices"
-	"sync"
 
 	"egressd/policy"
 	"egressd/proxy/internal/socket"
@@ -82,7 +80,7 @@ func (s *Server) decide(c *conn, r policy.Request, ask func(*policy.Policy) poli
 	}
 	d := ask(s.Policy.Load())
 	if notListed(d) {
-		if p := c.approvals.policy(r); p != nil {
+		if p := c.approvals.Policy(r); p != nil {
 			return ask(p)
 		}
 	}
@@ -98,7 +96,7 @@ func (s *Server) ask(ctx context.Context, c *conn, r policy.Request, d policy.De
 	if !s.Ask(ctx, policy.Request{Host: r.Host, Port: r.Port}, d) || ctx.Err() != nil {
 		return no
 	}
-	if err := c.approvals.add(s.Policy.Load(), r, d); err != nil {
+	if err := c.approvals.Add(s.Policy.Load(), r, d); err != nil {
 		return no
 	}
 	return s.check(c, r)
@@ -115,47 +113,4 @@ func (s *Server) inForce() *policy.Policy {
 func notListed(d policy.Decision) bool {
 	return d.Verdict == policy.Deny &&
 		(d.Reason == policy.ReasonHostNotListed || d.Reason == policy.ReasonPortNotListed)
-}
-
-// approvals holds what the person approved on one client connection: for each
-// host and port the policy with that one rule (deny rules and hosts entries
-// stay), so that the checks that follow (address, SNI, Host) are made as for any
-// other rule.
-type approvals struct {
-	mu  sync.Mutex
-	all map[hostPort]*policy.Policy
-}
-
-// approvalsMax bounds the questions about one kept-alive connection.
-const approvalsMax = 64
-
-type hostPort struct {
-	host policy.Host
-	port uint16
-}
-
-func (a *approvals) policy(r policy.Request) *policy.Policy {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.all[hostPort{r.Host, r.Port}]
-}
-
-var errTooManyApprovals = errors.New("too many approvals on one connection")
-
-func (a *approvals) add(current *policy.Policy, r policy.Request, d policy.Decision) error {
-	rule := d.Suggest(r)
-	p, err := current.Only(policy.Entry{Text: rule, Pos: policy.Pos{File: "--approve", Line: 1}})
-	if err != nil {
-		return err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.all) >= approvalsMax {
-		return errTooManyApprovals
-	}
-	if a.all == nil {
-		a.all = make(map[hostPort]*policy.Policy)
-	}
-	a.all[hostPort{r.Host, r.Port}] = p
-	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"egressd/proxy/internal/wire"
 )
 
 const (
@@ -265,7 +267,7 @@ func TestMalformedCredentials(t *testing.T) {
 	m.setByAddr(m.a.Server) // which nobody must fall back to
 	fields := []string{
 		"Basic", "Basic ", "Basic !!!", "Basic " + strings.TrimRight(basic("a", ""), "=") + "=====", "basic " + base64.StdEncoding.EncodeToString([]byte("nocolon")),
-		"Basic " + basic("", "password"), "Basic " + basic(strings.Repeat("a", maxToken+1), ""), "Basic " + basic("a\x00b", ""),
+		"Basic " + basic("", "password"), "Basic " + basic(strings.Repeat("a", wire.MaxToken+1), ""), "Basic " + basic("a\x00b", ""),
 		"Basic " + basic(tokenA, "") + " " + basic(tokenB, ""), "Basic YR==",
 		"Basic " + basic(tokenA, "") + "\r\nProxy-Authorization: Basic " + basic(tokenA, ""),
 	}

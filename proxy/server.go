@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -69,6 +70,11 @@ type Server struct {
 	state
 }
 
+// Resets remembers which captured connections the gate has reset; see
+// [Server.Resets]. All gates of one network namespace share one. The zero Resets
+// is empty. Safe for concurrent use.
+type Resets = socket.Resets
+
 // Identity is what a Server is called in events and denials.
 type Identity struct {
 	Session   string // copied into every event
@@ -92,6 +98,11 @@ type Interception struct {
 	// Rewrite changes requests inside intercepted TLS. Nil: they leave as they came.
 	Rewrite Rewriter
 }
+
+// Rewriter may change a request that was allowed and is about to leave for host
+// over verified TLS: its fields and its Host. What was judged stays what is
+// dialled. It must be quick and safe for concurrent use.
+type Rewriter func(host string, r *http.Request)
 
 // Client is what a Server knows about a client when it calls [Server.Route].
 type Client struct {

@@ -48,7 +48,7 @@ var rooms = []room{
 	},
 	{
 		path:   "proxy",
-		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/socket", "proxy/internal/wire", "internal/accept"},
+		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/approval", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/secret", "proxy/internal/socket", "proxy/internal/wire", "internal/accept"},
 		std:    []string{"os/exec"},
 		reason: "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
 	},
@@ -119,6 +119,18 @@ var rooms = []room{
 		ours:   []string{"policy"},
 		std:    []string{"net", "net/http", "os/exec", "log/slog", "context"},
 		reason: "keeps flows for those that judge them again: it knows no Server and no connection, and decides nothing",
+	},
+	{
+		path:   "proxy/internal/approval",
+		ours:   []string{"policy"},
+		std:    []string{"net", "net/http", "os/exec", "log/slog", "context", "time"},
+		reason: "holds what a person approved, as policies: it knows no Server and asks nobody",
+	},
+	{
+		path:   "proxy/internal/secret",
+		ours:   []string{"policy"},
+		std:    []string{"os/exec", "log/slog", "context"},
+		reason: "changes header fields: it knows no Server, and reads no secret that it is not handed",
 	},
 	{
 		path:    "dnsfilter",

@@ -1,4 +1,4 @@
-package proxy
+package socket
 
 import (
 	"net/netip"
@@ -12,7 +12,6 @@ const (
 	// reset (net.netfilter.nf_conntrack_tcp_timeout_close).
 	resetMemory = 10 * time.Second
 	resetMost   = 32 << 10 // remembered a generation; of more the oldest are forgotten
-	redials     = 4
 )
 
 // Resets remembers which captured connections the gate has reset. Where the gate
@@ -30,8 +29,8 @@ type Resets struct {
 // pair is a connection that was reset: its client and its destination.
 type pair struct{ from, to netip.AddrPort }
 
-// note remembers that a connection was reset now.
-func (r *Resets) note(from, to netip.AddrPort, now time.Time) {
+// Note remembers that a connection was reset now.
+func (r *Resets) Note(from, to netip.AddrPort, now time.Time) {
 	if r == nil || !from.IsValid() || !to.IsValid() {
 		return
 	}
@@ -47,8 +46,8 @@ func (r *Resets) note(from, to netip.AddrPort, now time.Time) {
 	r.young[pair{from, to}] = struct{}{}
 }
 
-// hits reports whether a new connection of the gate's own leads back to it.
-func (r *Resets) hits(from, to netip.AddrPort, now time.Time) bool {
+// Hits reports whether a new connection of the gate's own leads back to it.
+func (r *Resets) Hits(from, to netip.AddrPort, now time.Time) bool {
 	if r == nil {
 		return false
 	}

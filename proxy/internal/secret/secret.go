@@ -1,4 +1,12 @@
-package proxy
+// Package secret puts secret values in the place of the placeholders that clients
+// know.
+//
+//	if tls { // verified
+//		secret.Substitute(policy.Secrets(), host, request.Header, value)
+//	}
+//
+// Whether the connection is one that may carry secrets is the caller's to decide.
+package secret
 
 import (
 	"encoding/base64"
@@ -9,24 +17,25 @@ import (
 	"egressd/policy"
 )
 
-// substitute puts secret values in the place of their placeholders, in the one
-// header field each secret names and towards the hosts it names, over verified
-// TLS alone. h is the outgoing header of a request that has been allowed.
+// Value reports the placeholder that clients see for the secret in the
+// environment variable env, and its value. ok false: there is none.
+type Value func(env string) (placeholder, value string, ok bool)
+
+// Substitute replaces placeholders in h, the outgoing header of an allowed request
+// to host: each secret in the one field that it names, and only if host is one of
+// its hosts.
 //
 // Threat: a program inside aims a secret at a host or a field of its choice ->
 // anywhere else the placeholder stays what it is, a string worth nothing -> an
 // origin that is named may echo the field it was sent; the response is not
 // searched.
-func (s *Server) substitute(p *policy.Policy, r policy.Request, h http.Header, tls bool) {
-	if p == nil || s.SecretValue == nil || !tls {
-		return
-	}
-	for _, secret := range p.Secrets() {
+func Substitute(secrets []policy.Secret, host policy.Host, h http.Header, find Value) {
+	for _, secret := range secrets {
 		values := h[http.CanonicalHeaderKey(secret.Header)]
-		if len(values) == 0 || !slices.Contains(secret.Hosts, r.Host) {
+		if len(values) == 0 || !slices.Contains(secret.Hosts, host) {
 			continue
 		}
-		placeholder, value, ok := s.SecretValue(secret.Env)
+		placeholder, value, ok := find(secret.Env)
 		if !ok || placeholder == "" {
 			continue
 		}
@@ -35,11 +44,6 @@ func (s *Server) substitute(p *policy.Policy, r policy.Request, h http.Header, t
 		}
 	}
 }
-
-// Rewriter may change a request that was allowed and is about to leave for host
-// over verified TLS: its fields and its Host. What was judged stays what is
-// dialled. It must be quick and safe for concurrent use.
-type Rewriter func(host string, r *http.Request)
 
 // reveal replaces the placeholder in one field value, also in
 // Basic credentials (RFC 7617), as git and pip send tokens.
