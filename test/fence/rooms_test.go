@@ -1,5 +1,7 @@
 package fence
 
+import "slices"
+
 // room says what one package (or, with a trailing "/...", a tree) may import.
 type room struct {
 	path    string   // below the module
@@ -11,7 +13,7 @@ type room struct {
 
 // rooms is DESIGN's table of rooms as a test. A package that no row covers is
 // an error: name the room before building in it.
-var rooms = []room{
+var rooms = slices.Concat(proxyRooms, []room{
 	{
 		path:    "policy",
 		ours:    []string{"policy/internal/pathmatch", "internal/nearest"},
@@ -45,92 +47,6 @@ var rooms = []room{
 		ours:   []string{"event", "event/internal/line"},
 		std:    []string{"net", "net/http", "os", "os/exec"},
 		reason: "for tests; no row lets shipping code import it",
-	},
-	{
-		path:   "proxy",
-		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/approval", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/secret", "proxy/internal/socket", "proxy/internal/wire", "internal/accept"},
-		std:    []string{"os/exec"},
-		reason: "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
-	},
-	{
-		path:   "proxy/ca",
-		std:    []string{"net/http", "os/exec"},
-		reason: "key material, no network",
-	},
-	{
-		path:    "proxy/internal/forward",
-		ours:    []string{"proxy/internal/http1", "proxy/internal/pool"},
-		outside: []string{"github.com/elazarl/goproxy"},
-		std:     []string{"os/exec", "log/slog"},
-		reason:  "carries requests that were let pass: it knows no policy, no event and no Server, so that another forwarder can take its place",
-	},
-	{
-		path:   "proxy/internal/http1",
-		std:    []string{"net/http", "os/exec", "log/slog"},
-		reason: "frames a client's requests before net/http reads them: it must not share net/http's reading",
-	},
-	{
-		path:    "proxy/internal/wire",
-		outside: []string{"golang.org/x/crypto/cryptobyte"},
-		std:     []string{"net", "net/http", "os/exec", "log/slog", "time"},
-		reason:  "reads bytes that are there already: no connection, no clock",
-	},
-	{
-		path:   "proxy/internal/relay",
-		ours:   []string{"proxy/internal/pool"},
-		std:    []string{"net/http", "os/exec", "log/slog", "context"},
-		reason: "carries bytes that were let pass: it knows no policy, no event and no Server, so that another engine can take its place",
-	},
-	{
-		path:   "proxy/internal/admission",
-		std:    []string{"net", "net/http", "os/exec", "log/slog", "context"},
-		reason: "counts connections: it knows no policy, no protocol and no connection",
-	},
-	{
-		path:   "proxy/internal/pool",
-		std:    []string{"net", "net/http", "os/exec", "log/slog", "context"},
-		reason: "byte slices",
-	},
-	{
-		path:   "proxy/internal/denial",
-		ours:   []string{"policy"},
-		std:    []string{"os/exec", "log/slog", "context"},
-		reason: "words a decision that was taken: it knows no Server and no event, and decides nothing",
-	},
-	{
-		path:   "proxy/internal/socket",
-		std:    []string{"net/http", "os/exec", "log/slog", "context", "time"},
-		reason: "asks the system about connections and addresses: it knows no policy and no Server",
-	},
-	{
-		path:   "proxy/internal/peek",
-		ours:   []string{"proxy/internal/admission", "proxy/internal/pool", "proxy/internal/socket", "proxy/internal/wire"},
-		std:    []string{"net/http", "os/exec", "log/slog", "context"},
-		reason: "holds first bytes for those that judge them: it knows no policy and no Server",
-	},
-	{
-		path:   "proxy/internal/dial",
-		ours:   []string{"policy", "proxy/internal/socket"},
-		std:    []string{"net/http", "os/exec", "log/slog"},
-		reason: "tries addresses that were judged, by attempts that its caller makes: it opens no connection itself",
-	},
-	{
-		path:   "proxy/internal/flows",
-		ours:   []string{"policy"},
-		std:    []string{"net", "net/http", "os/exec", "log/slog", "context"},
-		reason: "keeps flows for those that judge them again: it knows no Server and no connection, and decides nothing",
-	},
-	{
-		path:   "proxy/internal/approval",
-		ours:   []string{"policy"},
-		std:    []string{"net", "net/http", "os/exec", "log/slog", "context", "time"},
-		reason: "holds what a person approved, as policies: it knows no Server and asks nobody",
-	},
-	{
-		path:   "proxy/internal/secret",
-		ours:   []string{"policy"},
-		std:    []string{"os/exec", "log/slog", "context"},
-		reason: "changes header fields: it knows no Server, and reads no secret that it is not handed",
 	},
 	{
 		path:    "dnsfilter",
@@ -498,4 +414,4 @@ var rooms = []room{
 		ours:   []string{"policy", "bench/install"},
 		reason: "drives real binaries over sockets; measuring inside the process measures something else",
 	},
-}
+})
