@@ -118,14 +118,14 @@ func buildTools() error {
 	if err := os.MkdirAll(tools, 0o755); err != nil {
 		return err
 	}
-	for _, tool := range []struct{ name, module, tool string }{
-		{"docker-compose", "compose", "cmd"},
-		{"helm", filepath.Join(root, "deploy/validate"), "helm"},
-		{"kubeconform", filepath.Join(root, "deploy/validate"), "kubeconform"},
+	for _, tool := range []struct{ name, module, tool, workspace string }{
+		{"docker-compose", "compose", "cmd", "GOWORK=off"}, // in a workspace its requirements are ambiguous
+		{"helm", filepath.Join(root, "deploy/validate"), "helm", "GOWORK="},
+		{"kubeconform", filepath.Join(root, "deploy/validate"), "kubeconform", "GOWORK="},
 	} {
 		cmd := exec.Command("go", "tool", "-n", tool.tool) // Go's cache keeps what it links
 		cmd.Dir = tool.module
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", tool.workspace)
 		out, err := cmd.Output()
 		if err != nil {
 			return fmt.Errorf("build %s: %w", tool.name, err)
