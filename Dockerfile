@@ -24,8 +24,9 @@ RUN mkdir -p /launch/etc/ssl/certs /egressd/etc/ssl/certs /egressd/etc/egressd /
  && cp /etc/ssl/certs/ca-certificates.crt /launch/etc/ssl/certs/ca-certificates.crt \
  && cp /etc/ssl/certs/ca-certificates.crt /egressd/etc/ssl/certs/ca-certificates.crt \
  && cp deploy/image/policy.yaml /egressd/etc/egressd/policy.yaml \
- && find /launch /egressd -type d -exec chmod 0755 {} + \
- && find /launch /egressd -type f -exec chmod 0644 {} + \
+ && for root in /launch /egressd; do chmod 0755 $root $root/etc $root/etc/ssl $root/etc/ssl/certs \
+      && chmod 0644 $root/etc/ssl/certs/ca-certificates.crt || exit 1; done \
+ && chmod 0755 /egressd/etc/egressd /egressd/run && chmod 0644 /egressd/etc/egressd/policy.yaml \
  && chmod 1777 /egressd/run/egressd && chown 65532:65532 /egressd/run/egressd
 
 # TARGETOS and TARGETARCH, unset or empty, mean the platform that builds.

@@ -65,7 +65,7 @@ func shellEnviron(dir string) []string {
 	return []string{
 		"HOME=" + filepath.Join(dir, "home"), "USER=" + who, "LOGNAME=" + who, "SHELL=/bin/bash", "LANG=C.UTF-8", "TERM=dumb",
 		"TMPDIR=" + filepath.Join(dir, "tmp"), "PATH=" + strings.Join(path, ":"),
-		"GOCACHE=" + os.Getenv("GOCACHE"), "GOMODCACHE=" + os.Getenv("GOMODCACHE"), "GOFLAGS=-mod=mod -buildvcs=false", "GOPROXY=off",
+		"GOCACHE=" + os.Getenv("GOCACHE"), "GOMODCACHE=" + os.Getenv("GOMODCACHE"), "GOFLAGS=-buildvcs=false", "GOPROXY=off",
 	}
 }
 
