@@ -50,8 +50,7 @@ func TestOnRecord(t *testing.T) {
 		if rec.Allowed() {
 			t.Error("allowed before anything was written")
 		}
-		first, again := rec.Allow(yes), rec.Allow(yes)
-		if !first || !again || !rec.Allowed() || rec.Unrecorded() {
+		if first, again := rec.Allow(yes), rec.Allow(yes); !first || !again || !rec.Allowed() || rec.Unrecorded() {
 			t.Error("a recorded flow may not pass")
 		}
 		if rec.End(end); len(s.events) != 2 {
