@@ -142,7 +142,7 @@ func buildTools() error {
 func buildArgs() []string {
 	volumes := []string{goEnv("GOROOT") + ":/usr/local/go:ro", goEnv("GOMODCACHE") + ":/modules:ro", goEnv("GOCACHE") + ":/cache"}
 	args := []string{
-		"buildah", "bud", "--isolation", "chroot", "--format", "docker", "--pull-never", "--layers=false",
+		"buildah", "bud", "--isolation", "chroot", "--format", "docker", "--pull-never", "--layers",
 		"--build-arg", "TARGETOS=", "--build-arg", "TARGETARCH=",
 	}
 	for _, v := range volumes {
