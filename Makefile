@@ -5,7 +5,7 @@
 build: ## the static binaries, in bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/ ./cmd/...
 
-test: ## Go and nothing else, as root or not: four minutes on two cores
+test: ## Go and nothing else, as root or not: some minutes on two cores
 	go test ./... ./hermetic/...
 
 check: ## the rest, as root on Debian: it installs what it uses; 45 minutes on two cores
