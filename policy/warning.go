@@ -36,12 +36,9 @@ func (p *Policy) Warnings() []Problem {
 func sharedSuffix(name string) bool {
 	for _, n := range [...]string{name, "x." + name} {
 		suffix, icann := publicsuffix.PublicSuffix(n)
-		if !icann && suffix == n && strings.Contains(n, ".") && n != "x."+topLabel(name) {
+		if !icann && suffix == n && strings.Contains(n, ".") {
 			return true
 		}
 	}
 	return false
 }
-
-// topLabel is the last label of name.
-func topLabel(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
