@@ -73,26 +73,9 @@ func enterWorld(o options) int {
 			return 1
 		}
 	}
-	args := append(os.Args[1:len(os.Args):len(os.Args)], "-in-world", "-launch="+o.launch, "-probe="+o.probe, "-egressd="+o.egressd) // the last of a flag counts
-	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
-	cmd.Args[0] = os.Args[0]
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), "EGRESSD_E2E_BASE="+base)
-	cmd.SysProcAttr = worldAttr()
-	err = cmd.Run()
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &exit):
-		return max(exit.ExitCode(), 1)
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EACCES):
-		fmt.Printf("skipped: this machine gives %s no network namespace of its own: %v\n", who(), err)
-		return 0
-	}
-	fmt.Fprintln(os.Stderr, "e2e:", err)
-	return 1
+	// The last of a flag counts.
+	args := append(os.Args[1:len(os.Args):len(os.Args)], "-in-world", "-launch="+o.launch, "-probe="+o.probe, "-egressd="+o.egressd)
+	return runShards(ctx, base, args)
 }
 
 func who() string {

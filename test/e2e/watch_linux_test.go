@@ -24,6 +24,7 @@ type sightings struct {
 
 func needWorld(t *testing.T) {
 	t.Helper()
+	readSources(t)
 	if env.world == nil {
 		t.Skip("no world: " + env.skip)
 	}
