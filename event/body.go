@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"egressd/policy"
+	"egressd/policy/files"
 )
 
 // Connection is one decision about one flow or one HTTP request.
@@ -63,7 +64,8 @@ type Query struct {
 // Command is a command line that is about to run. Of its words only the hash is
 // kept: people put secrets there.
 type Command struct {
-	ArgvHash string // SHA-256 of the words joined by NUL, in hex
+	ArgvHash string   // SHA-256 of the words joined by NUL, in hex
+	Files    []string // the files section in force, as [files.Section.Lines]; nil: it says nothing
 }
 
 // RunCompleted is the end of a run whose command ran to its end.
@@ -83,6 +85,15 @@ type RunFailed struct {
 type FileChanged struct {
 	Path   string // from the workspace on
 	Change Change
+}
+
+// FileRefused is a file that the program was refused, or would have been.
+type FileRefused struct {
+	Path   string       // absolute, without links
+	Wanted files.Access // ReadOnly: to read it; ReadWrite: to write it. Hidden is no wish and encodes as none
+	Reason files.Reason // why it is refused
+	Rule   files.Rule   // what refused it; zero: none did
+	Count  int64        // how often, at least; 0 is once
 }
 
 // PolicyLoaded says that a policy is in force: the first one, or after a
@@ -142,6 +153,7 @@ func (*Command) word() string        { return "command.executed" }
 func (*RunCompleted) word() string   { return "run.completed" }
 func (*RunFailed) word() string      { return "run.failed" }
 func (*FileChanged) word() string    { return "file.changed" }
+func (*FileRefused) word() string    { return "file.refused" }
 func (*PolicyLoaded) word() string   { return "policy.loaded" }
 func (*PolicyRejected) word() string { return "policy.rejected" }
 func (*DaemonStarted) word() string  { return "daemon.started" }

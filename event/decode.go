@@ -9,6 +9,7 @@ import (
 
 	"egressd/event/internal/line"
 	"egressd/policy"
+	"egressd/policy/files"
 )
 
 // Decode reads one event, as [Event.MarshalJSON] or a line of the audit trail
@@ -58,13 +59,15 @@ func (r *reader) body() Body {
 	case "dns.query":
 		return r.query()
 	case "command.executed":
-		return &Command{ArgvHash: l.ArgvHash}
+		return &Command{ArgvHash: l.ArgvHash, Files: l.Files}
 	case "run.completed":
 		return &RunCompleted{ExitCode: r.exitCode(), Duration: took}
 	case "run.failed":
 		return &RunFailed{ExitCode: r.exitCode(), Duration: took, Error: l.Error}
 	case "file.changed":
 		return &FileChanged{Path: l.Path, Change: word(r, "change", l.Change, Added, Deleted)}
+	case "file.refused":
+		return r.fileRefused()
 	case "policy.loaded":
 		return &PolicyLoaded{Name: l.Name, Added: l.Added, Removed: l.Removed}
 	case "policy.rejected":
@@ -120,6 +123,23 @@ func (r *reader) query() *Query {
 		q.Asked = l.Host
 	}
 	return q
+}
+
+func (r *reader) fileRefused() *FileRefused {
+	l := r.line
+	f := &FileRefused{
+		Path: l.Path, Reason: word(r, "reason", l.Reason, files.NoPolicy, files.RunsLater),
+		Rule: files.Rule{Path: l.Rule, At: l.RulePos}, Count: l.Count,
+	}
+	switch l.Wanted {
+	case wantedWords[files.ReadOnly]:
+		f.Wanted = files.ReadOnly
+	case wantedWords[files.ReadWrite]:
+		f.Wanted = files.ReadWrite
+	default:
+		r.fail("wanted", l.Wanted)
+	}
+	return f
 }
 
 func (r *reader) verdict() Verdict {

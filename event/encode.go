@@ -55,6 +55,8 @@ func appendObject(b []byte, e *Event, most int) []byte {
 		o.close(body, e.Policy)
 	case *Query:
 		o.query(body, e.Policy)
+	case *FileRefused:
+		o.fileRefused(body, e.Policy)
 	default:
 		o.text("policy", e.Policy)
 		o.other(body)
@@ -113,11 +115,22 @@ func (o *object) query(q *Query, digest string) {
 	o.text("rcode", q.RCode.String())
 }
 
+func (o *object) fileRefused(f *FileRefused, digest string) {
+	o.text("reason", f.Reason.String())
+	o.text("rule", f.Rule.Path)
+	o.text("rule_pos", f.Rule.At)
+	o.text("policy", digest)
+	o.text("path", f.Path)
+	o.int("count", f.Count)
+	o.text("wanted", wordOf(wantedWords[:], f.Wanted))
+}
+
 // other appends the bodies that are about no connection.
 func (o *object) other(body Body) {
 	switch b := body.(type) {
 	case *Command:
 		o.text("argv_hash", b.ArgvHash)
+		o.texts("files", b.Files)
 	case *RunCompleted:
 		o.duration(b.Duration)
 		o.exitCode(b.ExitCode)
@@ -190,6 +203,18 @@ func (o *object) text(key, s string) {
 	}
 	o.key(key)
 	o.b = appendString(o.b, s, o.most)
+}
+
+func (o *object) texts(key string, list []string) {
+	if len(list) == 0 {
+		return
+	}
+	o.key(key)
+	for i, s := range list {
+		o.b = append(o.b, "[,"[min(i, 1)])
+		o.b = appendString(o.b, s, o.most)
+	}
+	o.b = append(o.b, ']')
 }
 
 func (o *object) uint(key string, v uint64) {

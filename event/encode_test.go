@@ -13,18 +13,26 @@ import (
 
 	"egressd/event/internal/line"
 	"egressd/policy"
+	"egressd/policy/files"
 )
 
 // keysOf lists the keys of one line, in its order.
 func keysOf(t *testing.T, data []byte) (keys []string) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(data))
+	inList := false
 	for key := true; ; {
 		tok, err := dec.Token()
 		if err != nil {
 			return keys
 		}
-		if _, ok := tok.(json.Delim); ok {
+		if d, ok := tok.(json.Delim); ok {
+			inList = d == '['
+			if d != ']' {
+				continue
+			}
+		}
+		if inList {
 			continue
 		}
 		if key {
@@ -154,6 +162,7 @@ func hostileEvents(s string) []Event {
 		{Body: &Connection{Path: s, Verdict: Verdict{Rule: &policy.Rule{Text: s, Pos: policy.Pos{File: s, Line: 1, Column: 2}}}}},
 		{Body: &Packet{Proto: s, Dst: zone}},
 		{Body: &FileChanged{Path: s}},
+		{Body: &FileRefused{Path: s, Wanted: files.ReadOnly, Rule: files.Rule{Path: s, At: s}}},
 	}
 }
 

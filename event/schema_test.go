@@ -15,6 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"egressd/policy"
+	"egressd/policy/files"
 )
 
 const schemaFile = "../docs/event.schema.json"
@@ -93,7 +94,14 @@ func TestSchemaIsInStep(t *testing.T) {
 	same(t, "types", schema.Properties["type"].Enum, types())
 	same(t, "doors", schema.Properties["door"].Enum, wordsOf(DoorConnect))
 	same(t, "decisions", schema.Properties["decision"].Enum, []string{Allowed.String(), Blocked.String()})
-	same(t, "reasons", schema.Properties["reason"].Enum, wordsOf(policy.ReasonNoPolicy))
+	reasons := wordsOf(policy.ReasonNoPolicy)
+	for _, word := range wordsOf(files.NoPolicy) {
+		if !slices.Contains(reasons, word) {
+			reasons = append(reasons, word)
+		}
+	}
+	same(t, "reasons", schema.Properties["reason"].Enum, reasons)
+	same(t, "wishes", schema.Properties["wanted"].Enum, []string{"read", "write"})
 	same(t, "changes", schema.Properties["change"].Enum, wordsOf(Added))
 }
 
@@ -129,9 +137,12 @@ func every() []Event {
 		},
 		&Query{Verdict: Verdict{Reason: policy.ReasonMalformed}, Asked: `a\032b`, QType: "TYPE65399"},
 		&Command{ArgvHash: hash},
+		&Command{ArgvHash: hash, Files: []string{"write: /srv/x", "home: private"}},
 		&RunCompleted{ExitCode: 0, Duration: 5 * time.Millisecond},
 		&RunFailed{ExitCode: 125, Error: "no"},
 		&FileChanged{Path: "/a", Change: Added},
+		&FileRefused{Path: "/home/me/.ssh/id", Wanted: files.ReadOnly, Reason: files.Credential, Rule: files.Rule{Path: "~/.ssh", At: "built in"}},
+		&FileRefused{Path: "/etc/hosts", Wanted: files.ReadWrite, Reason: files.System, Count: 7},
 		&PolicyLoaded{Name: "default", Added: 2, Removed: 1},
 		&PolicyRejected{Name: "default", Error: "p.yaml:1:1: no"},
 		&DaemonStarted{Version: "v1.2.3"},
@@ -182,6 +193,8 @@ func TestSchemaRefuses(t *testing.T) {
 		{"no decision", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"network.connected","door":"dns"}`},
 		{"a change of nothing", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"file.changed","change":"added"}`},
 		{"an unknown change", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"file.changed","path":"/a","change":"moved"}`},
+		{"a refusal of nothing", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"file.refused","reason":"credential","wanted":"read"}`},
+		{"a refusal of no wish", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"file.refused","reason":"credential","path":"/a"}`},
 		{"a policy without a name", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"policy.loaded"}`},
 		{"a rejection without a cause", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"policy.rejected","name":"default"}`},
 		{"a session of nobody", `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"session.opened","session":"s"}`},

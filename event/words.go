@@ -1,6 +1,9 @@
 package event
 
-import "egressd/policy"
+import (
+	"egressd/policy"
+	"egressd/policy/files"
+)
 
 // Decision is whether a flow may go on. The zero Decision is Blocked.
 type Decision uint8
@@ -100,6 +103,10 @@ var changeWords = [...]string{Added: "added", Modified: "modified", Deleted: "de
 
 // String reports the word of the events; "" for a Change that is none.
 func (c Change) String() string { return wordOf(changeWords[:], c) }
+
+// wantedWords are what a program wanted to do with a file, by the Access that it
+// needs. Hidden has none.
+var wantedWords = [...]string{files.ReadOnly: "read", files.ReadWrite: "write"}
 
 func wordOf[T ~uint8](words []string, v T) string {
 	if int(v) < len(words) {

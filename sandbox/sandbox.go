@@ -14,6 +14,8 @@ import (
 	"context"
 	"os"
 	"time"
+
+	"egressd/policy/files"
 )
 
 // Spec is one run. Exactly one of Argv and Script is set.
@@ -30,8 +32,9 @@ type Spec struct {
 	Timeout time.Duration // zero: none. Then SIGTERM, Grace, SIGKILL of the whole tree; exit 124
 	Grace   time.Duration // zero: 5 s
 
-	RunAs   *Cred    // the user to run as when this process is root; nil: its own user
-	Protect []string // files that the program must not write, rename or replace, such as the policy and the event log; they must exist
+	RunAs   *Cred       // the user to run as when this process is root; nil: its own user
+	Files   *files.Gate // which files the program may read and write; nil: the built-in rules for Dir and the HOME of Env
+	Protect []string    // files that the program must not write, rename or replace, such as the policy and the event log; they must exist
 
 	// Forwarding, unless nil, is called once, as soon as the signals that this
 	// process gets are caught for the program. It is not called if nothing runs.

@@ -16,7 +16,7 @@ type room struct {
 var rooms = slices.Concat(proxyRooms, []room{
 	{
 		path:    "policy",
-		ours:    []string{"policy/internal/pathmatch", "internal/nearest"},
+		ours:    []string{"policy/files", "policy/internal/pathmatch", "internal/nearest"},
 		outside: []string{"golang.org/x/net/idna", "golang.org/x/net/publicsuffix", "go.yaml.in/yaml/v3"},
 		std:     []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "math/rand", "math/rand/v2", "crypto/rand", "syscall"},
 		reason:  "the one decision is pure: no clock, no network, no logging, so that it gives one answer for one question",
@@ -27,13 +27,18 @@ var rooms = slices.Concat(proxyRooms, []room{
 		reason: "paths compared with paths, pure",
 	},
 	{
+		path:   "policy/files",
+		std:    []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "path/filepath", "io/fs", "syscall"},
+		reason: "the decision about files judges names: links and what exists are the tiers' business",
+	},
+	{
 		path:   "policy/presets",
 		std:    []string{"net", "net/http", "time", "os", "log", "log/slog"},
 		reason: "data files",
 	},
 	{
 		path:   "event",
-		ours:   []string{"policy", "event/internal/line"},
+		ours:   []string{"policy", "policy/files", "event/internal/line"},
 		std:    []string{"net/http", "os/exec"},
 		reason: "a leaf: every door writes it, it knows none of them",
 	},
@@ -93,7 +98,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "sandbox",
-		ours:   []string{"policy"},
+		ours:   []string{"policy", "policy/files"},
 		std:    []string{"net", "net/http"},
 		reason: "what to run and what a backend is; how is each backend's business",
 	},

@@ -1,0 +1,209 @@
+package files
+
+import "testing"
+
+const (
+	work = "/home/me/project/app"
+	home = "/home/me"
+)
+
+func gateOf(t *testing.T, s Section, pl Place) *Gate {
+	t.Helper()
+	if pl.Workspace == "" {
+		pl = Place{Workspace: work, Home: home, State: []string{"~/.claude", "~/.claude.json"}}
+	}
+	g, err := s.In(pl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func rules(paths ...string) (out []Rule) {
+	for _, p := range paths {
+		out = append(out, Rule{Path: p, At: "test"})
+	}
+	return out
+}
+
+func TestDecide(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		s      Section
+		path   string
+		want   Access
+		reason Reason
+	}{
+		{"workspace", Section{}, work + "/main.go", ReadWrite, Workspace},
+		{"workspace itself", Section{}, work, ReadWrite, Workspace},
+		{"home", Section{}, home + "/notes.txt", ReadOnly, HomeDir},
+		{"beside the workspace", Section{}, home + "/project/other/main.go", ReadOnly, HomeDir},
+		{"a name that begins like the workspace", Section{}, work + "2/main.go", ReadOnly, HomeDir},
+		{"system", Section{}, "/usr/bin/env", ReadOnly, System},
+		{"preload", Section{}, "/etc/ld.so.preload", ReadOnly, System},
+		{"tmp", Section{}, "/tmp/x", ReadWrite, Temporary},
+		{"cache", Section{}, home + "/.cache/go-build/00", ReadWrite, State},
+		{"agent state", Section{}, home + "/.claude/projects/x.jsonl", ReadWrite, State},
+
+		{"ssh key", Section{}, home + "/.ssh/id_ed25519", Hidden, Credential},
+		{"ssh config", Section{}, home + "/.ssh/config", ReadOnly, State},
+		{"aws", Section{}, home + "/.aws/credentials", Hidden, Credential},
+		{"npmrc", Section{}, home + "/.npmrc", Hidden, Credential},
+		{"shadow", Section{}, "/etc/shadow", Hidden, Credential},
+		{"launch's records", Section{}, home + "/.local/state/egressd/sandboxes/x", Hidden, Credential},
+		{"a file that is called as a secret", Section{}, home + "/.ssh2", ReadOnly, HomeDir},
+
+		{"bashrc", Section{}, home + "/.bashrc", ReadOnly, RunsLater},
+		{"git hook", Section{}, work + "/.git/hooks/pre-commit", ReadOnly, RunsLater},
+		{"git config", Section{}, work + "/.git/config", ReadOnly, RunsLater},
+		{"git index", Section{}, work + "/.git/index", ReadWrite, Workspace},
+		{"module's hook", Section{}, work + "/.git/modules/lib/hooks/post-checkout", ReadOnly, RunsLater},
+		{"hook deep in the workspace", Section{}, work + "/vendor/x/.git/hooks/h", ReadOnly, RunsLater},
+		{"vscode", Section{}, work + "/.vscode/tasks.json", ReadOnly, RunsLater},
+		{"envrc in a part", Section{}, work + "/sub/.envrc", ReadOnly, RunsLater},
+		{"agent settings in its state", Section{}, home + "/.claude/settings.json", ReadOnly, RunsLater},
+		{"agent hooks in its state", Section{}, home + "/.claude/hooks/x", ReadOnly, RunsLater},
+
+		{"named read", Section{Read: rules("~/.aws/config")}, home + "/.aws/config", ReadOnly, Named},
+		{"named read opens no more", Section{Read: rules("~/.aws/config")}, home + "/.aws/credentials", Hidden, Credential},
+		{"named read of a directory", Section{Read: rules("~/.ssh")}, home + "/.ssh/id_rsa", ReadOnly, Named},
+		{"a wide read opens no secret", Section{Read: rules("~")}, home + "/.ssh/id_rsa", Hidden, Credential},
+		{"a wide write opens nothing that runs later", Section{Write: rules(".")}, work + "/.git/hooks/x", ReadOnly, RunsLater},
+		{"named write of what runs later", Section{Write: rules(".git/hooks")}, work + "/.git/hooks/x", ReadWrite, Named},
+		{"named write outside", Section{Write: rules("/srv/out")}, "/srv/out/x", ReadWrite, Named},
+		{"hide in the workspace", Section{Hide: rules("secrets")}, work + "/secrets/k", Hidden, Named},
+		{"hide by pattern", Section{Hide: rules("**/.env")}, work + "/a/b/.env", Hidden, Named},
+		{"hide beats write", Section{Hide: rules("x"), Write: rules("x")}, work + "/x", Hidden, Named},
+		{"read beats write", Section{Read: rules("x"), Write: rules("x")}, work + "/x", ReadOnly, Named},
+		{"home rw", Section{Home: HomeReadWrite}, home + "/notes.txt", ReadWrite, HomeDir},
+		{"home rw, shell start", Section{Home: HomeReadWrite}, home + "/.bashrc", ReadOnly, RunsLater},
+		{"home rw, key", Section{Home: HomeReadWrite}, home + "/.ssh/id_rsa", Hidden, Credential},
+		{"home private", Section{Home: HomePrivate}, home + "/notes.txt", Hidden, HomeDir},
+		{"home private, cache", Section{Home: HomePrivate}, home + "/.cache/x", Hidden, HomeDir},
+		{"home private, workspace", Section{Home: HomePrivate}, work + "/x", ReadWrite, Workspace},
+		{"home private, named", Section{Home: HomePrivate, Read: rules("~/.gitconfig")}, home + "/.gitconfig", ReadOnly, Named},
+
+		{"relative", Section{}, "etc/passwd", Hidden, NoPolicy},
+		{"not clean", Section{}, work + "/../x", Hidden, NoPolicy},
+	} {
+		d := gateOf(t, tt.s, Place{}).Decide(tt.path)
+		if d.Access != tt.want || d.Reason != tt.reason {
+			t.Errorf("%s: %s is %s (%s, rule %+v), want %s (%s)", tt.name, tt.path, d.Access, d.Reason, d.Rule, tt.want, tt.reason)
+		}
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		pl   Place
+		path string
+		want Access
+	}{
+		{"started at home", Place{Workspace: home, Home: home}, home + "/x", ReadWrite},
+		{"started at home, key", Place{Workspace: home, Home: home}, home + "/.ssh/id", Hidden},
+		{"started at home, shell start", Place{Workspace: home, Home: home}, home + "/.bashrc", ReadOnly},
+		{"started at the root", Place{Workspace: "/", Home: "/root"}, "/etc/ld.so.preload", ReadOnly},
+		{"started at the root, home", Place{Workspace: "/", Home: "/root"}, "/root/x", ReadOnly},
+		{"started in the editor's settings", Place{Workspace: home + "/.config/nvim", Home: home}, home + "/.config/nvim/init.lua", ReadWrite},
+		{"no home", Place{Workspace: "/w"}, "/home/me/.ssh/id", ReadOnly},
+		{"home is the root", Place{Workspace: "/w", Home: "/"}, "/.ssh/id", Hidden},
+	} {
+		if d := gateOf(t, Section{}, tt.pl).Decide(tt.path); d.Access != tt.want {
+			t.Errorf("%s: %s is %s (%s), want %s", tt.name, tt.path, d.Access, d.Reason, tt.want)
+		}
+	}
+	for _, pl := range []Place{{}, {Workspace: "w"}, {Workspace: "/w/"}, {Workspace: "/w", Home: "h"}} {
+		if _, err := (Section{}).In(pl); err == nil {
+			t.Errorf("%+v is accepted", pl)
+		}
+	}
+}
+
+// A session's files are narrowed by the ceiling's, whatever it asks for.
+func TestUnder(t *testing.T) {
+	own := gateOf(t, Section{Write: rules("/srv", "~/.ssh"), Home: HomeReadWrite}, Place{})
+	got := own.Under(gateOf(t, Section{Hide: rules("/srv/private")}, Place{}))
+	for path, want := range map[string]Access{
+		"/srv/x":               ReadOnly,
+		"/srv/private/x":       Hidden,
+		home + "/.ssh/id":      Hidden,
+		home + "/notes":        ReadOnly,
+		work + "/x":            ReadWrite,
+		work + "/.git/hooks/x": ReadOnly,
+	} {
+		if d := got.Decide(path); d.Access != want {
+			t.Errorf("%s is %s, want %s", path, d.Access, want)
+		}
+	}
+	var none *Gate
+	if none.Under(own) != nil || own.Under(nil) != nil || none.Decide("/x").Access != Hidden {
+		t.Error("a nil gate shows something")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for _, good := range []string{"~", "~/x", ".", "./x", "x/y", "/", "/x", "**/.env", "~/a*/b", "a/**/b", "~/.ssh/id_[re]*"} {
+		if err := Check(good); err != nil {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+	for _, bad := range []string{"", "~other/x", "../x", "a/../b", "/..", "a**/b", "a\x00b", "a\nb", "[", "a/[x"} {
+		if Check(bad) == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+		if _, err := (Section{Read: []Rule{{Path: bad, At: "--read #1"}}}).In(Place{Workspace: work}); err == nil {
+			t.Errorf("a section with %q is accepted", bad)
+		}
+	}
+}
+
+// Every line of the list is read: its kind is known, its path is valid.
+func TestDefaultList(t *testing.T) {
+	b := &builder{place: Place{Workspace: work, Home: home}}
+	b.builtIn()
+	lines := 0
+	for _, line := range splitLines(defaultText) {
+		if line != "" && line[0] != '#' {
+			lines++
+		}
+	}
+	if len(b.out) != lines || lines < 100 {
+		t.Errorf("%d rules from %d lines", len(b.out), lines)
+	}
+	seen := map[string]bool{}
+	for _, a := range b.out {
+		if err := Check(a.Rule.Path); err != nil {
+			t.Errorf("%s: %v", a.Rule.Path, err)
+		}
+		if seen[a.Path] {
+			t.Errorf("%s stands twice", a.Path)
+		}
+		seen[a.Path] = true
+	}
+}
+
+func splitLines(s string) (out []string) {
+	for len(s) > 0 {
+		i := 0
+		for i < len(s) && s[i] != '\n' {
+			i++
+		}
+		out = append(out, s[:i])
+		s = s[min(i+1, len(s)):]
+	}
+	return out
+}
+
+func TestHomeWords(t *testing.T) {
+	for _, h := range []Home{HomeReadOnly, HomeReadWrite, HomePrivate} {
+		if got, err := ParseHome(h.String()); err != nil || got != h {
+			t.Errorf("%s reads as %s, %v", h, got, err)
+		}
+	}
+	for _, bad := range []string{"", "RW", "none"} {
+		if _, err := ParseHome(bad); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+}

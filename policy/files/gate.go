@@ -1,0 +1,292 @@
+package files
+
+import (
+	_ "embed"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+//go:embed default.txt
+var defaultText string
+
+// Place is the machine a Section is applied to.
+type Place struct {
+	Workspace string   // the working directory: absolute, clean, without links
+	Home      string   // the home directory, likewise; "": there is none
+	State     []string // what the agent that runs must write, as "~/.claude": from the agents' data
+}
+
+// Reason says why a name has its Access.
+type Reason uint8
+
+// The reasons. The zero Reason belongs to a nil Gate, which hides everything.
+const (
+	NoPolicy   Reason = iota
+	Named             // a rule that somebody wrote covers it
+	Workspace         // below the working directory
+	HomeDir           // below the home directory
+	System            // the rest of the machine
+	Temporary         // private to the run
+	State             // caches, and what agents must write
+	Credential        // keeps a secret
+	RunsLater         // obeyed outside, after the run
+)
+
+var reasonWords = [...]string{
+	NoPolicy: "no_policy", Named: "named", Workspace: "workspace", HomeDir: "home", System: "system", Temporary: "temporary",
+	State: "state", Credential: "credential", RunsLater: "runs_later",
+}
+
+// String is the word in events and messages.
+func (r Reason) String() string {
+	if int(r) < len(reasonWords) {
+		return reasonWords[r]
+	}
+	return "unknown_reason"
+}
+
+// Decision is the answer for one name.
+type Decision struct {
+	Access Access
+	Reason Reason
+	Rule   Rule // what decided, as it was written
+}
+
+// Anchor is one rule at its place in the file system, for a tier that enforces
+// it. Path may be a pattern of path.Match, with "**" for any number of
+// directories.
+type Anchor struct {
+	Path string
+	Decision
+
+	segs  []string
+	order int // among rules for one path the higher wins
+}
+
+// Glob reports whether Path is a pattern.
+func (a *Anchor) Glob() bool { return strings.ContainsAny(a.Path, `*?[\`) }
+
+// Gate is a Section at a Place: immutable, safe for concurrent use. A nil Gate
+// hides everything.
+type Gate struct {
+	anchors []Anchor // shallow before deep
+	ceiling *Gate
+}
+
+// In applies s to a place. Errors name the rule.
+func (s Section) In(pl Place) (*Gate, error) {
+	if !path.IsAbs(pl.Workspace) || path.Clean(pl.Workspace) != pl.Workspace {
+		return nil, fmt.Errorf("files: working directory %q is not an absolute, clean path", pl.Workspace)
+	}
+	if pl.Home != "" && (!path.IsAbs(pl.Home) || path.Clean(pl.Home) != pl.Home) {
+		return nil, fmt.Errorf("files: home directory %q is not an absolute, clean path", pl.Home)
+	}
+	b := &builder{place: pl, home: s.Home}
+	b.builtIn()
+	for _, p := range pl.State {
+		b.add(orderList, Rule{Path: p, At: "agent"}, Decision{Access: ReadWrite, Reason: State})
+	}
+	b.written(s.Write, ReadWrite)
+	b.written(s.Read, ReadOnly)
+	b.written(s.Hide, Hidden)
+	if len(b.wrong) > 0 {
+		return nil, b.wrong[0]
+	}
+	slices.SortStableFunc(b.out, func(x, y Anchor) int {
+		if len(x.segs) != len(y.segs) {
+			return len(x.segs) - len(y.segs)
+		}
+		return x.order - y.order
+	})
+	return &Gate{anchors: b.out}, nil
+}
+
+// Of rules for one path: what somebody wrote, then what runs later or is
+// secret, then the rest of the list.
+const (
+	orderList = iota
+	orderGuard
+	orderWritten
+)
+
+type builder struct {
+	place Place
+	home  Home
+	out   []Anchor
+	wrong []error
+}
+
+func (b *builder) written(rules []Rule, a Access) {
+	for _, r := range rules {
+		if err := Check(r.Path); err != nil {
+			b.wrong = append(b.wrong, fmt.Errorf("%s: %w", r.At, err))
+			continue
+		}
+		b.add(orderWritten+int(ReadWrite-a), r, Decision{Access: a, Reason: Named})
+	}
+}
+
+// builtIn adds the list that is part of the program.
+func (b *builder) builtIn() {
+	for line := range strings.Lines(defaultText) {
+		line, _, _ = strings.Cut(line, "#")
+		kind, p, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if !ok {
+			continue
+		}
+		r := Rule{Path: strings.TrimSpace(p), At: "built in"}
+		switch kind {
+		case "write":
+			b.writable(r)
+		case "read":
+			b.add(orderList, r, b.readable(r.Path))
+		case "secret":
+			b.add(orderGuard, r, Decision{Access: Hidden, Reason: Credential})
+		case "later":
+			b.add(orderGuard, r, Decision{Access: ReadOnly, Reason: RunsLater})
+		}
+	}
+}
+
+// writable files a "write" line. The working directory was chosen by a person,
+// so it counts as written. Started in "/", a program has no working directory of
+// its own: the machine stays read-only.
+func (b *builder) writable(r Rule) {
+	d := Decision{Access: ReadWrite, Reason: b.plainReason(r.Path)}
+	switch {
+	case r.Path != ".":
+		b.add(orderList, r, d)
+	case b.place.Workspace != "/":
+		b.add(orderWritten, r, d)
+	}
+}
+
+// readable is the Access of a "read" line: of the home directory, what Home says.
+func (b *builder) readable(p string) Decision {
+	d := Decision{Access: ReadOnly, Reason: b.plainReason(p)}
+	if p == "~" {
+		switch b.home {
+		case HomeReadWrite:
+			d.Access = ReadWrite
+		case HomePrivate:
+			d.Access = Hidden
+		case HomeUnset, HomeReadOnly:
+		}
+	}
+	return d
+}
+
+func (b *builder) plainReason(p string) Reason {
+	switch {
+	case p == ".":
+		return Workspace
+	case p == "~":
+		return HomeDir
+	case strings.HasPrefix(p, "~/"):
+		return State
+	case p == "/":
+		return System
+	}
+	return Temporary
+}
+
+// add files one rule. Rules about the home directory are left out if there is
+// none, those of the list also if the home directory is private.
+func (b *builder) add(order int, r Rule, d Decision) {
+	p := r.Path
+	switch {
+	case p == "~" || strings.HasPrefix(p, "~/"):
+		if b.place.Home == "" || b.home == HomePrivate && p != "~" && order < orderWritten {
+			return
+		}
+		p = path.Join(b.place.Home, strings.TrimPrefix(p[1:], "/"))
+	case strings.HasPrefix(p, "**/"):
+	case !path.IsAbs(p):
+		p = path.Join(b.place.Workspace, p)
+	default:
+		p = path.Clean(p)
+	}
+	d.Rule = r
+	b.out = append(b.out, Anchor{Path: p, Decision: d, order: order, segs: split(p)})
+}
+
+// Under reports g narrowed by ceiling: of each name, the smaller Access counts.
+// A nil g or ceiling hides everything.
+func (g *Gate) Under(ceiling *Gate) *Gate {
+	if g == nil || ceiling == nil {
+		return nil
+	}
+	own := *g
+	own.ceiling = ceiling
+	return &own
+}
+
+// Anchors lists the rules, shallow paths before deep ones; later ones win.
+func (g *Gate) Anchors() []Anchor {
+	if g == nil {
+		return nil
+	}
+	return slices.Clone(g.anchors)
+}
+
+// Decide reports what may be done with the file of that name, which must be
+// absolute, clean and without links; any other name is hidden.
+func (g *Gate) Decide(name string) Decision {
+	if g == nil || !path.IsAbs(name) || path.Clean(name) != name {
+		return Decision{}
+	}
+	segs := split(name)
+	best, depth := -1, -1
+	for i := range g.anchors {
+		a := &g.anchors[i]
+		if n := a.covers(segs); n > depth || n == depth && n >= 0 && a.order >= g.anchors[best].order {
+			best, depth = i, n
+		}
+	}
+	if best < 0 {
+		return Decision{}
+	}
+	d := g.anchors[best].Decision
+	if g.ceiling != nil {
+		if c := g.ceiling.Decide(name); c.Access < d.Access {
+			d = c
+		}
+	}
+	return d
+}
+
+// covers reports how deep in name the path that a covers is, -1 if it covers
+// none.
+func (a *Anchor) covers(name []string) int { return match(a.segs, name, 0) }
+
+// match reports the greatest depth at which a prefix of name[from:] matches pat,
+// counted in segments of name; -1: none.
+func match(pat, name []string, from int) int {
+	if len(pat) == 0 {
+		return from
+	}
+	if pat[0] == "**" {
+		best := -1
+		for i := from; i <= len(name); i++ {
+			best = max(best, match(pat[1:], name, i))
+		}
+		return best
+	}
+	if from >= len(name) {
+		return -1
+	}
+	if ok, err := path.Match(pat[0], name[from]); err != nil || !ok {
+		return -1
+	}
+	return match(pat[1:], name, from+1)
+}
+
+func split(p string) []string {
+	p = strings.Trim(p, "/")
+	if p == "" {
+		return nil
+	}
+	return strings.Split(p, "/")
+}
