@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -239,12 +240,12 @@ func TestRefused(t *testing.T) {
 	want.Door, want.Decision, want.Reason = "kernel", "blocked", "protocol_not_carried"
 	counted := want
 	want.Proto, want.Port, want.Host, want.Addr, want.Client = "udp", 443, "192.0.2.1", "192.0.2.1", "10.0.0.1"
-	if got := events.last(); got != want {
+	if got := events.last(); !reflect.DeepEqual(got, want) {
 		t.Errorf("recorded %+v", got)
 	}
 	g.refused(netns.Refusal{Count: 1234})
 	counted.Count = 1234
-	if got := events.last(); got != counted {
+	if got := events.last(); !reflect.DeepEqual(got, counted) {
 		t.Errorf("recorded %+v", got)
 	}
 }
