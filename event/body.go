@@ -22,6 +22,11 @@ type Connection struct {
 	Method string         // of an HTTP request
 	Path   string         // as sent, without the query
 	Error  string         // what went wrong, in words
+
+	// Repeated is how many denials this line stands for, because they came too fast
+	// for a line each: this one, the last, and those before. 0: it stands for itself.
+	Repeated int64
+	First    time.Time // when the first of them was
 }
 
 // Packet is traffic that the capture rules refused: UDP, ICMP and other
@@ -59,6 +64,11 @@ type Query struct {
 	Client netip.AddrPort // zero when it is not known
 	QType  string         // mnemonic, or TYPE123
 	RCode  RCode          // what the client was answered
+
+	// Repeated is how many denials this line stands for, because they came too fast
+	// for a line each: this one, the last, and those before. 0: it stands for itself.
+	Repeated int64
+	First    time.Time // when the first of them was
 }
 
 // Command is a command line that is about to run. Of its words only the hash is

@@ -93,7 +93,15 @@ func (r *reader) connection() *Connection {
 		Flow: l.Flow, Door: r.door(), Verdict: r.verdict(),
 		Host: r.host(l.Host), Port: l.Port, Addr: r.addrPort("addr", l.Addr), Server: r.host(l.Server),
 		Client: r.addrPort("client", l.Client), Method: l.Method, Path: l.Path, Error: l.Error,
+		Repeated: l.Repeated, First: r.first(),
 	}
+}
+
+func (r *reader) first() (t time.Time) {
+	if r.line.First != nil {
+		t = *r.line.First
+	}
+	return t
 }
 
 func (r *reader) packet() *Packet {
@@ -108,7 +116,7 @@ func (r *reader) query() *Query {
 	l := r.line
 	q := &Query{
 		Verdict: r.verdict(), Addr: r.addr("addr", l.Addr), Client: r.addrPort("client", l.Client),
-		QType: l.QType, RCode: NoAnswer,
+		QType: l.QType, RCode: NoAnswer, Repeated: l.Repeated, First: r.first(),
 	}
 	if l.RCode != "" {
 		q.RCode = word(r, "rcode", l.RCode, NoError, BadVers)

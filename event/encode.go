@@ -75,6 +75,7 @@ func (o *object) connection(c *Connection, digest string) {
 	o.addrPort("client", c.Client)
 	o.text("method", c.Method)
 	o.text("path", c.Path)
+	o.summed(c.Repeated, c.First)
 	o.text("error", c.Error)
 }
 
@@ -111,6 +112,7 @@ func (o *object) query(q *Query, digest string) {
 	}
 	o.addr("addr", q.Addr)
 	o.addrPort("client", q.Client)
+	o.summed(q.Repeated, q.First)
 	o.text("qtype", q.QType)
 	o.text("rcode", q.RCode.String())
 }
@@ -182,6 +184,16 @@ func (o *object) verdict(door Door, v Verdict) {
 	if v.Audit {
 		o.b = append(o.b, `,"audit":true`...)
 	}
+}
+
+func (o *object) summed(count int64, first time.Time) {
+	if count == 0 {
+		return
+	}
+	o.int("repeated", count)
+	start := o.open("first")
+	o.b = first.UTC().AppendFormat(o.b, timeLayout)
+	o.end(start)
 }
 
 // object is one JSON object in the making.

@@ -38,6 +38,10 @@ type Event struct {
 	Isolation string    // its tier: netns, advisory, ...
 	Policy    string    // digest of the policy in force; "": none, or it does not matter
 	Body      Body      // what happened. Nil encodes as an event of no type, which the schema refuses
+
+	// WasAllowed says of a denial that the flow was on record as allowed before: it is
+	// never summed up. No line says it.
+	WasAllowed bool
 }
 
 // Type reports the word for what happened, such as "network.closed"; "" for an

@@ -98,6 +98,7 @@ func (o *OnRecord) Deny(e Event) (wasAllowed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	wasAllowed = o.Allowed()
+	e.WasAllowed = wasAllowed
 	first := o.state.CompareAndSwap(undecided, denied)
 	if err := o.emit(e); err != nil {
 		o.log("a denial was not recorded", err)
@@ -125,8 +126,10 @@ func (o *OnRecord) emit(e Event) error {
 	return o.To.Emit(e)
 }
 
+// log reports what was not recorded. A quota that is used up reports itself, once,
+// and not with every flow that it denies.
 func (o *OnRecord) log(what string, err error) {
-	if o.Log != nil {
+	if o.Log != nil && !errors.Is(err, ErrQuota) {
 		o.Log.Error(what, "err", err) //nolint:sloglint // what is one of three constants of this file
 	}
 }

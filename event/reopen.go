@@ -78,6 +78,7 @@ func (w *Writer) exchangeNow() {
 	}
 	w.torn.moved()
 	w.W, w.next = w.next, nil
+	w.begunAnew()
 	w.changed.Broadcast()
 }
 

@@ -128,6 +128,8 @@ func every() []Event {
 			Method: "GET", Path: "/", Error: "no",
 		},
 		&Connection{Door: DoorHTTP, Host: hostOf("2001:db8::1"), Port: 80, Server: hostOf("192.0.2.1")},
+		&Connection{Door: DoorHTTP, Repeated: 3, First: time.Unix(1, 0).UTC()},
+		&Query{Verdict: Verdict{Reason: policy.ReasonHostNotListed}, Repeated: 3, First: time.Unix(1, 0).UTC()},
 		&Packet{Proto: "udp", Dst: netip.MustParseAddr("203.0.113.1"), Port: 443, Src: netip.MustParseAddr("2001:db8::1")},
 		&Packet{Count: 7},
 		&Close{Flow: 1, Door: DoorConnect, Host: hostOf("h"), Port: 22, BytesIn: 1, BytesOut: 1, Duration: time.Millisecond, Error: "reset"},

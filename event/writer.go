@@ -18,6 +18,10 @@ var (
 	// ErrClosed means that the writer was closed.
 	ErrClosed = errors.New("events: writer closed")
 
+	// ErrQuota means that the share ([Writer.Share]) of a policy or run has written all that it may.
+	// Others may still write.
+	ErrQuota = errors.New("events: the quota of this policy is used up")
+
 	errNowhere = errors.New("events: the writer has nowhere to write")
 )
 
@@ -55,9 +59,11 @@ type Writer struct {
 	group   group
 	torn    torn
 	next    io.Writer // takes the place of W before the next write
-	seq     uint64    // of the newest line
-	lost    uint64    // events whose Emit reported an error
-	err     error     // the latest of those errors
+	shares  []*share
+	space   space
+	seq     uint64 // of the newest line
+	lost    uint64 // events whose Emit reported an error
+	err     error  // the latest of those errors
 	closed  bool
 }
 
@@ -84,7 +90,10 @@ type batch struct {
 }
 
 // Emit implements [Sink].
-func (w *Writer) Emit(e Event) error {
+func (w *Writer) Emit(e Event) error { return w.emit(e, nil) }
+
+// emit writes e on account of s; nil: on nobody's.
+func (w *Writer) emit(e Event, s *share) error {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
@@ -92,6 +101,9 @@ func (w *Writer) Emit(e Event) error {
 	defer w.mu.Unlock()
 	if w.changed == nil {
 		w.changed = sync.NewCond(&w.mu)
+	}
+	if s != nil && !s.room(time.Now()) {
+		return ErrQuota
 	}
 	b, err := w.waitForRoom()
 	if err != nil {
@@ -101,8 +113,10 @@ func (w *Writer) Emit(e Event) error {
 	}
 	w.seq++
 	e.Seq = w.seq
+	start := len(b.buf)
 	b.buf = appendLine(b.buf, &e)
 	end := len(b.buf)
+	s.wrote(end - start)
 	if !w.group.running {
 		w.group.running = true
 		go w.commit()
@@ -112,6 +126,7 @@ func (w *Writer) Emit(e Event) error {
 	}
 	if b.err != nil && end > b.written {
 		err = b.err
+		s.wrote(start - end)
 		w.lost++
 		w.err = err
 	}
@@ -186,8 +201,12 @@ func (w *Writer) commit() {
 		}
 		w.mu.Lock()
 		w.torn = t
+		w.space.written += int64(n)
 		w.finish(b, n, err)
 		w.release(b)
+		if now := time.Now(); now.Sub(w.space.at) >= measureEvery || w.space.written >= w.space.next {
+			w.measureLocked(now)
+		}
 	}
 	w.group.running = false
 	if w.group.watchdog != nil {

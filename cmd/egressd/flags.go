@@ -23,6 +23,7 @@ type options struct {
 	control, netns                 doors
 	sources                        sources
 	admin, tokens, events, caFile  string
+	quota                          quota
 	drain                          time.Duration
 	logLevel                       slog.Level
 	logFormat                      string
@@ -63,6 +64,7 @@ func (o *options) flags() *flag.FlagSet {
 	fs.Var(&o.sources, "source", "judge clients from these addresses by this policy: `CIDR=NAME`")
 	fs.StringVar(&o.tokens, "tokens", "", "who may use which policy by user name: a `FILE` of NAME TOKEN lines")
 	fs.StringVar(&o.events, "events", "-", "append every decision to this `FILE` as JSON Lines; - is the standard output")
+	fs.Var(&o.quota, "events-quota", "what each policy may write of events: `rate=SIZE,burst=SIZE,total=SIZE`")
 	fs.StringVar(&o.caFile, "ca-bundle", "", "write the certificates that clients must trust if TLS is opened to this `FILE`")
 	cli.TimeVar(fs, &o.drain, "drain", 30*time.Second, "on SIGTERM let flows finish for this `TIME` (30s)")
 	fs.Var((*level)(&o.logLevel), "log-level", "log this `LEVEL` and above: debug, info, warn, error")
@@ -80,7 +82,7 @@ func (o *options) config() (daemon.Config, error) {
 			Listen: o.listen.of, Transparent: o.transparent.of, DNS: o.dns.of, Netns: o.netns.of, Control: o.control.of, Admin: o.admin,
 		},
 		Clients: daemon.Clients{Sources: o.sources, Tokens: o.tokens},
-		Outputs: daemon.Outputs{Events: o.events, CABundle: o.caFile},
+		Outputs: daemon.Outputs{Events: o.events, Quota: daemon.Quota(o.quota), CABundle: o.caFile},
 		Drain:   o.drain,
 	}
 	if !o.listen.given {
@@ -88,6 +90,9 @@ func (o *options) config() (daemon.Config, error) {
 	}
 	if o.logFormat != "text" && o.logFormat != "json" {
 		return c, fmt.Errorf("--log-format %q: text or json", o.logFormat)
+	}
+	if o.quota.Burst > 0 && o.quota.Rate == 0 {
+		return c, errors.New("--events-quota burst=SIZE bounds what may come at once at a rate: give rate=SIZE, too")
 	}
 	if o.drain < 0 {
 		return c, fmt.Errorf("--drain %v: a time such as 30s, or 0 to close at once", o.drain)

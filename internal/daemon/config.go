@@ -72,9 +72,17 @@ type Clients struct {
 // Outputs are what the daemon writes.
 type Outputs struct {
 	Events   string       // file, or - (also "") for Stdout
+	Quota    Quota        // of the events of each policy
 	Stdout   *os.File     // stays the caller's
 	CABundle string       // file for the certificates that clients must trust; "": none
 	Log      *slog.Logger // nil discards
+}
+
+// Quota bounds the events that one policy writes, in bytes. Zero fields bound
+// nothing. See event.Writer.Share.
+type Quota struct {
+	Rate, Burst int64 // a second, and at once; zero Burst: what a minute at Rate makes
+	Total       int64 // in one file
 }
 
 // Process is what the daemon uses of the process that it runs in.

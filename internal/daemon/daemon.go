@@ -69,6 +69,7 @@ func Run(ctx context.Context, c Config) error {
 		return errors.Join(err, d.close())
 	}
 	err := d.serve(ctx)
+	d.flush()
 	d.stopped(err)
 	return errors.Join(err, d.close())
 }

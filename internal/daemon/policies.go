@@ -25,6 +25,7 @@ type policyGate struct {
 	current  *policy.Current
 	resolver *dnsfilter.Resolver
 	pins     *dnsfilter.Pins
+	volume   volume
 	sink     event.Sink
 	gate     *gate.Gate
 }
@@ -175,14 +176,14 @@ func (d *daemon) prepare() (err error) {
 		if n.pins, err = dnsfilter.NewPins(netip.Prefix{}); err != nil {
 			return err
 		}
-		n.sink = event.Fanout{d.record.audit, d.metrics.Sink(s.Name)}
+		n.record(d)
 		if n.gate, err = d.newGate(n, s.Name, d.routes.behind(n)); err != nil {
 			return err
 		}
 		d.policies = append(d.policies, n)
 	}
 	d.unassigned = &policyGate{current: new(policy.Current), resolver: new(dnsfilter.Resolver)}
-	d.unassigned.sink = event.Fanout{d.record.audit, d.metrics.Sink("")}
+	d.unassigned.record(d)
 	if d.unassigned.gate, err = d.newGate(d.unassigned, "", d.routes.behind(nil)); err != nil {
 		return err
 	}

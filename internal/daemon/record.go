@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"egressd/event"
+	"egressd/event/flood"
 	"egressd/internal/daemon/metrics"
 )
 
@@ -67,12 +69,59 @@ func (r *record) close() error {
 	return err
 }
 
+// volume bounds what one policy writes to the record.
+type volume struct {
+	repeats   *flood.Sink
+	exhausted func() string // why the policy's quota is used up; "": it is not
+}
+
+// record makes the sink of n's events: what denies over and over is summed up, and
+// what is written counts for n's quota. Metrics count each denial.
+func (n *policyGate) record(d *daemon) {
+	log := d.log
+	if n.source.Name != "" {
+		log = log.With("policy", n.source.Name)
+	}
+	q := d.c.Quota
+	var share event.Sink
+	share, n.volume.exhausted = d.record.writer.Share(q.Rate, q.Burst, q.Total, log)
+	n.volume.repeats = &flood.Sink{To: d.metrics.Audit(share)}
+	n.sink = event.Fanout{n.volume.repeats, d.metrics.Sink(n.source.Name)}
+	d.metrics.Volume(n.source.Name, func() metrics.Volume {
+		return metrics.Volume{Summed: n.volume.repeats.Summed(), Exhausted: n.volume.exhausted() != ""}
+	})
+}
+
+// volumes lists what bounds the record of each policy.
+func (d *daemon) volumes() (all []volume) {
+	for _, n := range append(slices.Clone(d.policies), d.unassigned) {
+		if n != nil && n.volume.repeats != nil {
+			all = append(all, n.volume)
+		}
+	}
+	return all
+}
+
+// flush records the denials that are summed up. What cannot be recorded now is kept
+// for later.
+func (d *daemon) flush() {
+	for _, v := range d.volumes() {
+		if err := v.repeats.Flush(); err != nil {
+			d.log.Error("denials are not recorded yet", "err", err)
+		}
+	}
+}
+
 // close ends the record and every socket that was not served.
 func (d *daemon) close() error {
 	for _, s := range d.sockets.all {
 		s.close()
 	}
-	return d.record.close()
+	var errs []error
+	for _, v := range d.volumes() {
+		errs = append(errs, v.repeats.Close())
+	}
+	return errors.Join(append(errs, d.record.close())...)
 }
 
 func startedEvent(version string) event.Event {

@@ -54,6 +54,11 @@ func (d *daemon) details() []string {
 	for _, n := range d.policies {
 		out = append(out, "policy "+n.source.Name+" "+n.current.Load().Digest())
 	}
+	for _, n := range d.policies {
+		if why := n.volume.exhausted(); why != "" {
+			out = append(out, "policy "+n.source.Name+" is denied everything, others are not: "+why)
+		}
+	}
 	return append(out, d.rejected.lines()...)
 }
 
@@ -148,6 +153,7 @@ func (d *daemon) reloads(ctx context.Context) error {
 			d.reload(false)
 		case <-d.c.Reload:
 			d.log.Info("SIGHUP: reading everything again")
+			d.flush() // into the file that they belong to
 			if err := d.record.reopen(); err != nil {
 				d.log.Error("the events file was not opened again", "err", err)
 			}

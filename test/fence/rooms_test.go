@@ -48,6 +48,12 @@ var rooms = slices.Concat(proxyRooms, []room{
 		reason: "the format alone",
 	},
 	{
+		path:   "event/flood",
+		ours:   []string{"policy", "event"},
+		std:    []string{"net", "net/http", "os", "os/exec"},
+		reason: "a sink in front of a sink",
+	},
+	{
 		path:   "event/eventtest",
 		ours:   []string{"event", "event/internal/line"},
 		std:    []string{"net", "net/http", "os", "os/exec"},
@@ -265,7 +271,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:    "internal/daemon",
-		ours:    []string{"policy", "event", "proxy", "proxy/ca", "dnsfilter", "netns", "gate", "gate/handover", "internal/daemon/...", "internal/linux/..."},
+		ours:    []string{"policy", "event", "event/flood", "proxy", "proxy/ca", "dnsfilter", "netns", "gate", "gate/handover", "internal/daemon/...", "internal/linux/..."},
 		outside: []string{"golang.org/x/sync"},
 		std:     []string{"net/http", "os/exec", "os/signal"},
 		reason:  "configuration to listeners, reload and drain; signals, flags and the environment belong to the command",
@@ -403,7 +409,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:    "internal/run/...",
-		ours:    []string{"policy", "event", "internal/cli", "internal/cli/policyflags"},
+		ours:    []string{"policy", "event", "event/flood", "internal/cli", "internal/cli/policyflags"},
 		outside: []string{"golang.org/x"},
 		std:     []string{"net/http/pprof"},
 		reason:  "one mechanism of a run each: it knows nothing of the daemon; internal/cli is below it",
@@ -413,6 +419,11 @@ var rooms = slices.Concat(proxyRooms, []room{
 		outside: []string{"golang.org/x/net/bpf"},
 		std:     []string{"net/http", "os/exec", "log", "log/slog"},
 		reason:  "one mechanism of the system each: it knows neither binary",
+	},
+	{
+		path:    "bench/denials",
+		outside: []string{"golang.org/x/net/dns/dnsmessage"},
+		reason:  "asks a real binary's DNS door",
 	},
 	{
 		path:   "bench/...",

@@ -45,8 +45,15 @@ type Target struct {
 	Path   string `json:"path,omitempty"`
 	Proto  string `json:"proto,omitempty"`
 	Count  int64  `json:"count,omitempty"`
-	QType  string `json:"qtype,omitempty"`
-	RCode  string `json:"rcode,omitempty"`
+	Repeats
+	QType string `json:"qtype,omitempty"`
+	RCode string `json:"rcode,omitempty"`
+}
+
+// Repeats is how many denials a line stands for, if not one.
+type Repeats struct {
+	Repeated int64      `json:"repeated,omitempty"`
+	First    *time.Time `json:"first,omitempty"`
 }
 
 // Traffic is what a flow carried, for how long, and what went wrong.

@@ -49,6 +49,7 @@ type Metrics struct {
 	names    map[string]bool // label values given out for policies
 	policies map[string]*counts
 	gates    map[string]*gates
+	volumes  map[string]func() Volume
 	probes   Probes
 }
 
@@ -69,6 +70,7 @@ func New(version string) *Metrics {
 		names:    make(map[string]bool),
 		policies: make(map[string]*counts),
 		gates:    make(map[string]*gates),
+		volumes:  make(map[string]func() Volume),
 	}
 	m.written = prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: namespace, Name: "events_written_total", Help: "Events that the audit writer took.",
@@ -89,7 +91,7 @@ func New(version string) *Metrics {
 	m.reg.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		info, m.written, m.failed, m.duration, eventCollector{m}, gateCollector{m}, probeCollector{m},
+		info, m.written, m.failed, m.duration, eventCollector{m}, gateCollector{m}, volumeCollector{m}, probeCollector{m},
 	)
 	m.reg.MustRegister(m.reloads.collectors()...)
 	return m

@@ -101,6 +101,7 @@ func full(t *testing.T) *Metrics {
 	})
 	m.PolicyLoaded("default", compiled(t, "allow:\n  - a.example.com\n  - b.example.com\ndeny:\n  - c.example.com\nlimits:\n  connections: 10\n"), time.Unix(1700000000, 0))
 	m.TokensLoaded(4, nil)
+	m.Volume("default", func() Volume { return Volume{Summed: 8, Exhausted: true} })
 	audited := m.Audit(eventtest.Discard{})
 	emit(t, audited, event.Event{})
 	m.Probe(Probes{Ready: func() error { return nil }, Sessions: func() int { return 7 }})
@@ -137,6 +138,8 @@ func TestScrape(t *testing.T) {
 		`egressd_policy_limit{limit="connections_per_client",policy="default"} 10`,
 		`egressd_policy_limit{limit="idle_timeout_seconds",policy="default"} 3600`,
 		`egressd_tokens 4`,
+		`egressd_events_summed_total{policy="default"} 8`,
+		`egressd_events_quota_exhausted{policy="default"} 1`,
 		`egressd_tokens_loads_total{result="loaded"} 1`,
 		`egressd_events_written_total 1`,
 		`egressd_events_failed_total 0`,

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/event/flood"
 	"egressd/internal/run/learn"
 	"egressd/internal/run/summary"
 	"egressd/policy"
@@ -43,7 +44,8 @@ type Trail struct {
 	totals    summary.Collector
 	learned   learn.Recorder
 	writer    *event.Writer
-	file      *os.File // nil when the writer has none of its own
+	repeats   *flood.Sink // in front of writer
+	file      *os.File    // nil when the writer has none of its own
 	sinks     event.Fanout
 }
 
@@ -70,7 +72,8 @@ func Open(c Config) (*Trail, error) {
 			out = t.file
 		}
 		t.writer = &event.Writer{W: out}
-		t.sinks = append(t.sinks, t.writer)
+		t.repeats = &flood.Sink{To: t.writer}
+		t.sinks = append(t.sinks, t.repeats)
 	}
 	if c.Learn != "" {
 		t.learned.Static = c.Policy.Static
@@ -135,7 +138,7 @@ func (t *Trail) emit(body event.Body) error {
 func (t *Trail) Close(w io.Writer) error {
 	var errs []error
 	if t.writer != nil {
-		errs = append(errs, t.writer.Close())
+		errs = append(errs, t.repeats.Close(), t.writer.Close())
 	}
 	if t.file != nil {
 		errs = append(errs, t.file.Close())
