@@ -106,6 +106,15 @@ type FileRefused struct {
 	Count  int64        // how often, at least; 0 is once
 }
 
+// FileReplaced says that a file that the program may not change, such as the policy
+// or the record itself, was replaced on this machine during the run.
+type FileReplaced struct {
+	Path    string // absolute
+	Was     string // SHA-256 of the file before, in hex; "": not known
+	Now     string // of the file that stands there now; "": there is none, or it is not known
+	Exposed bool   // the program could write the one that stands there now
+}
+
 // PolicyLoaded says that a policy is in force: the first one, or after a
 // reload.
 type PolicyLoaded struct {
@@ -164,6 +173,7 @@ func (*RunCompleted) word() string   { return "run.completed" }
 func (*RunFailed) word() string      { return "run.failed" }
 func (*FileChanged) word() string    { return "file.changed" }
 func (*FileRefused) word() string    { return "file.refused" }
+func (*FileReplaced) word() string   { return "file.replaced" }
 func (*PolicyLoaded) word() string   { return "policy.loaded" }
 func (*PolicyRejected) word() string { return "policy.rejected" }
 func (*DaemonStarted) word() string  { return "daemon.started" }

@@ -68,6 +68,8 @@ func (r *reader) body() Body {
 		return &FileChanged{Path: l.Path, Change: word(r, "change", l.Change, Added, Deleted)}
 	case "file.refused":
 		return r.fileRefused()
+	case "file.replaced":
+		return &FileReplaced{Path: l.Path, Was: l.Was, Now: l.Now, Exposed: l.Exposed}
 	case "policy.loaded":
 		return &PolicyLoaded{Name: l.Name, Added: l.Added, Removed: l.Removed}
 	case "policy.rejected":

@@ -143,6 +143,11 @@ func (o *object) other(body Body) {
 	case *FileChanged:
 		o.text("path", b.Path)
 		o.text("change", b.Change.String())
+	case *FileReplaced:
+		o.text("path", b.Path)
+		o.text("was", b.Was)
+		o.text("now", b.Now)
+		o.flag("exposed", b.Exposed)
 	case *PolicyLoaded:
 		o.text("name", b.Name)
 		o.int("added", b.Added)
@@ -181,9 +186,7 @@ func (o *object) verdict(door Door, v Verdict) {
 		o.text("rule", r.Text)
 		o.pos("rule_pos", r.Pos)
 	}
-	if v.Audit {
-		o.b = append(o.b, `,"audit":true`...)
-	}
+	o.flag("audit", v.Audit)
 }
 
 func (o *object) summed(count int64, first time.Time) {
@@ -227,6 +230,13 @@ func (o *object) texts(key string, list []string) {
 		o.b = appendString(o.b, s, o.most)
 	}
 	o.b = append(o.b, ']')
+}
+
+func (o *object) flag(key string, v bool) {
+	if v {
+		o.key(key)
+		o.b = append(o.b, "true"...)
+	}
 }
 
 func (o *object) uint(key string, v uint64) {

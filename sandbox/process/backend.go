@@ -55,6 +55,9 @@ type Backend struct {
 	// but what Binds show. The private directories (/tmp, /run, ...) stay writable.
 	ReadOnly bool
 
+	// Outside is what holds beside Spec.Protect.
+	Outside Outside
+
 	// CaptureMode chooses how traffic is captured: "" is automatic, "nft" and
 	// "anyip" are for tests.
 	CaptureMode string
@@ -71,6 +74,32 @@ type Backend struct {
 	Early *spawn.Pending
 
 	hooks testHooks
+}
+
+// Outside is about what is not the program's: what it does not see, and what
+// happens when somebody else changes what protects it.
+type Outside struct {
+	// Hide are directories that are empty and read-only inside. They must exist.
+	Hide []string
+
+	// KeepOn lets a run go on when a protected file was replaced on this machine, so
+	// that the program can change what stands there now. Without it the run is ended,
+	// with exit code 125 and an error.
+	KeepOn bool
+	// Replaced, unless nil, is told of each such file, and of one that stays out of the
+	// program's reach although it was replaced.
+	Replaced func(Replacement)
+}
+
+// Replacement is a protected name that no longer leads to the file that it led to.
+type Replacement struct {
+	Path string
+	// Exposed: the program could write there, as far as mounts are concerned, from the
+	// replacement on.
+	Exposed bool
+	// Was and Now are the SHA-256 of the two files in hex. Of an ended run Now is read
+	// when nothing of it is left. "": there is no regular file of at most 64 MB.
+	Was, Now string
 }
 
 // DoorServer serves the doors of one run.

@@ -48,7 +48,7 @@ func guard(path string, uid uint32, mounts mountinfo.Table) (control.Guarded, er
 		return g, &fs.PathError{Op: "lstat", Path: path, Err: err}
 	}
 	writable := st.Uid == uid || uid == 0 || st.Mode&0o022 != 0
-	if st.Mode&unix.S_IFMT == unix.S_IFREG && st.Nlink > 1 && writable {
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1 && writable {
 		return g, fmt.Errorf("%s has a second name (hard link) by which the program could change it: make a copy and name that", path)
 	}
 	g.File = path

@@ -36,12 +36,16 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
+	hidden, err := s.hidden()
+	if err != nil {
+		return nil, err
+	}
 	c := &config{paths: pathValues(s.spec.Env), home: sandbox.EnvValue(s.spec.Env, "HOME"), mounts: mounts}
 	c.Config = control.Config{
 		Argv: argv, Dir: dir, Path: sandbox.EnvValue(s.spec.Env, "PATH"),
 		TmpDir: absolute(sandbox.EnvValue(s.spec.Env, "TMPDIR")), RuntimeDir: absolute(sandbox.EnvValue(s.spec.Env, "XDG_RUNTIME_DIR")),
 		Capture: control.Capture{Mode: s.b.CaptureMode, Ports: s.policy().Ports()},
-		Plan:    control.Plan{Shown: shown}, Protect: protect, ReadOnly: s.b.ReadOnly, CA: s.doors.Bundle(),
+		Plan:    control.Plan{Shown: shown}, Protect: protect, Hidden: hidden, ReadOnly: s.b.ReadOnly, CA: s.doors.Bundle(),
 		Processes: s.b.hooks.processes, Nested: s.b.Nested, Skip: s.b.hooks.skipped(),
 	}
 	for _, p := range s.b.HostPorts {
@@ -92,7 +96,8 @@ func (c *config) plan() (missed string, err error) {
 }
 
 // protected lists what the inside may not change: the files of Spec.Protect and
-// this program itself. Pipes and devices have no content to protect.
+// this program itself. What has no name but in /dev and /proc, which are others
+// inside, needs no protection.
 func (s *supervisor) protected(mounts mountinfo.Table) ([]control.Guarded, error) {
 	self, err := os.Readlink("/proc/self/exe")
 	if err != nil {
@@ -107,7 +112,7 @@ func (s *supervisor) protected(mounts mountinfo.Table) ([]control.Guarded, error
 		uid = s.spec.RunAs.UID
 	}
 	for _, p := range s.spec.Protect {
-		if fi, err := os.Stat(p); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() {
+		if fi, err := os.Stat(p); err == nil && !fi.Mode().IsRegular() && !fi.IsDir() && nameless(p) {
 			continue
 		}
 		g, err := guard(p, uid, mounts)
@@ -117,6 +122,29 @@ func (s *supervisor) protected(mounts mountinfo.Table) ([]control.Guarded, error
 		files = append(files, g)
 	}
 	return files, nil
+}
+
+// nameless reports whether path is a name that leads elsewhere inside, as
+// /dev/fd/3 does, which a shell's <(...) makes.
+func nameless(path string) bool {
+	path, err := filepath.Abs(path)
+	return err == nil && (mountinfo.Within(path, "/dev") || mountinfo.Within(path, "/proc"))
+}
+
+// hidden lists the directories of Outside.Hide by their real names.
+func (s *supervisor) hidden() ([]string, error) {
+	var dirs []string
+	for _, dir := range s.b.Outside.Hide {
+		real, err := filepath.EvalSymlinks(dir)
+		if err == nil {
+			real, err = filepath.Abs(real)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("hide: %w", err)
+		}
+		dirs = append(dirs, real)
+	}
+	return dirs, nil
 }
 
 func (s *supervisor) policy() *policy.Policy {

@@ -16,6 +16,7 @@ import (
 	"egressd/internal/linux/foreground"
 	"egressd/internal/linux/ipc"
 	"egressd/internal/linux/kernelversion"
+	"egressd/internal/linux/replaced"
 	"egressd/internal/linux/stdfiles"
 	"egressd/sandbox"
 	"egressd/sandbox/process/control"
@@ -40,8 +41,8 @@ func (b *Backend) Supports(spec sandbox.Spec) error {
 // ignored when this process started. The program gets the terminal if the launcher
 // holds it. When ctx ends, the program is ended as after a timeout. Run returns
 // when nothing of the run is left: no process, no mount, no goroutine, no
-// descriptor. An error means that no program ran; a *sandbox.CapabilityError says
-// what the machine can't do.
+// descriptor. An error means that no program ran, or is ErrReplaced; a
+// *sandbox.CapabilityError says what the machine can't do.
 func (b *Backend) Run(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
 	res := sandbox.Result{ExitCode: sandbox.ExitLauncher, Started: time.Now()}
 	defer b.Early.Discard() // unless it was taken
@@ -64,6 +65,9 @@ type supervisor struct {
 
 	published []published
 	dials     dialTable
+
+	names   *replaced.Watch // what must not be replaced; nil: nothing is watched
+	changed chan replaced.Change
 
 	messages chan initMessage
 	running  bool // the program was started
@@ -95,7 +99,8 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	if err != nil {
 		return err
 	}
-	s := &supervisor{b: b, spec: spec, res: res, child: c, tty: openTerminal(), published: ln, messages: make(chan initMessage)}
+	s := &supervisor{b: b, spec: spec, res: res, child: c, tty: openTerminal(), published: ln, messages: make(chan initMessage), changed: make(chan replaced.Change)}
+	defer s.closeNames()
 	defer func() { s.tty.takeBack(res.ExitCode > sandbox.ExitSignal || res.TimedOut || !s.running) }()
 	return s.supervise(ctx, stdio)
 }
@@ -149,6 +154,12 @@ func (s *supervisor) prepare(ctx context.Context, stdio [3]*os.File) (cfg *confi
 		s.child.Discard()
 		return nil, err
 	}
+	if !s.b.hooks.skip["replaced"] {
+		if s.names, err = replaced.Open(cfg.watched()); err != nil {
+			s.child.Discard()
+			return nil, err
+		}
+	}
 	if s.child.Begun && cfg.needsHidden() {
 		s.child.Discard()
 		s.child, err = s.b.startAnew(stdio, s.spec.RunAs)
@@ -198,6 +209,10 @@ func (s *supervisor) loop(ctx context.Context, signals <-chan os.Signal, open fu
 				s.dials.deliver(m.Dialled, im.fds)
 			default:
 				ipc.CloseAll(im.fds)
+			}
+		case c := <-s.changed:
+			if err := s.replaced(c); err != nil {
+				return err
 			}
 		case sig := <-signals:
 			if !s.running {
@@ -318,6 +333,7 @@ func (s *supervisor) open(ctx context.Context, wg *sync.WaitGroup, d *control.Do
 	if err := s.child.ctl.Send(control.Message{Go: &control.GoAhead{Env: s.environment(d.ProxyPort)}}); err != nil {
 		return s.diedEarly(err)
 	}
+	s.watch(ctx, wg)
 	// Not before: an order to dial that came in front of the go-ahead would end
 	// the init. Who connects earlier waits in the listener's queue.
 	for _, p := range s.published {

@@ -75,4 +75,7 @@ type About struct {
 	Change   string   `json:"change,omitempty"`
 	Wanted   string   `json:"wanted,omitempty"`
 	Files    []string `json:"files,omitempty"`
+	Was      string   `json:"was,omitempty"`
+	Now      string   `json:"now,omitempty"`
+	Exposed  bool     `json:"exposed,omitempty"`
 }

@@ -37,7 +37,7 @@ func unfit(f *os.File, protect []string) string {
 		return "a directory, from which the program could reach files outside"
 	case fi.Mode()&os.ModeSocket != 0 && !connectedStream(f):
 		return "a socket that the program could connect to anywhere, past the gate"
-	case !fi.Mode().IsRegular():
+	case fi.Mode()&os.ModeDevice != 0:
 		return ""
 	}
 	for _, path := range protect {

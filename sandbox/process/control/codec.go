@@ -80,6 +80,7 @@ func (m *Config) code(c *ipc.Coder) {
 		c.Text(&g.File)
 		c.Texts(&g.Names)
 	})
+	c.Texts(&m.Hidden)
 	c.Bool(&m.ReadOnly)
 	c.Bytes(&m.CA)
 	c.Bool(&m.Foreground)

@@ -14,6 +14,7 @@ type Config struct {
 
 	Plan    Plan
 	Protect []Guarded // files that no program inside may change
+	Hidden  []string  // directories that are empty inside
 
 	ReadOnly bool // the host's file system can only be read, except what Plan.Shown shows
 

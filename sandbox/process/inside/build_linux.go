@@ -71,6 +71,7 @@ func (b *builder) finish(begun bool) error {
 		{"shown", b.show},
 		{"names", b.mountNames},
 		{"protect", b.protect},
+		{"hidden", b.hideDirs},
 		{"sockets", b.maskSockets},
 	})
 }

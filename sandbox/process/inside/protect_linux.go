@@ -16,13 +16,16 @@ import (
 // log, or swaps either (or a directory above it) for one of its own -> each
 // name of the file is a read-only mount, and every directory above it that
 // could be renamed is a mount as well, which the kernel does not let anyone
-// rename. Left over: what the supervisor's guard says.
+// rename. Of a pipe, whose reader the program could become, only names are left.
+// Left over: what the supervisor's guard says, and a replacement from outside,
+// which internal/linux/replaced notices.
 func (b *builder) protect() error {
 	for _, g := range b.cfg.Protect {
-		shown := "/dev/null" // a link to a file that is out of reach stays a name
-		switch _, err := os.Lstat(g.File); {
-		case err == nil:
+		shown := "/dev/null" // a link to a file that is out of reach stays a name, and so does a pipe
+		switch fi, err := os.Lstat(g.File); {
+		case err == nil && (fi.IsDir() || fi.Mode().IsRegular()):
 			shown = g.File
+		case err == nil:
 		case !b.outOfReach(g.File, err):
 			return err
 		}
@@ -36,6 +39,30 @@ func (b *builder) protect() error {
 			if err := bindOver(shown, name, true); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// hideDirs empties the directories of cfg.Hidden.
+//
+// Threat: the program reads or writes what launch itself will trust later, its
+// records of named sandboxes, or plants the directory for them -> the supervisor
+// makes it first; inside it is an empty read-only one, and no directory above it can
+// be renamed. Left over: as with protect.
+func (b *builder) hideDirs() error {
+	for _, dir := range b.cfg.Hidden {
+		if _, err := os.Lstat(dir); err != nil {
+			if b.outOfReach(dir, err) {
+				continue
+			}
+			return err
+		}
+		if err := pinParents(dir); err != nil {
+			return err
+		}
+		if err := cover(dir); err != nil {
+			return err
 		}
 	}
 	return nil

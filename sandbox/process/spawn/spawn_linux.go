@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -129,6 +130,16 @@ func (c *Child) Kill() {
 	if c.pid > 0 {
 		syscall.Kill(c.pid, syscall.SIGKILL) //nolint:errcheck // not yet waited for, so it is ours
 	}
+}
+
+// Mounts opens the mountinfo file of the init's namespace. The caller closes it.
+func (c *Child) Mounts() (*os.File, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pid <= 0 {
+		return nil, os.ErrProcessDone
+	}
+	return os.Open("/proc/" + strconv.Itoa(c.pid) + "/mountinfo")
 }
 
 // Wait waits until the init and everything inside is gone.
