@@ -35,6 +35,9 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	if !o.Report.Quiet {
 		log = slog.New(slog.NewTextHandler(s.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
+	if err := s.separate(&spec); err != nil {
+		return spec, nil, err
+	}
 	if o.Tier == microvm.Tier {
 		b, err := s.microVM(&spec, log)
 		return spec, b, err
@@ -58,6 +61,9 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	b := &process.Backend{
 		Gate: g, Publish: o.Program.Publish, HostPorts: o.Program.HostPorts,
 		Nested: o.Program.Nested || sandbox.AgentNests(o.Argv), Early: s.Init,
+	}
+	if b.Outside, err = s.outside(); err != nil {
+		return spec, nil, err
 	}
 	if person != nil {
 		b.Asking = person.Asking
@@ -116,6 +122,11 @@ func (s *session) hermetic(spec *sandbox.Spec, g gate.Config) (*hermetic.Backend
 		return nil, err
 	}
 	spec.Argv = argv
+	records, err := s.hideRecords()
+	if err != nil {
+		return nil, err
+	}
+	spec.Protect = append(spec.Protect, records...)
 	if s.opts.Script.File == "-" {
 		spec.Stdin = nil // it was the script
 	}

@@ -46,13 +46,15 @@ type Options struct {
 
 // Program is how the program runs.
 type Program struct {
-	Env       policyflags.List // NAME or NAME=VALUE each
-	Dir       string           // ""; the current one
-	Timeout   time.Duration    // zero: none
-	User      string           // "": as launch, or the user behind sudo
-	Nested    bool
-	Publish   []process.Publish
-	HostPorts []process.HostPort
+	Env     policyflags.List // NAME or NAME=VALUE each
+	Dir     string           // ""; the current one
+	Timeout time.Duration    // zero: none
+	User    string           // "": as launch, or the user behind sudo
+	Nested  bool
+
+	OnReplaced string // onReplacedEnd or onReplacedContinue
+	Publish    []process.Publish
+	HostPorts  []process.HostPort
 }
 
 // Report is what is recorded and printed about a run.
@@ -96,6 +98,7 @@ func (o *Options) Flags() *flag.FlagSet {
 	fs.StringVar(&o.Report.Learn, "learn", "", "write the smallest policy that would have allowed this run to this new `FILE`")
 	fs.BoolVar(&o.Report.Approve, "approve", false, "ask on the terminal about what no rule covers")
 	fs.BoolVar(&o.Program.Nested, "nested", false, "let the program make sandboxes of its own inside (bwrap, Chromium's); always on for Codex")
+	fs.StringVar(&o.Program.OnReplaced, "on-replaced", onReplacedEnd, "`WHAT` becomes of a run when policy, events or launcher are replaced on this machine meanwhile: end, or continue")
 	fs.StringVar(&o.Daemon, "egressd", "", "let the egressd that listens at `unix:PATH` serve the sandbox; its policy is a ceiling")
 	fs.StringVar(&o.Program.User, "user", "", "as root: run the program as this user `NAME`")
 	fs.BoolVar(&o.Report.Quiet, "quiet", false, "print errors only")

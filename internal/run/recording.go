@@ -17,18 +17,30 @@ import (
 	"egressd/sandbox/vercel"
 )
 
+// recordsName is the directory of launch's records in that of a user's states.
+const recordsName = "egressd"
+
 // Records opens launch's records, below XDG_STATE_HOME or HOME. The caller closes
 // them.
 func (l *Launcher) Records() (*records.Store, error) {
+	dir, err := l.recordsDir()
+	if err != nil {
+		return nil, err
+	}
+	return records.Open(dir, time.Now)
+}
+
+// recordsDir reports where the records are.
+func (l *Launcher) recordsDir() (string, error) {
 	state := l.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
 		home := l.Getenv("HOME")
 		if !filepath.IsAbs(home) {
-			return nil, errors.New("sandboxes with a name are kept below HOME, which is not set: set it, or XDG_STATE_HOME")
+			return "", errors.New("sandboxes with a name are kept below HOME, which is not set: set it, or XDG_STATE_HOME")
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
-	return records.Open(filepath.Join(state, "egressd"), time.Now)
+	return filepath.Join(state, recordsName), nil
 }
 
 // recording is the record of a run that has a name. Nil is a run without one.

@@ -46,6 +46,10 @@ func (o *Options) validateProcess() error {
 		return fmt.Errorf("--isolation %q: netns or env", o.Isolation)
 	case o.Isolation == isolationEnv && len(p.Publish)+len(p.HostPorts) > 0:
 		return errors.New("--publish and --host-port are for --isolation netns: with env the program is on the host's loopback already")
+	case p.OnReplaced != onReplacedEnd && p.OnReplaced != onReplacedContinue:
+		return fmt.Errorf("--on-replaced %q: end or continue", p.OnReplaced)
+	case o.Isolation == isolationEnv && slices.Contains(o.given, "on-replaced"):
+		return errors.New("--on-replaced is for --isolation netns: with env nothing is protected")
 	case o.Daemon != "" && o.Isolation == isolationEnv:
 		return errors.New("--egressd is for --isolation netns: with env there are no doors to hand over")
 	case o.Daemon != "" && len(o.Policy.Upstreams) > 0:
@@ -101,6 +105,7 @@ func uselessFlags(tier string) []uselessFlag {
 			{"publish", "a script of the hermetic tier has no server to reach"},
 			{"host-port", "a script of the hermetic tier has no network but what --allow lets curl fetch; --host gives a name an address"},
 			{"nested", "the hermetic tier runs no programs, and so none that makes sandboxes"},
+			{"on-replaced", "a script has the workspace alone, and no name in it is protected by a mount"},
 			{"egressd", "the hermetic tier has no doors to hand over: it serves its one client itself"},
 		}
 	case microvm.Tier:
@@ -109,6 +114,7 @@ func uselessFlags(tier string) []uselessFlag {
 			{"publish", "use --port"},
 			{"host-port", "the VM cannot reach this machine"},
 			{"nested", "the VM is its own"},
+			{"on-replaced", "the VM has no files of this machine"},
 			{"egressd", "Vercel enforces the policy"},
 			{"user", "the VM has users of its own"},
 			{"approve", "Vercel does not ask"},

@@ -46,7 +46,7 @@ func TestProtectOtherNames(t *testing.T) {
 			if data, err := os.ReadFile(path); string(data) != "good\n" {
 				t.Errorf("the file is now %q, %v", data, err)
 			}
-			if res := run(t, without("protect"), spec); res.ExitCode != 0 {
+			if res := run(t, without("protect", "replaced"), spec); res.ExitCode != 0 {
 				t.Errorf("without the layer it was stopped all the same: %s", res.out)
 			}
 		})
@@ -116,7 +116,7 @@ func TestProtect(t *testing.T) {
 				return // it is not empty
 			}
 			work, policy = fresh()
-			if ok, out := attack(t, without("protect"), sandbox.Spec{Dir: work, Protect: []string{policy}}, tt.attack, filepath.Join(work, tt.target)); !ok {
+			if ok, out := attack(t, without("protect", "replaced"), sandbox.Spec{Dir: work, Protect: []string{policy}}, tt.attack, filepath.Join(work, tt.target)); !ok {
 				t.Errorf("without the layer it was stopped all the same, so this test shows nothing: %s", out)
 			}
 		})

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"egressd/internal/linux/mountinfo"
 	"egressd/internal/linux/replaced"
@@ -37,28 +35,74 @@ func (c *config) watched() []string {
 	})
 }
 
-// watch notices from now on, until ctx ends, what happens to the protected names.
-// wg counts what it starts.
-func (s *supervisor) watch(ctx context.Context, wg *sync.WaitGroup) {
-	w := s.names
-	if w == nil {
+// nameWatch is a Watch and the goroutine that runs it. The zero nameWatch watches
+// nothing.
+type nameWatch struct {
+	*replaced.Watch
+	changed chan replaced.Change
+	stop    context.CancelFunc // nil: it does not run
+	ended   chan struct{}
+	untold  []replaced.Change // nobody took them; valid once ended is closed
+}
+
+// openNames notes what must not be replaced.
+func (s *supervisor) openNames(c *config) (err error) {
+	s.names.changed = make(chan replaced.Change)
+	if !s.b.hooks.skip["replaced"] {
+		s.names.Watch, err = replaced.Open(c.watched())
+	}
+	return err
+}
+
+// watchNames notices from now on what happens to the protected names.
+func (s *supervisor) watchNames() {
+	w := &s.names
+	if w.Watch == nil {
 		return
 	}
-	mounts := func() (*os.File, error) {
-		f, err := s.child.Mounts()
-		if err != nil {
-			s.b.log().Warn("the mounts inside cannot be watched: protected files are, by their names: " + err.Error())
-		}
-		return f, err
+	table, err := s.child.Mounts()
+	if err != nil {
+		s.b.log().Warn("the mounts inside cannot be watched: protected files are, by their names: " + err.Error())
+	} else {
+		w.Mounts(table)
 	}
-	wg.Go(func() {
-		w.Run(ctx, mounts, func(c replaced.Change) {
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop, w.ended = stop, make(chan struct{})
+	go func() {
+		defer close(w.ended)
+		w.Run(ctx, func(c replaced.Change) {
 			select {
-			case s.changed <- c:
+			case w.changed <- c:
 			case <-ctx.Done():
+				w.untold = append(w.untold, c)
 			}
 		})
-	})
+	}()
+}
+
+// lastLook handles what happened to the protected names since they were looked at
+// last. err is how the run ended so far.
+func (s *supervisor) lastLook(err error) error {
+	w := &s.names
+	if w.stop == nil {
+		return err
+	}
+	w.stop()
+	<-w.ended
+	w.Check(func(c replaced.Change) { w.untold = append(w.untold, c) })
+	for _, c := range w.untold {
+		if e := s.replaced(c); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// closeNames lets go of the protected files.
+func (s *supervisor) closeNames() {
+	if s.names.Watch != nil {
+		s.names.Close()
+	}
 }
 
 // replaced handles a protected name that was replaced. An error ends the run: by
@@ -79,11 +123,4 @@ func (s *supervisor) replaced(c replaced.Change) error {
 	}
 	s.res.ExitCode = sandbox.ExitLauncher
 	return fmt.Errorf("%s %w", c.Path, ErrReplaced)
-}
-
-// closeNames lets go of the watched files.
-func (s *supervisor) closeNames() {
-	if s.names != nil {
-		s.names.Close()
-	}
 }

@@ -107,6 +107,20 @@ func TestReplacedOutside(t *testing.T) {
 	}
 }
 
+// A program that gets at a protected file all the same, by a way that no mount
+// covers, is noticed as well.
+func TestReplacedInside(t *testing.T) {
+	work := tempDir(t, "/var/tmp")
+	path := filepath.Join(work, "policy")
+	if err := os.WriteFile(path, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	spec := sandbox.Spec{Dir: work, Argv: []string{"/bin/sh", "-c", "echo evil >new && mv new policy"}, Protect: []string{path}}
+	if res := run(t, without("protect"), spec); !errors.Is(res.err, ErrReplaced) || res.ExitCode != sandbox.ExitLauncher {
+		t.Errorf("exit %d, %v, %s", res.ExitCode, res.err, res.out)
+	}
+}
+
 // Whoever asked for it keeps the run, and is told.
 func TestReplacedAndKept(t *testing.T) {
 	b := &Backend{Outside: Outside{KeepOn: true}}
@@ -114,7 +128,7 @@ func TestReplacedAndKept(t *testing.T) {
 	if res.err != nil || res.ExitCode != 0 || policy != "evil\n" {
 		t.Errorf("exit %d, %v, %q", res.ExitCode, res.err, policy)
 	}
-	if len(told) != 1 || !told[0].Exposed {
+	if len(told) != 1 || !told[0].Exposed || told[0].Was == told[0].Now {
 		t.Errorf("told: %+v", told)
 	}
 }
@@ -193,7 +207,7 @@ func TestProtectFIFO(t *testing.T) {
 	if _, err := os.Lstat(path); err != nil {
 		t.Error(err)
 	}
-	if got := forge(without("protect")); got != "true\nforged\n" {
+	if got := forge(without("protect", "replaced")); got != "true\nforged\n" {
 		t.Errorf("without the layer the reader got %q", got)
 	}
 }
@@ -223,7 +237,7 @@ func TestHide(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(records, "planted")); err == nil {
 		t.Errorf("a record was planted: %s", res.out)
 	}
-	plant(without("hidden"))
+	plant(without("hidden", "replaced"))
 	if _, err := os.Lstat(filepath.Join(records, "planted")); err != nil {
 		t.Error("without the layer it was stopped all the same")
 	}

@@ -16,7 +16,6 @@ import (
 	"egressd/internal/linux/foreground"
 	"egressd/internal/linux/ipc"
 	"egressd/internal/linux/kernelversion"
-	"egressd/internal/linux/replaced"
 	"egressd/internal/linux/stdfiles"
 	"egressd/sandbox"
 	"egressd/sandbox/process/control"
@@ -66,8 +65,7 @@ type supervisor struct {
 	published []published
 	dials     dialTable
 
-	names   *replaced.Watch // what must not be replaced; nil: nothing is watched
-	changed chan replaced.Change
+	names nameWatch // what must not be replaced
 
 	messages chan initMessage
 	running  bool // the program was started
@@ -99,7 +97,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	if err != nil {
 		return err
 	}
-	s := &supervisor{b: b, spec: spec, res: res, child: c, tty: openTerminal(), published: ln, messages: make(chan initMessage), changed: make(chan replaced.Change)}
+	s := &supervisor{b: b, spec: spec, res: res, child: c, tty: openTerminal(), published: ln, messages: make(chan initMessage)}
 	defer s.closeNames()
 	defer func() { s.tty.takeBack(res.ExitCode > sandbox.ExitSignal || res.TimedOut || !s.running) }()
 	return s.supervise(ctx, stdio)
@@ -140,9 +138,9 @@ func (s *supervisor) supervise(ctx context.Context, stdio [3]*os.File) error {
 	if s.spec.Forwarding != nil {
 		s.spec.Forwarding()
 	}
-	return s.loop(ctx, signals, func(d *control.DoorsReady, fds []*os.File) error {
+	return s.lastLook(s.loop(ctx, signals, func(d *control.DoorsReady, fds []*os.File) error {
 		return s.open(serving, &wg, d, fds)
-	})
+	}))
 }
 
 // prepare finds out what the init is to do. After an error there is no init.
@@ -150,15 +148,12 @@ func (s *supervisor) prepare(ctx context.Context, stdio [3]*os.File) (cfg *confi
 	if s.doors, err = s.b.newDoorServer(ctx, s.published); err == nil {
 		cfg, err = s.config(stdio)
 	}
+	if err == nil {
+		err = s.openNames(cfg)
+	}
 	if err != nil {
 		s.child.Discard()
 		return nil, err
-	}
-	if !s.b.hooks.skip["replaced"] {
-		if s.names, err = replaced.Open(cfg.watched()); err != nil {
-			s.child.Discard()
-			return nil, err
-		}
 	}
 	if s.child.Begun && cfg.needsHidden() {
 		s.child.Discard()
@@ -210,7 +205,7 @@ func (s *supervisor) loop(ctx context.Context, signals <-chan os.Signal, open fu
 			default:
 				ipc.CloseAll(im.fds)
 			}
-		case c := <-s.changed:
+		case c := <-s.names.changed:
 			if err := s.replaced(c); err != nil {
 				return err
 			}
@@ -333,7 +328,7 @@ func (s *supervisor) open(ctx context.Context, wg *sync.WaitGroup, d *control.Do
 	if err := s.child.ctl.Send(control.Message{Go: &control.GoAhead{Env: s.environment(d.ProxyPort)}}); err != nil {
 		return s.diedEarly(err)
 	}
-	s.watch(ctx, wg)
+	s.watchNames()
 	// Not before: an order to dial that came in front of the go-ahead would end
 	// the init. Who connects earlier waits in the listener's queue.
 	for _, p := range s.published {

@@ -75,6 +75,8 @@ func (o option) choices() string {
 	switch o.name {
 	case "isolation":
 		return "netns env"
+	case "on-replaced":
+		return "end continue"
 	case "tier":
 		return "process hermetic vercel"
 	case "log-level":

@@ -1,8 +1,6 @@
 package mountinfo
 
-import (
-	"strings"
-)
+import "strings"
 
 // At reports where the mount that path lies on is mounted, and whether it can only
 // be read. data is what a mountinfo file holds; path is absolute and clean. An

@@ -2,9 +2,11 @@
 // or that a mount over it is gone:
 //
 //	w, err := replaced.Open(paths)
-//	go w.Run(ctx, openMounts, func(c replaced.Change) { ... })
-//	...
-//	w.Close() // after Run has returned
+//	w.Mounts(table)
+//	go w.Run(ctx, func(c replaced.Change) { ... })
+//	... // Run has returned
+//	w.Check(...)
+//	w.Close()
 //
 // A mount over a file keeps a program inside from changing it. When somebody on
 // the host renames another file over it, or removes it, the kernel takes that mount

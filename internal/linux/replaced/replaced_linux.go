@@ -21,6 +21,7 @@ const (
 	earlyChecks  = 50 * time.Millisecond  // between checks, while there is no inotify
 	notifyAfter  = time.Second            // of Run, inotify is asked for
 	blindChecks  = 250 * time.Millisecond // where inotify is not to be had, or not everywhere
+	doubtTime    = 2 * time.Millisecond   // until a rename that is half done is looked at again
 	restTime     = 2 * time.Millisecond   // after a notice that is about other files
 	seldomChecks = 5 * time.Second        // where it is: for what other machines do to a network file system
 )
@@ -28,9 +29,10 @@ const (
 // maxDigest bounds how much of a file is read for its digest.
 const maxDigest = 64 << 20
 
-// Watch watches names. Its methods are for one goroutine each; Close comes last.
+// Watch watches names. Its methods are not for concurrent use.
 type Watch struct {
 	names []*name
+	table *os.File // the mountinfo file; nil: there is none
 }
 
 // name is one path and what it led to. The open file keeps the kernel from giving
@@ -41,6 +43,8 @@ type name struct {
 	id      identity
 	mounted bool // a mount was seen on it
 	told    identity
+	doubt   bool // the mount is gone, but the name leads where it led
+	over    bool // it was told as exposed: nothing worse can happen to it
 }
 
 // identity is which file a name leads to; zero: none.
@@ -79,6 +83,16 @@ func (w *Watch) Close() {
 	for _, n := range w.names {
 		n.file.Close()
 	}
+	w.Mounts(nil)
+}
+
+// Mounts says which mountinfo file shows the mounts over the names. The Watch closes
+// it. Without one, or with nil, every change counts as exposed.
+func (w *Watch) Mounts(table *os.File) {
+	if w.table != nil {
+		w.table.Close()
+	}
+	w.table = table
 }
 
 // Change is a name that was replaced, removed, or lost its mount.
@@ -113,16 +127,15 @@ func digest(f *os.File) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Run tells of every change until ctx ends. mounts opens the mountinfo file of the
-// namespace that the mounts over the names are in; it is called once, a little
-// later. If that fails, or mounts is nil, every change counts as exposed.
+// Run tells of every change until ctx ends. What happened after its last look is
+// for Check to find.
 //
 // Threat: a program inside waits for the moment at which a protected file is a
 // plain file again -> the kernel's word about a lost mount arrives at once, through
 // the mountinfo file; that of a name that moved away within 50 ms in the first
 // second, at once later (inotify), within 250 ms where inotify is not to be had.
 // Left over: what the program does until it is ended. It is told, not undone.
-func (w *Watch) Run(ctx context.Context, mounts func() (*os.File, error), tell func(Change)) {
+func (w *Watch) Run(ctx context.Context, tell func(Change)) {
 	var stop [2]int
 	if err := unix.Pipe2(stop[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return // unreachable: a process without descriptors has started no run
@@ -144,17 +157,19 @@ func (w *Watch) Run(ctx context.Context, mounts func() (*os.File, error), tell f
 	if wait(fds, firstCheck) {
 		return
 	}
-	var table *os.File
-	if mounts != nil {
-		if f, err := mounts(); err == nil {
-			defer f.Close()
-			table, fds[1].Fd = f, int32(f.Fd())
-		}
+	if w.table != nil {
+		fds[1].Fd = int32(w.table.Fd())
 	}
 	began, pause := time.Now(), earlyChecks
 	var n *notifier
 	for {
-		w.check(table, tell)
+		doubt := w.check(tell)
+		if doubt && wait(fds[:1], doubtTime) {
+			return
+		}
+		if doubt {
+			continue
+		}
 		if n == nil && time.Since(began) >= notifyAfter {
 			n = newNotifier(w.names)
 			defer n.close()
@@ -191,31 +206,62 @@ func wait(fds []unix.PollFd, limit time.Duration) (stop bool) {
 	}
 }
 
-// check compares every name with what it led to.
-func (w *Watch) check(table *os.File, tell func(Change)) {
-	data := ""
-	if table != nil {
-		if _, err := table.Seek(0, io.SeekStart); err == nil {
-			text, err := io.ReadAll(table)
-			if err == nil {
-				data = string(text)
-			}
+// Check tells of every name that leads elsewhere by now.
+func (w *Watch) Check(tell func(Change)) {
+	for _, n := range w.names {
+		if !n.over && n.now() != n.told {
+			w.check(tell)
+			return
 		}
 	}
+}
+
+// now is what the name leads to.
+func (n *name) now() identity {
+	var st unix.Stat_t
+	if unix.Lstat(n.path, &st) != nil {
+		return identity{}
+	}
+	return identity{uint64(st.Dev), st.Ino} //nolint:unconvert // 32 bits elsewhere
+}
+
+// text reads the mountinfo file; "": there is none.
+func (w *Watch) text() string {
+	if w.table == nil {
+		return ""
+	}
+	if _, err := w.table.Seek(0, io.SeekStart); err != nil {
+		return ""
+	}
+	data, err := io.ReadAll(w.table)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// check compares every name with what it led to. doubt: look again soon.
+func (w *Watch) check(tell func(Change)) (doubt bool) {
+	data := w.text()
 	for _, n := range w.names {
-		var now identity
-		var st unix.Stat_t
-		if unix.Lstat(n.path, &st) == nil {
-			now = identity{uint64(st.Dev), st.Ino} //nolint:unconvert // 32 bits elsewhere
+		if n.over {
+			continue
 		}
+		now := n.now()
 		point, readOnly := mountinfo.At(data, n.path)
 		on := point == n.path
 		lost := n.mounted && !on
-		n.mounted = on
-		if now == n.told && !lost {
+		switch {
+		case now == n.told && !lost:
+			n.mounted, n.doubt = n.mounted || on, false
+			continue
+		case now == n.told && !n.doubt: // most likely a rename that is half done
+			n.doubt, doubt = true, true
 			continue
 		}
-		n.told = now
-		tell(Change{Path: n.path, Exposed: point == "" || !on && !readOnly, was: n.file})
+		n.mounted, n.doubt, n.told = on, false, now
+		n.over = point == "" || !on && !readOnly
+		tell(Change{Path: n.path, Exposed: n.over, was: n.file})
 	}
+	return doubt
 }

@@ -93,16 +93,45 @@ func sameFile(a, b string) bool {
 // Sink takes the events of the run.
 func (t *Trail) Sink() event.Sink { return t.sinks }
 
-// Protect lists the files of this record that nobody inside may write.
+// Protect lists the names of this record that nobody inside may use: a regular file
+// or a pipe. A tier leaves those out that mean something else inside, as in /dev.
 func (t *Trail) Protect() []string {
 	if t.file == nil {
 		return nil
 	}
-	if info, err := t.file.Stat(); err != nil || !info.Mode().IsRegular() {
+	if info, err := t.file.Stat(); err != nil || info.Mode()&os.ModeDevice != 0 {
 		return nil
 	}
 	return []string{t.config.Events}
 }
+
+// IsStdout reports whether the record was asked for on the standard output, by
+// whatever name.
+func (t *Trail) IsStdout() bool {
+	switch t.config.Events {
+	case "-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
+		return true
+	}
+	return false
+}
+
+// Shares reports whether f is the file, pipe or socket that the record goes to. Of a
+// device, such as a terminal or /dev/null, it reports false. f may be nil.
+func (t *Trail) Shares(f *os.File) bool {
+	record := t.file
+	if t.config.Events == "-" {
+		record = t.config.Stdout
+	}
+	if f == nil || record == nil {
+		return false
+	}
+	x, errX := record.Stat()
+	y, errY := f.Stat()
+	return errX == nil && errY == nil && x.Mode()&os.ModeDevice == 0 && os.SameFile(x, y)
+}
+
+// Record records something about the run beside its flows.
+func (t *Trail) Record(body event.Body) error { return t.emit(body) }
 
 // Started records that argv is about to run. Of the command line only a hash
 // is kept: people put secrets there.
