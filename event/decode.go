@@ -12,10 +12,15 @@ import (
 	"egressd/policy/files"
 )
 
-// Decode reads one event, as [Event.MarshalJSON] or a line of the audit trail
+// UnmarshalJSON reads one event, as [Event.MarshalJSON] or a line of the audit trail
 // spells it. A key, a type, a word or an address that no event has is an error.
 // A string that a line cut stays cut.
-func Decode(data []byte) (Event, error) {
+func (e *Event) UnmarshalJSON(data []byte) (err error) {
+	*e, err = decode(data)
+	return err
+}
+
+func decode(data []byte) (Event, error) {
 	var l line.Line
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()

@@ -24,7 +24,7 @@ func appendLine(b []byte, e *Event) []byte {
 }
 
 // MarshalJSON encodes e as in a line of the audit trail, but cuts no string:
-// for a process that hands its events to another. [Decode] reads it.
+// for a process that hands its events to another. UnmarshalJSON reads it.
 func (e Event) MarshalJSON() ([]byte, error) { return appendObject(nil, &e, math.MaxInt), nil }
 
 // appendObject appends e as one JSON object. The order of the keys is the same

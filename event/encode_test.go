@@ -87,7 +87,7 @@ func TestDecode(t *testing.T) {
 	for _, e := range every() {
 		e.Time = e.Time.UTC().Truncate(time.Microsecond)
 		data := appendLine(nil, &e)
-		back, err := Decode(data)
+		back, err := decode(data)
 		if err != nil {
 			t.Errorf("%s: %v", data, err)
 			continue
@@ -112,7 +112,7 @@ func TestDecode(t *testing.T) {
 // A word that no event has is an error, not the zero of its type.
 func TestDecodeRefuses(t *testing.T) {
 	whole := `{"time":"2026-01-02T03:04:05.000000Z","seq":1,"type":"network.connected","door":"connect","decision":"allowed","reason":"allowed","host":"a.test","port":443,"addr":"192.0.2.1:443","client":"192.0.2.2:1"}`
-	if e, err := Decode([]byte(whole)); err != nil || !e.Allowed() {
+	if e, err := decode([]byte(whole)); err != nil || !e.Allowed() {
 		t.Fatalf("%+v, %v", e, err)
 	}
 	for _, tt := range []struct{ old, now string }{
@@ -133,7 +133,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{`}`, ``},
 	} {
 		data := strings.Replace(whole, tt.old, tt.now, 1)
-		if e, err := Decode([]byte(data)); err == nil {
+		if e, err := decode([]byte(data)); err == nil {
 			t.Errorf("%s: decoded as %+v", data, e.Body)
 		}
 	}
@@ -218,7 +218,7 @@ func TestLongStringsSayWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Decode(bytes.Replace(data, []byte(`"type"`), []byte(`"change":"added","type"`), 1))
+	got, err := decode(bytes.Replace(data, []byte(`"type"`), []byte(`"change":"added","type"`), 1))
 	if err != nil || got.Body.(*FileChanged).Path != strings.Repeat("é", 2000) {
 		t.Errorf("%v, %v", got.Body, err)
 	}
@@ -235,13 +235,13 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// FuzzDecode: what Decode accepts, it accepts again from its own encoding.
+// FuzzDecode: what decode accepts, it accepts again from its own encoding.
 func FuzzDecode(f *testing.F) {
 	for _, e := range every() {
 		f.Add(appendLine(nil, &e))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		e, err := Decode(data)
+		e, err := decode(data)
 		if err != nil {
 			return
 		}
@@ -249,7 +249,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Decode(once)
+		again, err := decode(once)
 		if err != nil {
 			t.Fatalf("%s: %v", once, err)
 		}

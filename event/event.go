@@ -12,7 +12,7 @@
 //	}
 //
 // Decisions, reasons and addresses are types up to the encoder; only a line has
-// words. [Writer] is the sink that never drops, [Fanout] joins sinks, [Decode]
+// words. [Writer] is the sink that never drops, [Fanout] joins sinks; Event.UnmarshalJSON
 // reads an event back. A line is plain ASCII, whatever bytes a client put into
 // it. docs/event.schema.json describes the lines; docs/events.md explains them.
 package event

@@ -227,7 +227,8 @@ func (r *Client) frames(ctx context.Context) (last end, err error) {
 func (r *Client) frame(ctx context.Context, k kind, n uint64, body []byte) error {
 	switch k {
 	case kindEvent:
-		e, err := event.Decode(body)
+		var e event.Event
+		err := e.UnmarshalJSON(body)
 		if err != nil {
 			return fmt.Errorf("%w: %w", errForeign, err)
 		}

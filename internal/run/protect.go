@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"egressd/event"
 	"egressd/internal/cli"
 	"egressd/sandbox"
 	"egressd/sandbox/process"
@@ -40,7 +39,7 @@ func (s *session) replaced(r process.Replacement) {
 		s.Say("launch: %s was replaced on this machine during the run (sha256 before: %s, now: %s): %s\n",
 			cli.Safe(r.Path), digestText(r.Was), digestText(r.Now), what)
 	}
-	err := s.trail.Record(&event.FileReplaced{Path: r.Path, Was: r.Was, Now: r.Now, Exposed: r.Exposed})
+	err := s.trail.Replaced(r.Path, r.Was, r.Now, r.Exposed)
 	if err != nil {
 		s.Say("launch: that is not on record: %v\n", err)
 	}

@@ -41,7 +41,7 @@ func TestSystemCalls(t *testing.T) {
 		{"clone user", []string{"clone-userns"}, []string{"seccomp"}},
 		{"unshare net", []string{"unshare", strconv.Itoa(unix.CLONE_NEWNET)}, []string{"seccomp", "caps"}},
 		{"mount", []string{"mount"}, []string{"seccomp", "caps", "landlock"}},
-		{"unmount", []string{"umount", "/tmp"}, []string{"seccomp", "caps", "landlock"}},
+		{"unmount", []string{"umount", "/tmp"}, []string{"seccomp", "caps", "landlock", "replaced"}},
 		{"remount", []string{"remount", "/proc/sys"}, []string{"seccomp", "caps", "landlock"}},
 		{"setns of init", []string{"setns", "/proc/1/ns/net"}, nil},
 		{"take lo down", []string{"netlink-route"}, []string{"caps"}},

@@ -23,7 +23,7 @@ func (c *config) watched() []string {
 	for _, g := range c.Protect {
 		names = append(names, append(slices.Clone(g.Names), g.File)...)
 	}
-	names = append(names, c.Hidden...)
+	names = append(names, c.Plan.Hidden...)
 	return slices.DeleteFunc(names, func(path string) bool {
 		back := func(b string) bool { return mountinfo.Within(path, b) }
 		for _, b := range c.Plan.Binds {

@@ -62,10 +62,10 @@ func replacing(t *testing.T, b *Backend, stay string, delay time.Duration, repla
 		done <- func() error {
 			for range 2000 {
 				if _, err := os.Stat(filepath.Join(work, "running")); err == nil {
-					time.Sleep(delay) // what is tested: when it happens
+					<-time.After(delay) // when it happens is what is tested
 					return replace(work)
 				}
-				time.Sleep(5 * time.Millisecond)
+				time.Sleep(5 * time.Millisecond) // polling: the program tells only by a file
 			}
 			return errors.New("the program did not start")
 		}()
@@ -157,7 +157,7 @@ func TestReplacedOutOfReach(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(shown, "running")); err == nil {
 				break
 			}
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(5 * time.Millisecond) // polling: the program tells only by a file
 		}
 		if err := errors.Join(os.WriteFile(path+".new", []byte("new"), 0o666), os.Rename(path+".new", path)); err != nil {
 			t.Error(err)

@@ -130,8 +130,10 @@ func (t *Trail) Shares(f *os.File) bool {
 	return errX == nil && errY == nil && x.Mode()&os.ModeDevice == 0 && os.SameFile(x, y)
 }
 
-// Record records something about the run beside its flows.
-func (t *Trail) Record(body event.Body) error { return t.emit(body) }
+// Replaced records that a protected file was replaced; see [event.FileReplaced].
+func (t *Trail) Replaced(path, was, now string, exposed bool) error {
+	return t.emit(&event.FileReplaced{Path: path, Was: was, Now: now, Exposed: exposed})
+}
 
 // Started records that argv is about to run. Of the command line only a hash
 // is kept: people put secrets there.

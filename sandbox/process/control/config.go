@@ -14,7 +14,6 @@ type Config struct {
 
 	Plan    Plan
 	Protect []Guarded // files that no program inside may change
-	Hidden  []string  // directories that are empty inside
 
 	ReadOnly bool // the host's file system can only be read, except what Plan.Shown shows
 
@@ -50,6 +49,7 @@ type Plan struct {
 	Binds  []Bind   // what is brought back, outermost first
 	Shown  []Bind   // what the caller shows at another path, outermost first; see process.Bind
 	Masks  []string // sockets to hide
+	Hidden []string // directories that are empty inside
 	Own    string   // the directory for the run's own files
 	Resolv string   // the file behind /etc/resolv.conf; "" none
 	Hosts  *string  // for /etc/hosts; nil: there is none

@@ -44,14 +44,14 @@ func (b *builder) protect() error {
 	return nil
 }
 
-// hideDirs empties the directories of cfg.Hidden.
+// hideDirs empties the directories of the plan.
 //
 // Threat: the program reads or writes what launch itself will trust later, its
 // records of named sandboxes, or plants the directory for them -> the supervisor
 // makes it first; inside it is an empty read-only one, and no directory above it can
 // be renamed. Left over: as with protect.
 func (b *builder) hideDirs() error {
-	for _, dir := range b.cfg.Hidden {
+	for _, dir := range b.cfg.Plan.Hidden {
 		if _, err := os.Lstat(dir); err != nil {
 			if b.outOfReach(dir, err) {
 				continue
