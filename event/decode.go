@@ -143,7 +143,7 @@ func (r *reader) query() *Query {
 func (r *reader) fileRefused() *FileRefused {
 	l := r.line
 	f := &FileRefused{
-		Path: l.Path, Reason: word(r, "reason", l.Reason, files.NoPolicy, files.RunsLater),
+		Path: l.Path, Reason: word(r, "reason", l.Reason, files.NoPolicy, files.Socket),
 		Rule: files.Rule{Path: l.Rule, At: l.RulePos}, Count: l.Count,
 	}
 	switch l.Wanted {

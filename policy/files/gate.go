@@ -32,11 +32,13 @@ const (
 	State             // caches, and what agents must write
 	Credential        // keeps a secret
 	RunsLater         // obeyed outside, after the run
+	Socket            // a unix socket that somebody outside serves
 )
 
 var reasonWords = [...]string{
 	NoPolicy: "no_policy", Named: "named", Workspace: "workspace", HomeDir: "home", System: "system", Temporary: "temporary",
 	State: "state", Credential: "credential", RunsLater: "runs_later",
+	Socket: "socket",
 }
 
 // String is the word in events and messages.

@@ -39,7 +39,14 @@ func attackMain(name string, args []string) int {
 
 // attacks return nil when they worked.
 var attacks = map[string]func(args []string) error{
-	"connect-unix": func(a []string) error { return connectUnix(a[0]) },
+	"connect-unix":       func(a []string) error { return connectUnix(a[0]) },
+	"connect-late":       func(a []string) error { return connectLate(a[0]) },
+	"connect-undumpable": func(a []string) error { return connectUndumpable(a[0]) },
+	"race-address":       func(a []string) error { return raceAddress(a[0]) },
+	"race-descriptor":    func(a []string) error { return raceDescriptor(a[0]) },
+	"race-path":          func(a []string) error { return racePath(a[0]) },
+	"serve-unix":         func(a []string) error { return serveUnix(a[0]) },
+	"sockets-inside":     func(a []string) error { return socketsInside(a[0]) },
 	"socket": func(a []string) error {
 		family, _ := strconv.Atoi(a[0])
 		kind, _ := strconv.Atoi(a[1])

@@ -2,17 +2,14 @@ package process
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/binary"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"egressd/internal/linux/mountinfo"
+	"egressd/internal/linux/unixdiag"
 )
 
 // hostSocket is one unix socket that is bound to a path.
@@ -31,83 +28,18 @@ func hostSockets() ([]hostSocket, error) {
 	return found, nil
 }
 
-// Constants of linux/sock_diag.h and linux/unix_diag.h.
-const (
-	sockDiagByFamily = 20
-	udiagShowName    = 1
-	udiagShowVFS     = 2
-	unixDiagName     = 0
-	unixDiagVFS      = 1
-	unixDiagMsgSize  = 16 // struct unix_diag_msg
-)
-
 // diagSockets asks the kernel, which knows the file behind each socket.
-func diagSockets() ([]hostSocket, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+func diagSockets() (out []hostSocket, err error) {
+	c, err := unixdiag.Open()
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
-	// struct nlmsghdr, struct unix_diag_req
-	req := make([]byte, unix.NLMSG_HDRLEN+24)
-	binary.NativeEndian.PutUint32(req, uint32(len(req)))
-	binary.NativeEndian.PutUint16(req[4:], sockDiagByFamily)
-	binary.NativeEndian.PutUint16(req[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
-	body := req[unix.NLMSG_HDRLEN:]
-	body[0] = unix.AF_UNIX
-	binary.NativeEndian.PutUint32(body[4:], ^uint32(0)) // sockets in every state
-	binary.NativeEndian.PutUint32(body[12:], udiagShowName|udiagShowVFS)
-	if err := unix.Sendto(fd, req, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return nil, err
-	}
-	var out []hostSocket
-	buf := make([]byte, 64<<10)
-	for {
-		n, _, err := unix.Recvfrom(fd, buf, 0)
-		if err != nil {
-			return nil, err
-		}
-		messages, err := syscall.ParseNetlinkMessage(buf[:n])
-		if err != nil || len(messages) == 0 {
-			return nil, errors.Join(err, errors.New("unix_diag: a short answer"))
-		}
-		for _, m := range messages {
-			switch m.Header.Type {
-			case unix.NLMSG_DONE:
-				return out, nil
-			case unix.NLMSG_ERROR:
-				return nil, errors.New("unix_diag: refused")
-			}
-			if s, ok := parseDiag(m.Data); ok {
-				out = append(out, s)
-			}
-		}
-	}
-}
-
-// parseDiag reads one struct unix_diag_msg with its attributes.
-func parseDiag(b []byte) (s hostSocket, ok bool) {
-	if len(b) < unixDiagMsgSize {
-		return s, false
-	}
-	for b = b[unixDiagMsgSize:]; len(b) >= unix.NLA_HDRLEN; {
-		size, kind := int(binary.NativeEndian.Uint16(b)), binary.NativeEndian.Uint16(b[2:])
-		if size < unix.NLA_HDRLEN || size > len(b) {
-			return s, false
-		}
-		value := b[unix.NLA_HDRLEN:size]
-		switch {
-		case kind == unixDiagName:
-			s.path = string(bytes.TrimRight(value, "\x00"))
-		case kind == unixDiagVFS && len(value) >= 8:
-			s.inode = binary.NativeEndian.Uint32(value)
-			dev := binary.NativeEndian.Uint32(value[4:]) // the kernel's own dev_t
-			s.device = mountinfo.DeviceName(dev>>20, dev&(1<<20-1))
-		}
-		b = b[min((size+3)&^3, len(b)):]
-	}
-	// Abstract names begin with a NUL; without a file there is nothing to reach.
-	return s, s.path != "" && s.path[0] != 0 && s.device != ""
+	defer c.Close()
+	err = c.Each(unixdiag.Any, func(s unixdiag.Socket) bool {
+		out = append(out, hostSocket{path: s.Path, inode: s.Inode, device: mountinfo.DeviceName(s.Major, s.Minor)})
+		return true
+	})
+	return out, err
 }
 
 // procSockets reads the paths alone.

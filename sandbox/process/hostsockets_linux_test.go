@@ -34,10 +34,12 @@ func TestLostSockets(t *testing.T) {
 	}
 	spec := sandbox.Spec{Dir: "/", Env: []string{"HOME=" + home, "PATH=/usr/bin:/bin"}}
 	for _, path := range []string{"relative/a/b/s", "elsewhere/a/b/s", "linked/a/second", "odd/a/\xff/s", "odd/a/\n/s"} {
-		if ok, out := attack(t, new(Backend), spec, "connect-unix", at(path)); ok {
-			t.Errorf("%q: it worked: %s", path, out)
+		for _, b := range []*Backend{new(Backend), without("connect"), without("sockets")} {
+			if ok, out := attack(t, b, spec, "connect-unix", at(path)); ok {
+				t.Errorf("%q: it worked without %v: %s", path, b.hooks.skip, out)
+			}
 		}
-		if ok, out := attack(t, without("sockets"), spec, "connect-unix", at(path)); !ok {
+		if ok, out := attack(t, without("sockets", "connect"), spec, "connect-unix", at(path)); !ok {
 			t.Errorf("%q: stopped without the layer too: %s", path, out)
 		}
 	}
@@ -129,9 +131,9 @@ func TestUnixSockets(t *testing.T) {
 			if tt.layer == "" {
 				return
 			}
-			b := without(tt.layer)
+			b := without(tt.layer, "connect")
 			if tt.layer == "private" {
-				b = without("private", "binds", "sockets")
+				b = without("private", "binds", "sockets", "connect")
 			}
 			if ok, out := attack(t, b, spec, "connect-unix", tt.path); !ok {
 				t.Errorf("without the layer it was stopped all the same, so this test shows nothing: %s", out)
@@ -156,7 +158,7 @@ func TestUnixSockets(t *testing.T) {
 		if ok, out := attack(t, &Backend{}, spec, "connect-unix", path); ok {
 			t.Errorf("it worked: %s", out)
 		}
-		if ok, out := attack(t, without("sockets"), spec, "connect-unix", path); !ok {
+		if ok, out := attack(t, without("sockets", "connect"), spec, "connect-unix", path); !ok {
 			t.Errorf("without the layer it was stopped all the same, so this test shows nothing: %s", out)
 		}
 	})

@@ -202,6 +202,8 @@ func (s *supervisor) loop(ctx context.Context, signals <-chan os.Signal, open fu
 				s.stopped(m.Stopped.Sig)
 			case m.Dialled != nil:
 				s.dials.deliver(m.Dialled, im.fds)
+			case m.Refused != nil:
+				s.refused(m.Refused)
 			default:
 				ipc.CloseAll(im.fds)
 			}

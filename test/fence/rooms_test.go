@@ -228,7 +228,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "sandbox/process/inside",
-		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/linux/seccomp", "internal/linux/foreground", "internal/linux/ipc", "internal/linux/kernelversion", "internal/linux/landlock", "internal/linux/lookpath", "internal/linux/mountinfo"},
+		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/linux/seccomp", "internal/linux/foreground", "internal/linux/ipc", "internal/linux/kernelversion", "internal/linux/landlock", "internal/linux/lookpath", "internal/linux/mountinfo", "internal/linux/unixdiag"},
 		std:    []string{"net", "net/http", "encoding/json", "regexp", "text/template", "log/slog", "os/exec", "os/signal"},
 		reason: "pid 1 of every run: it starts fast, and it holds nothing that the harness could want",
 	},
@@ -251,7 +251,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "sandbox/process/...",
-		ours:   []string{"policy", "gate", "gate/handover", "sandbox", "internal/linux/..."},
+		ours:   []string{"policy", "policy/files", "event", "gate", "gate/handover", "sandbox", "internal/linux/..."},
 		std:    []string{"net/http"},
 		reason: "the one tier that joins engine and namespace",
 	},

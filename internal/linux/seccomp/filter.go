@@ -46,13 +46,9 @@ func nativeOnly() block {
 }
 
 func install(f block) error {
-	raw, err := bpf.Assemble(f)
+	code, err := assemble(f)
 	if err != nil {
-		return fmt.Errorf("assemble the system-call filter: %w", err)
-	}
-	code := make([]unix.SockFilter, len(raw))
-	for i, r := range raw {
-		code[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+		return err
 	}
 	prog := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]} // #nosec: see TestJumpsFit
 	thread, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
@@ -66,4 +62,16 @@ func install(f block) error {
 		return fmt.Errorf("seccomp: thread %d can't take the filter", thread)
 	}
 	return nil
+}
+
+func assemble(f block) ([]unix.SockFilter, error) {
+	raw, err := bpf.Assemble(f)
+	if err != nil {
+		return nil, fmt.Errorf("assemble the system-call filter: %w", err)
+	}
+	code := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		code[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	return code, nil
 }

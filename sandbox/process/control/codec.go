@@ -15,6 +15,7 @@ func (m *Message) code(c *ipc.Coder) {
 		ipc.Choice(8, &m.Exited, (*ExitReport).code),
 		ipc.Choice(9, &m.Failed, (*FailReport).code),
 		ipc.Choice(10, &m.Dialled, (*DialOutcome).code),
+		ipc.Choice(11, &m.Refused, (*Refusal).code),
 	)
 }
 
@@ -51,6 +52,11 @@ func (m *DoorsReady) code(c *ipc.Coder) {
 	c.Bool(&m.Refusals)
 	c.Ports(&m.Localhost)
 	c.Texts(&m.Notes)
+}
+
+func (m *Refusal) code(c *ipc.Coder) {
+	c.Text(&m.Call)
+	c.Text(&m.Path)
 }
 
 func (m *ExitReport) code(c *ipc.Coder) {

@@ -27,6 +27,7 @@ type Message struct {
 	Exited  *ExitReport  // the program ended
 	Failed  *FailReport  // no program was started
 	Dialled *DialOutcome // with the connection's descriptor
+	Refused *Refusal     // something that a program inside tried
 }
 
 // GoAhead carries the program's whole environment.
@@ -68,6 +69,15 @@ type DoorsReady struct {
 
 // StopReport says what stopped the program.
 type StopReport struct{ Sig syscall.Signal }
+
+// Refusal is something that was refused inside, told once.
+type Refusal struct {
+	Call string // one of the Call words
+	Path string // as it is outside, where that can be said
+}
+
+// CallConnect is the Refusal.Call of a connect to a unix socket of outside.
+const CallConnect = "connect"
 
 // ExitReport says how the program ended.
 type ExitReport struct {

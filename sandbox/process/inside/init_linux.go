@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/internal/linux/ipc"
+	"egressd/internal/linux/unixdiag"
 	"egressd/sandbox/process/control"
 	"egressd/sandbox/process/spawn"
 )
@@ -32,6 +33,9 @@ type initProcess struct {
 	env []string // the program's
 	ctl *control.Conn
 	tty *os.File // the controlling terminal; nil: none
+
+	diag *unixdiag.Conn // tells sockets apart; nil: nothing asks
+	told notices
 }
 
 // run is the init's main function. It returns when the program has ended
@@ -51,6 +55,7 @@ func run(args []string) int {
 		return initCrashed
 	}
 	in := &initProcess{ctl: control.NewConn(controlFD)}
+	in.told.ctl = in.ctl
 	var err error
 	if again {
 		err = in.takeOver()
@@ -61,6 +66,11 @@ func run(args []string) int {
 	switch {
 	case err == nil:
 		outliveSignals()
+		makeThreads()
+		if err := in.listenCalls(); err != nil {
+			in.fail(&stepError{"system calls", err})
+			return initCrashed
+		}
 		return in.run()
 	case errors.As(err, &se):
 		in.fail(se)

@@ -138,6 +138,9 @@ func (in *initProcess) confine() error {
 			return fmt.Errorf("landlock: %w", err)
 		}
 	}
+	if err := in.openDiag(); err != nil {
+		return err
+	}
 	if in.skips("seccomp") {
 		return nil
 	}

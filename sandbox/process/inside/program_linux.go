@@ -26,7 +26,6 @@ type program struct {
 // run starts the program and serves it until it ends or the supervisor is gone.
 // Somebody waits for that end, so this thread waits for it itself.
 func (in *initProcess) run() int {
-	makeThreads()
 	p, err := in.startProgram()
 	if err != nil {
 		code := lookpath.ExitCode(err)

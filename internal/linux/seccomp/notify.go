@@ -1,0 +1,22 @@
+package seccomp
+
+import "errors"
+
+// Calls are system calls that a Listener is asked about.
+type Calls struct {
+	Connect bool // connect
+}
+
+// Request is one system call that waits for its answer.
+type Request struct {
+	ID     uint64
+	Thread int // its number as this process sees it
+	Call   int
+	Args   [6]uint64
+}
+
+// ErrGone means that whoever waited does not wait any more.
+var ErrGone = errors.New("the caller is gone")
+
+// ErrListened means that another listener is there. The kernel allows one.
+var ErrListened = errors.New("another program listens to the system calls of this one already (a sandbox in a sandbox)")

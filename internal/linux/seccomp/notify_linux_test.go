@@ -1,0 +1,104 @@
+//go:build linux && (amd64 || arm64)
+
+package seccomp
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// asking runs f on a thread that asks about connect, and answers with answer. It
+// reports what f returned.
+func asking(t *testing.T, answer func(*Listener, Request) error, f func() error) error {
+	t.Helper()
+	type listened struct {
+		l   *Listener
+		err error
+	}
+	made, result := make(chan listened), make(chan error)
+	begin := make(chan bool)
+	go func() {
+		runtime.LockOSThread() // and never back: the thread ends with this goroutine
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			made <- listened{err: err}
+			return
+		}
+		l, err := Listen(Calls{Connect: true})
+		made <- listened{l, err}
+		if err == nil && <-begin {
+			result <- f()
+		}
+	}()
+	m := <-made
+	if errors.Is(m.err, ErrNotSupported) || errors.Is(m.err, ErrListened) {
+		t.Skip(m.err)
+	}
+	if m.err != nil {
+		t.Fatal(m.err)
+	}
+	go func() {
+		r, err := m.l.Receive()
+		if err == nil {
+			err = answer(m.l, r)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	begin <- true
+	return <-result
+}
+
+// unconnected connects no descriptor at all.
+func unconnected() error { return unix.Connect(-1, &unix.SockaddrUnix{Name: "/x"}) }
+
+func TestListen(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer func(*Listener, Request) error
+		want   error
+	}{
+		{"an error", func(l *Listener, r Request) error { return l.Answer(r.ID, unix.EDOM) }, unix.EDOM},
+		{"success", func(l *Listener, r Request) error { return l.Answer(r.ID, 0) }, nil},
+		{"go on", func(l *Listener, r Request) error { return l.Continue(r.ID) }, unix.EBADF},
+	} {
+		err := asking(t, func(l *Listener, r Request) error {
+			if r.Call != unix.SYS_CONNECT || int32(r.Args[0]) != -1 || r.Thread <= 0 || !l.Valid(r.ID) {
+				t.Errorf("%+v", r)
+			}
+			if err := tt.answer(l, r); err != nil {
+				return err
+			}
+			if l.Valid(r.ID) {
+				t.Error("it waits after the answer")
+			}
+			if err := l.Answer(r.ID, 0); err == nil {
+				t.Error("a second answer is taken")
+			}
+			return nil
+		}, unconnected)
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	if err := unconnected(); !errors.Is(err, unix.EBADF) {
+		t.Errorf("on another thread: %v", err)
+	}
+}
+
+// A thread that asks cannot have a second listener.
+func TestListenTwice(t *testing.T) {
+	err := asking(t, func(l *Listener, r Request) error { return l.Answer(r.ID, 0) }, func() error {
+		if err := unconnected(); err != nil { // the answer is used up
+			return err
+		}
+		_, err := Listen(Calls{Connect: true})
+		return err
+	})
+	if !errors.Is(err, ErrListened) {
+		t.Error(err)
+	}
+}
