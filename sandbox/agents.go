@@ -11,24 +11,25 @@ import (
 type agent struct {
 	names []string // base names of the program
 	vars  []string // variables; "X_*" is a prefix
+	state []string // directories that it keeps between runs: "~/X"
 }
 
-// agents is data: to add one, add a line. Each list is the variables that the
+// agents is data: to add one, add a line. The variables are those that the
 // agent's own documentation names; cloud credentials (AWS_*, GOOGLE_*) are in
 // none of them and are released by name with --env.
 var agents = []agent{
-	{[]string{"claude", "claude-code"}, []string{"ANTHROPIC_*", "CLAUDE_*", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER", "MAX_THINKING_TOKENS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS"}},
-	{[]string{"codex"}, []string{"OPENAI_*", "CODEX_*", "RUST_LOG"}},
-	{[]string{"gemini", "gemini-cli"}, []string{"GEMINI_*", "GOOGLE_API_KEY"}},
-	{[]string{"qwen", "qwen-code"}, []string{"OPENAI_*", "QWEN_*", "DASHSCOPE_API_KEY"}},
-	{[]string{"opencode"}, []string{"OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}},
-	{[]string{"aider"}, []string{"AIDER_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_API_BASE", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY"}},
-	{[]string{"goose"}, []string{"GOOSE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "OPENROUTER_API_KEY"}},
-	{[]string{"amp"}, []string{"AMP_*"}},
-	{[]string{"cursor-agent"}, []string{"CURSOR_*"}},
-	{[]string{"copilot"}, []string{"COPILOT_*"}},
-	{[]string{"crush"}, []string{"CRUSH_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}},
-	{[]string{"droid"}, []string{"FACTORY_*"}},
+	{[]string{"claude", "claude-code"}, []string{"ANTHROPIC_*", "CLAUDE_*", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER", "MAX_THINKING_TOKENS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS"}, []string{"~/.claude", "~/.local/state/claude"}},
+	{[]string{"codex"}, []string{"OPENAI_*", "CODEX_*", "RUST_LOG"}, []string{"~/.codex"}},
+	{[]string{"gemini", "gemini-cli"}, []string{"GEMINI_*", "GOOGLE_API_KEY"}, []string{"~/.gemini"}},
+	{[]string{"qwen", "qwen-code"}, []string{"OPENAI_*", "QWEN_*", "DASHSCOPE_API_KEY"}, []string{"~/.qwen"}},
+	{[]string{"opencode"}, []string{"OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}, []string{"~/.local/share/opencode", "~/.local/state/opencode"}},
+	{[]string{"aider"}, []string{"AIDER_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_API_BASE", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY"}, []string{"~/.aider"}},
+	{[]string{"goose"}, []string{"GOOSE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "OPENROUTER_API_KEY"}, []string{"~/.local/share/goose", "~/.local/state/goose"}},
+	{[]string{"amp"}, []string{"AMP_*"}, []string{"~/.local/share/amp", "~/.local/state/amp"}},
+	{[]string{"cursor-agent"}, []string{"CURSOR_*"}, []string{"~/.cursor"}},
+	{[]string{"copilot"}, []string{"COPILOT_*"}, []string{"~/.copilot"}},
+	{[]string{"crush"}, []string{"CRUSH_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}, []string{"~/.local/share/crush"}},
+	{[]string{"droid"}, []string{"FACTORY_*"}, []string{"~/.factory"}},
 }
 
 // AgentVars reports the variables ("X_*" is a prefix) that pass because of the
@@ -38,6 +39,18 @@ func AgentVars(argv []string) []string {
 	for _, a := range agents {
 		if slices.Contains(a.names, name) {
 			return slices.Clone(a.vars)
+		}
+	}
+	return nil
+}
+
+// AgentState reports what the program that argv runs keeps in the home directory
+// and must write: "~/X" is a directory, "~/X" a file. Nil: it is no known agent.
+func AgentState(argv []string) []string {
+	name := programName(argv)
+	for _, a := range agents {
+		if slices.Contains(a.names, name) {
+			return slices.Clone(a.state)
 		}
 	}
 	return nil

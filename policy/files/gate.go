@@ -62,9 +62,11 @@ type Decision struct {
 type Anchor struct {
 	Path string
 	Decision
+	Commands []string // who needs the directory, to be made if it is not there; nil: nobody
 
-	segs  []string
-	order int // among rules for one path the higher wins
+	segs    []string
+	pattern bool
+	order   int // among rules for one path the higher wins
 }
 
 // Glob reports whether Path is a pattern.
@@ -138,10 +140,11 @@ func (b *builder) builtIn() {
 		if !ok {
 			continue
 		}
-		r := Rule{Path: strings.TrimSpace(p), At: "built in"}
+		p, commands, _ := strings.Cut(strings.TrimSpace(p), " ")
+		r := Rule{Path: p, At: "built in"}
 		switch kind {
 		case "write":
-			b.writable(r)
+			b.writable(r, commands)
 		case "read":
 			b.add(orderList, r, b.readable(r.Path))
 		case "secret":
@@ -155,11 +158,15 @@ func (b *builder) builtIn() {
 // writable files a "write" line. The working directory was chosen by a person,
 // so it counts as written. Started in "/", a program has no working directory of
 // its own: the machine stays read-only.
-func (b *builder) writable(r Rule) {
+func (b *builder) writable(r Rule, commands string) {
 	d := Decision{Access: ReadWrite, Reason: b.plainReason(r.Path)}
 	switch {
 	case r.Path != ".":
+		n := len(b.out)
 		b.add(orderList, r, d)
+		if len(b.out) > n && commands != "" {
+			b.out[n].Commands = strings.Split(commands, ",")
+		}
 	case b.place.Workspace != "/":
 		b.add(orderWritten, r, d)
 	}
@@ -211,7 +218,9 @@ func (b *builder) add(order int, r Rule, d Decision) {
 		p = path.Clean(p)
 	}
 	d.Rule = r
-	b.out = append(b.out, Anchor{Path: p, Decision: d, order: order, segs: split(p)})
+	a := Anchor{Path: p, Decision: d, order: order, segs: split(p)}
+	a.pattern = a.Glob()
+	b.out = append(b.out, a)
 }
 
 // Under reports g narrowed by ceiling: of each name, the smaller Access counts.
@@ -243,7 +252,7 @@ func (g *Gate) Decide(name string) Decision {
 	best, depth := -1, -1
 	for i := range g.anchors {
 		a := &g.anchors[i]
-		if n := a.covers(segs); n > depth || n == depth && n >= 0 && a.order >= g.anchors[best].order {
+		if n := a.covers(name, segs); n > depth || n == depth && n >= 0 && a.order >= g.anchors[best].order {
 			best, depth = i, n
 		}
 	}
@@ -261,7 +270,15 @@ func (g *Gate) Decide(name string) Decision {
 
 // covers reports how deep in name the path that a covers is, -1 if it covers
 // none.
-func (a *Anchor) covers(name []string) int { return match(a.segs, name, 0) }
+func (a *Anchor) covers(name string, segs []string) int {
+	if !a.pattern { // most are not: a start asks about hundreds of names
+		if rest, ok := strings.CutPrefix(name, a.Path); ok && (rest == "" || rest[0] == '/' || a.Path == "/") {
+			return len(a.segs)
+		}
+		return -1
+	}
+	return match(a.segs, segs, 0)
+}
 
 // match reports the greatest depth at which a prefix of name[from:] matches pat,
 // counted in segments of name; -1: none.
@@ -279,8 +296,13 @@ func match(pat, name []string, from int) int {
 	if from >= len(name) {
 		return -1
 	}
-	if ok, err := path.Match(pat[0], name[from]); err != nil || !ok {
-		return -1
+	if pat[0] != name[from] {
+		if !strings.ContainsAny(pat[0], `*?[\`) {
+			return -1
+		}
+		if ok, err := path.Match(pat[0], name[from]); err != nil || !ok {
+			return -1
+		}
 	}
 	return match(pat[1:], name, from+1)
 }

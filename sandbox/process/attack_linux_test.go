@@ -71,6 +71,37 @@ var attacks = map[string]func(args []string) error{
 		}
 		return os.Rename(evil, a[0])
 	},
+	"hard-link": func(a []string) error { // another name, by which to write
+		if err := os.Link(a[0], a[1]); err != nil {
+			return err
+		}
+		return os.WriteFile(a[1], []byte("evil"), 0o644)
+	},
+	"create": func(a []string) error {
+		if err := os.MkdirAll(filepath.Dir(a[0]), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(a[0], []byte("evil"), 0o755)
+	},
+	"new-directory": func(a []string) error { // the directory moved away, another one in its place
+		if err := os.Rename(a[0], a[0]+".away"); err != nil {
+			return err
+		}
+		return os.Mkdir(a[0], 0o755)
+	},
+	"relink": func(a []string) error {
+		if err := os.Remove(a[0]); err != nil {
+			return err
+		}
+		return os.WriteFile(a[0], []byte("evil"), 0o644)
+	},
+	"content": func(a []string) error {
+		data, err := os.ReadFile(a[0])
+		if err == nil && len(data) == 0 {
+			return errors.New("it is empty")
+		}
+		return err
+	},
 	"remove": func(a []string) error { return os.Remove(a[0]) },
 	"rename": func(a []string) error { return os.Rename(a[0], a[0]+".moved") },
 	"read": func(a []string) error {

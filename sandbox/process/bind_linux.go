@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"egressd/internal/linux/lookpath"
+	"egressd/policy/files"
 	"egressd/sandbox/process/control"
 )
 
@@ -23,19 +24,22 @@ var privateRoots = []string{"/tmp", "/var/tmp", "/run", "/var/run"}
 // maxNamed bounds how many arguments and values are tried as paths.
 const maxNamed = 4096
 
-// planBinds lists what is brought back into the private roots. To read and write:
-// the working directory and HOME. To read: the files and directories that the
+// planBinds lists what is brought back into the private roots. As the rules about
+// files say: the working directory, HOME, and what a person's rule names. To read: the files and directories that the
 // person named in argv (also behind "=") and in the environment, the entries of
 // PATH, and the program with its directory.
 func (c *config) planBinds(roots []string) []control.Bind {
 	var binds []control.Bind
 	add := func(path string, readOnly bool) {
-		if b, ok := newBind(path, readOnly || c.ReadOnly); ok {
+		if b, ok := newBind(path, readOnly || c.readOnly); ok {
 			binds = append(binds, placed(b, roots)...)
 		}
 	}
-	add(c.Dir, false)
-	add(c.home, false)
+	for _, p := range append([]string{c.Dir, c.home}, c.namedByRules()...) {
+		if access := c.decide(p).Access; access != files.Hidden {
+			add(p, access == files.ReadOnly)
+		}
+	}
 	for _, p := range c.named() {
 		add(p, true)
 	}

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"egressd/internal/linux/mountinfo"
+	"egressd/policy/files"
 	"egressd/sandbox/process/control"
+	"egressd/sandbox/process/places"
 )
 
 // config is the configuration of the init, and what only its planning needs.
@@ -14,6 +16,11 @@ type config struct {
 	paths  []string        // values of the environment that may name files, see named
 	home   string          // the program's HOME; "": none
 	mounts mountinfo.Table // of this process
+
+	env      []string     // of the spec
+	gate     *files.Gate  // which files the program may read and write
+	readOnly bool         // Backend.ReadOnly
+	found    *places.Plan // what the rules are about here
 }
 
 // needsHidden reports whether something is to be brought back that lies behind

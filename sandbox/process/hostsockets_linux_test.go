@@ -112,10 +112,10 @@ func TestUnixSockets(t *testing.T) {
 	inWork := filepath.Join(work, "agent.sock")
 	listenUnix(t, inWork)
 	home := tempDir(t, "/var/tmp")
-	if err := os.Mkdir(filepath.Join(home, ".gnupg"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(home, ".colima"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	inHome := filepath.Join(home, ".gnupg", "S.gpg-agent")
+	inHome := filepath.Join(home, ".colima", "docker.sock")
 	listenUnix(t, inHome)
 	spec := sandbox.Spec{Dir: work, Env: []string{"HOME=" + home, "PATH=/usr/bin:/bin"}}
 	for _, tt := range []struct{ name, path, layer string }{

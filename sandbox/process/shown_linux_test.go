@@ -104,14 +104,19 @@ func TestReadOnly(t *testing.T) {
 	script := "echo x >/no-such-place/b && echo x >/tmp/b && echo x >/dev/shm/b && echo x >/run/b && echo private; " +
 		"if echo x 2>/dev/null >" + host + "/b; then echo host; fi"
 	b := &Backend{Binds: []Bind{{Source: disk, Target: "/no-such-place"}}}
-	if res := sh(t, b, script); res.out != "private\nhost\n" {
-		t.Errorf("without ReadOnly: %q, %v", res.out, res.err)
-	}
-	b.ReadOnly = true
 	if res := sh(t, b, script); res.out != "private\n" {
 		t.Errorf("got %q, %v", res.out, res.err)
 	}
+	bare := without("read-only")
+	bare.Binds = b.Binds
+	if res := sh(t, bare, script); res.out != "private\nhost\n" {
+		t.Errorf("without the layer: %q, %v", res.out, res.err)
+	}
 	work := tempDir(t, "/var/tmp")
+	if res := run(t, b, sandbox.Spec{Dir: work, Argv: []string{"/bin/sh", "-c", "echo x >b && echo yes"}}); res.out != "yes\n" {
+		t.Errorf("the working directory could not be written: %q, %v", res.out, res.err)
+	}
+	b.ReadOnly = true
 	if res := run(t, b, sandbox.Spec{Dir: work, Argv: []string{"/bin/sh", "-c", "echo x 2>/dev/null >b || echo no"}}); res.out != "no\n" {
 		t.Errorf("the working directory could be written: %q, %v", res.out, res.err)
 	}

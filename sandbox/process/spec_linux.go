@@ -40,12 +40,15 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &config{paths: pathValues(s.spec.Env), home: sandbox.EnvValue(s.spec.Env, "HOME"), mounts: mounts}
+	c := &config{paths: pathValues(s.spec.Env), home: sandbox.EnvValue(s.spec.Env, "HOME"), mounts: mounts, env: s.spec.Env, readOnly: s.b.ReadOnly}
+	if c.gate, err = s.filesGate(dir, argv); err != nil {
+		return nil, err
+	}
 	c.Config = control.Config{
 		Argv: argv, Dir: dir, Path: sandbox.EnvValue(s.spec.Env, "PATH"),
 		TmpDir: absolute(sandbox.EnvValue(s.spec.Env, "TMPDIR")), RuntimeDir: absolute(sandbox.EnvValue(s.spec.Env, "XDG_RUNTIME_DIR")),
 		Capture: control.Capture{Mode: s.b.CaptureMode, Ports: s.policy().Ports()},
-		Plan:    control.Plan{Shown: shown, Hidden: hidden}, Protect: protect, ReadOnly: s.b.ReadOnly, CA: s.doors.Bundle(),
+		Plan:    control.Plan{Shown: shown, Hidden: hidden}, Protect: protect, CA: s.doors.Bundle(),
 		Processes: s.b.hooks.processes, Nested: s.b.Nested, Skip: s.b.hooks.skipped(),
 	}
 	for _, p := range s.b.HostPorts {
@@ -60,6 +63,8 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 	if foreground.IsTerminal(stdio[0]) && foreground.IsTerminal(stdio[1]) && s.tty.owned() {
 		c.Foreground, s.tty.granted = true, true
 	}
+	c.makeMissing(s.spec.RunAs)
+	s.stateEnv = c.agentFiles(s.spec.RunAs)
 	missed, err := c.plan()
 	if missed != "" {
 		s.b.log().Warn("a unix socket of this machine could not be found: if it is below the working directory or HOME, the program can reach it",
@@ -91,6 +96,9 @@ func (c *config) plan() (missed string, err error) {
 	}
 	p.Own, p.Resolv, p.Hosts = runtimeDir(), resolvTarget(), loopbackHosts()
 	p.Binds = c.planBinds(p.Roots)
+	if err := c.planFiles(); err != nil {
+		return "", err
+	}
 	p.Masks, missed, err = c.planMasks()
 	return missed, err
 }

@@ -68,7 +68,8 @@ type supervisor struct {
 	names nameWatch // what must not be replaced
 
 	messages chan initMessage
-	running  bool // the program was started
+	running  bool     // the program was started
+	stateEnv []string // variables that say where an agent's files are
 }
 
 // initMessage is what arrives from the init.

@@ -15,8 +15,6 @@ type Config struct {
 	Plan    Plan
 	Protect []Guarded // files that no program inside may change
 
-	ReadOnly bool // the host's file system can only be read, except what Plan.Shown shows
-
 	CA []byte // certificates in PEM for ca.pem; empty: no interception
 
 	Foreground bool // the program gets the terminal
@@ -50,6 +48,7 @@ type Plan struct {
 	Shown  []Bind   // what the caller shows at another path, outermost first; see process.Bind
 	Masks  []string // sockets to hide
 	Hidden []string // directories that are empty inside
+	Places []Place  // what can be written, and what is hidden, outermost first
 	Own    string   // the directory for the run's own files
 	Resolv string   // the file behind /etc/resolv.conf; "" none
 	Hosts  *string  // for /etc/hosts; nil: there is none
@@ -74,3 +73,25 @@ type HandOver struct {
 	Config Config
 	Env    []string
 }
+
+// Place is one mount by which the rules about files hold. A place lies in the
+// places before it.
+type Place struct {
+	Path string // without links
+	Kind PlaceKind
+	Dir  bool
+}
+
+// PlaceKind says what is mounted on a place. The zero PlaceKind is Covered.
+type PlaceKind byte
+
+// The kinds. Unless a place says otherwise, the host's file system is read-only.
+const (
+	PlaceCovered  PlaceKind = iota // nothing: an empty directory or file that can be read
+	PlaceWritable                  // what the host has there, to be written
+	PlaceReadable                  // what the host has there, read-only, where what is around it is covered
+	PlaceReadOnly                  // the same, where what is around it is writable
+	PlacePinned                    // the same as without it, but nobody can rename or remove it
+	PlacePrivate                   // an empty directory to be written, gone after the run
+	PlaceLink                      // a symbolic link that nobody can replace
+)

@@ -20,6 +20,7 @@ type builder struct {
 	devices []device
 	binds   []tree // one for each of the plan's; -1: it is gone
 	shown   []tree // one for each that the plan shows
+	places  []tree // one for each of the plan's places; -1: nothing was picked up
 	cgroup  tree   // -1: none
 
 	scratch tree // the file system behind every private directory; 0: not made yet
@@ -66,8 +67,10 @@ func (b *builder) finish(begun bool) error {
 	return b.steps([]step{
 		{"read-only", b.readOnly},
 		{"private", b.mountPrivate},
-		{"places", b.makePlaces},
 		{"binds", b.bringBack},
+		{"files", b.mountPlaces},
+		{"scratch", b.dropScratch},
+		{"places", b.makePlaces},
 		{"shown", b.show},
 		{"names", b.mountNames},
 		{"protect", b.protect},

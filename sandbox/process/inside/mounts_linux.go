@@ -44,6 +44,9 @@ func (b *builder) pickBinds() error {
 		}
 		b.binds = append(b.binds, t)
 	}
+	if err := b.pickPlaces(); err != nil {
+		return err
+	}
 	return b.pickShown()
 }
 
@@ -155,9 +158,6 @@ func (b *builder) mountPrivate() error {
 		if err := b.mountRoom(r, mode); err != nil {
 			return err
 		}
-	}
-	if b.scratch > 0 {
-		b.scratch.discard()
 	}
 	if d := b.cfg.TmpDir; below(d, b.cfg.Plan.Roots) {
 		if err := os.MkdirAll(d, 0o700); err != nil {

@@ -156,7 +156,6 @@ func TestBringBack(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	b := freshMounts(t)
 	dir := host(t, map[string]string{"of the host": "x", "shown/file": "x"})
-	b.cfg.ReadOnly = true
 	b.cfg.Plan.Shown = []control.Bind{{Path: dir + "/shown", Source: dir + "/shown", Dir: true}}
 	for _, step := range []func() error{b.pickShown, b.readOnly, b.show} {
 		if err := step(); err != nil {

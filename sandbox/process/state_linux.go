@@ -1,0 +1,146 @@
+package process
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"egressd/internal/linux/lookpath"
+	"egressd/policy/files"
+	"egressd/sandbox"
+)
+
+// makeMissing makes directories in HOME that the program must write and cannot
+// make, because HOME is read-only: what the agent keeps, and the caches of
+// commands that are there. What cannot be made is left: the program says so then.
+//
+// Threat: root starts the program as another user, who has put a link in the
+// place of such a directory -> no link leads out of HOME, and only what was made
+// here gets that user for its owner.
+func (c *config) makeMissing(user *sandbox.Cred) {
+	home := realPath(c.home)
+	if c.readOnly || !filepath.IsAbs(c.home) {
+		return
+	}
+	var missing []string
+	want := func(path string) {
+		rel, ok := strings.CutPrefix(path, home+"/")
+		if _, err := os.Lstat(path); ok && err != nil && c.gate.Decide(path).Access == files.ReadWrite {
+			missing = append(missing, rel)
+		}
+	}
+	for _, dir := range sandbox.AgentState(c.Argv) {
+		want(filepath.Join(home, strings.TrimPrefix(dir, "~/")))
+	}
+	for _, a := range c.gate.Anchors() {
+		if len(a.Commands) > 0 && slices.ContainsFunc(a.Commands, c.installed) {
+			want(a.Path)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	for _, rel := range missing {
+		makeOwned(root, rel, user)
+	}
+}
+
+func (c *config) installed(command string) bool {
+	_, err := lookpath.Find(command, c.Dir, c.Path)
+	return err == nil
+}
+
+// makeOwned makes rel and the directories above it, as far as they are missing.
+func makeOwned(root *os.Root, rel string, user *sandbox.Cred) {
+	for i := range len(rel) + 1 {
+		if i < len(rel) && rel[i] != '/' {
+			continue
+		}
+		err := root.Mkdir(rel[:i], 0o700)
+		switch {
+		case err == nil && user != nil:
+			if root.Lchown(rel[:i], int(user.UID), int(user.GID)) != nil {
+				return
+			}
+		case err != nil && !os.IsExist(err):
+			return
+		}
+	}
+}
+
+// maxStateFile bounds a file that is copied for an agent, in bytes.
+const maxStateFile = 64 << 20
+
+// agentFiles copies what an agent replaces by rename to where it may do that, if
+// the copy there is older, and reports the variables that tell it so. Nil: nothing
+// of that kind is there, or HOME is writable.
+//
+// The file in HOME stays as it is: what an agent was taught inside, such as
+// commands to run as its tools, does not reach the agent that a person starts
+// outside.
+func (c *config) agentFiles(user *sandbox.Cred) (env []string) {
+	home := realPath(c.home)
+	for _, f := range sandbox.AgentFiles(c.Argv) {
+		dir := filepath.Join(home, strings.TrimPrefix(f.Dir, "~/"))
+		if sandbox.EnvValue(c.env, f.Var) != "" || c.readOnly || !filepath.IsAbs(c.home) ||
+			c.gate.Decide(home).Access != files.ReadOnly || c.gate.Decide(dir).Access != files.ReadWrite {
+			continue
+		}
+		if err := renew(home, strings.TrimPrefix(f.File, "~/"), strings.TrimPrefix(f.Dir, "~/"), user); err == nil {
+			env = append(env, f.Var+"="+filepath.Join(c.home, strings.TrimPrefix(f.Dir, "~/")))
+		}
+	}
+	return env
+}
+
+// renew copies file into dir, both below home, unless what is there is newer.
+// What the program may have put there is replaced, never followed.
+func renew(home, file, dir string, user *sandbox.Cred) error {
+	root, err := os.OpenRoot(home)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if fi, err := root.Lstat(dir); err != nil || !fi.IsDir() {
+		return os.ErrInvalid
+	}
+	from, err := root.Stat(file)
+	if err != nil || !from.Mode().IsRegular() || from.Size() > maxStateFile {
+		return nil //nolint:nilerr // nothing to copy: the agent starts anew
+	}
+	to := filepath.Join(dir, filepath.Base(file))
+	if fi, err := root.Lstat(to); err == nil && fi.Mode().IsRegular() && !fi.ModTime().Before(from.ModTime()) {
+		return nil
+	}
+	in, err := root.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	part := to + ".launch"
+	if err := root.RemoveAll(part); err != nil {
+		return err
+	}
+	out, err := root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, io.LimitReader(in, maxStateFile))
+	if err == nil && user != nil {
+		err = out.Chown(int(user.UID), int(user.GID))
+	}
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return root.Rename(part, to)
+}
