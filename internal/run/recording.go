@@ -79,8 +79,11 @@ func (r *recording) begin(spec *sandbox.Spec) error {
 	k := r.opts.Keeping
 	terminal := k.Announce == nil && spec.Stdin != nil && spec.Stdout != nil &&
 		term.IsTerminal(int(spec.Stdin.Fd())) && term.IsTerminal(int(spec.Stdout.Fd()))
-	var err error
-	if r.rec, err = r.store.Start(r.process(spec, terminal)); err != nil {
+	p, err := r.process(spec, terminal)
+	if err != nil {
+		return err
+	}
+	if r.rec, err = r.store.Start(p); err != nil {
 		return err
 	}
 	if k.Announce != nil {
@@ -116,10 +119,11 @@ func (r *recording) announceWith(spec *sandbox.Spec) {
 }
 
 // process is the record of what spec runs.
-func (r *recording) process(spec *sandbox.Spec, terminal bool) records.Process {
+func (r *recording) process(spec *sandbox.Spec, terminal bool) (records.Process, error) {
+	started, err := records.StartedAt(os.Getpid())
 	p := records.Process{
 		Sandbox: r.opts.Keeping.Name, Kind: records.KindCommand, Mode: records.Foreground, Provider: r.opts.Tier,
-		Command: "sh", Dir: spec.Dir, Env: map[string]string{}, Metadata: records.Metadata{Launcher: os.Getpid()},
+		Command: "sh", Dir: spec.Dir, Env: map[string]string{}, Metadata: records.Metadata{Launcher: os.Getpid(), Started: started},
 	}
 	if r.opts.Keeping.Mode != "" {
 		p.Mode = r.opts.Keeping.Mode
@@ -136,7 +140,7 @@ func (r *recording) process(spec *sandbox.Spec, terminal bool) records.Process {
 	if terminal {
 		p.Metadata.Output = "went to a terminal, and is not recorded"
 	}
-	return p
+	return p, err
 }
 
 // sandbox makes the record of the run's sandbox, or checks that the one of that name
@@ -162,7 +166,7 @@ func (r *recording) sandbox() error {
 	if there := old.Remote.Project; r.client != nil && there != "" && there != r.client.ProjectID {
 		return fmt.Errorf("there is a sandbox of that name in project %s, and this is %s: take another name, or launch sandbox rm %s", there, r.client.ProjectID, k.Name)
 	}
-	return r.store.Update(k.Name, func(now *records.Sandbox) {
+	return r.store.Renew(k.Name, func(now *records.Sandbox) {
 		now.Status, now.Flags, now.Reason = records.Active, b.Flags, ""
 	})
 }

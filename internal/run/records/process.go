@@ -37,7 +37,8 @@ func (s *Store) newID() string {
 // Args, Dir, Mode, Kind, Provider, Metadata and the names in Env, and calls Finish
 // at the end. If this launch dies before Finish, the process is Lost.
 func (s *Store) Start(p Process) (*Recorder, error) {
-	if _, err := s.Sandbox(p.Sandbox); err != nil {
+	_, err := s.Sandbox(p.Sandbox)
+	if err != nil {
 		return nil, err
 	}
 	if err := s.root.MkdirAll(processDir(p.Sandbox), 0o700); err != nil {
@@ -52,6 +53,9 @@ func (s *Store) Start(p Process) (*Recorder, error) {
 	}
 	for name := range p.Env {
 		p.Env[name] = Redacted
+	}
+	if p.Metadata.Seal, err = s.seal(p.binding()); err != nil {
+		return nil, err
 	}
 	alive, err := s.lock(processFile(p.Sandbox, p.ID, processAlive), false)
 	if err != nil {

@@ -36,6 +36,7 @@ type Sandbox struct {
 
 	Remote Remote `json:"remote,omitzero"`  // of a hosted tier
 	Reason string `json:"reason,omitempty"` // why it stopped, if nobody asked for it
+	Seal   string `json:"seal,omitempty"`   // see Store.Trusted
 }
 
 // SandboxStatus is the state of a sandbox.
@@ -109,10 +110,12 @@ const (
 
 // Metadata is what launch notes about a process beside how it runs.
 type Metadata struct {
-	Launcher int           `json:"launcher,omitempty"` // process id of the launch that started it
-	Leaving  bool          `json:"leaving,omitempty"`  // its run is done with the sandbox
-	Output   string        `json:"output,omitempty"`   // why its output is not recorded
-	Reason   string        `json:"reason,omitempty"`   // why it is lost
+	Launcher int           `json:"launcher,omitempty"`        // process id of the launch that started it
+	Started  string        `json:"launcherStarted,omitempty"` // when that started; see StartedAt
+	Seal     string        `json:"seal,omitempty"`            // see Store.TrustedLauncher
+	Leaving  bool          `json:"leaving,omitempty"`         // its run is done with the sandbox
+	Output   string        `json:"output,omitempty"`          // why its output is not recorded
+	Reason   string        `json:"reason,omitempty"`          // why it is lost
 	Remote   RemoteCommand `json:"remote,omitzero"`
 	Stopping bool          `json:"stopping,omitempty"` // somebody asked for its end
 }

@@ -141,6 +141,9 @@ func (s *Store) Create(b Sandbox) error {
 		if b.Status == "" {
 			b.Status = Active
 		}
+		if err := s.sealSandbox(&b); err != nil {
+			return err
+		}
 		return s.write(path.Join(dir, recordFile), b)
 	})
 }
@@ -161,8 +164,34 @@ func (s *Store) sandbox(name string) (Sandbox, error) {
 	return b, nil
 }
 
-// Update changes the record of a sandbox, under its lock. The name stays.
+// Update changes the record of a sandbox, under its lock. The name stays. A record
+// that is not Trusted does not become so.
 func (s *Store) Update(name string, change func(*Sandbox)) error {
+	return s.update(name, func(b *Sandbox) error {
+		trusted := s.Trusted(*b)
+		change(b)
+		if trusted != nil {
+			return nil
+		}
+		return s.sealSandbox(b)
+	})
+}
+
+// Renew is Update by somebody who knows what the next run is made of: the record is
+// Trusted afterwards.
+func (s *Store) Renew(name string, change func(*Sandbox)) error {
+	return s.update(name, func(b *Sandbox) error {
+		change(b)
+		return s.sealSandbox(b)
+	})
+}
+
+func (s *Store) sealSandbox(b *Sandbox) (err error) {
+	b.Seal, err = s.seal(b.binding())
+	return err
+}
+
+func (s *Store) update(name string, change func(*Sandbox) error) error {
 	if why := ValidName(name); why != "" {
 		return fmt.Errorf("sandbox %q: %s", name, why)
 	}
@@ -174,7 +203,9 @@ func (s *Store) Update(name string, change func(*Sandbox)) error {
 		if err != nil {
 			return err
 		}
-		change(&b)
+		if err := change(&b); err != nil {
+			return err
+		}
 		b.Name, b.Version, b.Updated = name, version, s.now().UTC()
 		return s.write(path.Join(sandboxDir(name), recordFile), b)
 	})

@@ -47,6 +47,9 @@ func (s *Set) exec(sandbox string, argv []string, own ExecOptions, k run.Keeping
 	if err != nil {
 		return cli.ExitNo, err
 	}
+	if err := s.trusted(b); err != nil {
+		return cli.ExitNo, err
+	}
 	if err := os.Chdir(b.Workspace); err != nil {
 		return cli.ExitNo, fmt.Errorf("the workspace of sandbox %s: %w", b.Name, err)
 	}
@@ -67,6 +70,20 @@ func (s *Set) exec(sandbox string, argv []string, own ExecOptions, k run.Keeping
 		return cli.ExitNo, fmt.Errorf("the flags of sandbox %s: %w", b.Name, err)
 	}
 	return s.Run(o), nil
+}
+
+// trusted refuses a record whose flags launch did not write.
+func (s *Set) trusted(b records.Sandbox) error {
+	err := s.store.Trusted(b)
+	if !errors.Is(err, records.ErrChanged) {
+		return err
+	}
+	var flags []string
+	for _, f := range b.Flags {
+		flags = append(flags, cli.Safe(cli.Quote(f)))
+	}
+	return fmt.Errorf("sandbox %s: %w, so its flags are not used\n  it says: %s\n  type the flags that you want: cd %s && launch --name %s FLAGS -- PROGRAM",
+		b.Name, err, strings.Join(append(flags, "--"), " "), cli.Safe(cli.Quote(b.Workspace)), b.Name)
 }
 
 // sameVariable reports whether flag passes the variable on that v, NAME or

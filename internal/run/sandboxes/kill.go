@@ -58,27 +58,43 @@ func (s *Set) signal(p records.Process, sig syscall.Signal) error {
 	if err != nil || now.Over() {
 		return err
 	}
-	launcher := launcherOf(now)
-	if launcher == nil {
-		return fmt.Errorf("the record of process %s does not name its launcher", p.ID)
+	launcher, err := s.launcherOf(now)
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
 	}
+	if err != nil {
+		return fmt.Errorf("process %s: %w", p.ID, err)
+	}
+	defer launcher.Release() //nolint:errcheck // a descriptor
 	if err := launcher.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("process %s: %w", p.ID, err)
 	}
 	return nil
 }
 
-// launcherOf finds the launch that started a process; nil if its record does not
-// name it.
-func launcherOf(p records.Process) *os.Process {
+// launcherOf finds the launch that started a process. The error is os.ErrProcessDone
+// if it is gone.
+//
+// Threat: a record names another process of the person, by a planted number or
+// because the number was given away again, and launch kills that -> the number counts
+// only with launch's seal and the start time that belongs to it; it is looked at
+// after the process is held by a descriptor (pidfd), which never means another one.
+func (s *Set) launcherOf(p records.Process) (*os.Process, error) {
 	if p.Metadata.Launcher <= 1 {
-		return nil
+		return nil, errors.New("the record does not name its launcher")
+	}
+	if err := s.store.TrustedLauncher(p); err != nil {
+		return nil, fmt.Errorf("%w: its launcher would be process %d: look at that, and end it by hand", err, p.Metadata.Launcher)
 	}
 	launcher, err := os.FindProcess(p.Metadata.Launcher)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return launcher
+	if started, err := records.StartedAt(p.Metadata.Launcher); err != nil || started != p.Metadata.Started {
+		_ = launcher.Release()
+		return nil, os.ErrProcessDone // another one has its number by now
+	}
+	return launcher, nil
 }
 
 // dismiss ends the launchers of what runs in a hosted sandbox, so that none of them
@@ -92,7 +108,7 @@ func (s *Set) dismiss(ctx context.Context, sandbox string) error {
 		return err
 	}
 	for _, p := range all {
-		if launcher := launcherOf(p); launcher != nil && !p.Over() {
+		if launcher, err := s.launcherOf(p); err == nil && !p.Over() {
 			s.dismissOne(ctx, p, launcher)
 		}
 	}
