@@ -7,9 +7,9 @@ import (
 )
 
 // Compile joins documents into one policy, loading the presets they name. All
-// rules and secrets count, whatever document they come from; where documents
-// differ in a hosts entry or a single setting (dns mode, upstreams, a limit),
-// the earlier document wins (flags come before files); audit is on when any
+// rules, secrets and paths count, whatever document they come from; where documents
+// differ in a hosts entry or a single setting (dns mode, upstreams, a limit, what
+// becomes of the home directory), the earlier document wins (flags come before files); audit is on when any
 // document turns it on. No documents, or empty ones, make a policy that denies
 // everything. Errors list every problem.
 func Compile(docs ...*Document) (*Policy, error) {
@@ -77,6 +77,7 @@ func (c *compiler) document(d *Document) {
 		c.preset(e)
 	}
 	c.hosts(d.Hosts)
+	c.files(d.Files)
 	c.settings(d)
 }
 

@@ -109,6 +109,7 @@ func (p *Policy) settingLines() []string {
 	for _, line := range p.limits.lines() {
 		out = append(out, "limits."+line)
 	}
+	out = append(out, p.fileLines()...)
 	if p.dns.Mode == DNSForward {
 		out = append(out, "dns.mode: forward")
 	}

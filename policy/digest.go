@@ -51,6 +51,7 @@ func (p *Policy) canonicalDigest() string {
 	}
 	io.WriteString(h, "\n")
 	writeSorted(h, "limits", p.limits.lines())
+	hashFiles(h, p.files)
 	fmt.Fprintf(h, "audit %t\n", p.audit)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }

@@ -98,7 +98,7 @@ var (
 
 	// unquoted finds list items and values that YAML reads as an alias (*) or as
 	// a list ([) although a rule was meant.
-	unquoted = regexp.MustCompile(`(?m)^[ ]*(?:- +|[a-z_]+: +)(\*[.a-zA-Z0-9][^\s#]*|\*[ ]+https://\S*|\* *$|\[[0-9a-fA-F:.]+(?:/\d+)?\](?:/\d+)?:\S+)`)
+	unquoted = regexp.MustCompile(`(?m)^[ ]*(?:- +|[a-z_]+: +)(\*[.a-zA-Z0-9][^\s#]*|\*[ ]+https://\S*|\* *$|\*\*/\S*|\[[0-9a-fA-F:.]+(?:/\d+)?\](?:/\d+)?:\S+)`)
 )
 
 // yamlError turns the YAML package's own error into a Problem. What nearly

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"egressd/policy/files"
 )
 
 // Policy is a compiled policy: immutable, shared by all goroutines. A nil or
@@ -29,6 +31,7 @@ type Policy struct {
 	presets     []string
 	dns         DNS
 	limits      Limits
+	files       files.Section
 	digest      func() string
 	ceiling     *Policy // what p was narrowed by, see Under; nil: nothing
 }
@@ -47,7 +50,8 @@ type Document struct {
 	DNS                  DNS
 	Secrets              []Secret
 	Limits               Limits
-	Audit                bool // allow everything, record what would have been denied
+	Files                files.Section `json:",omitzero"` // what the program may do with files
+	Audit                bool          // allow everything, record what would have been denied
 }
 
 // Secret binds a secret to one header towards named hosts: the client sees a

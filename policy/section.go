@@ -21,6 +21,7 @@ func (f *fileParser) root(n *yaml.Node) {
 		"dns":     f.dns,
 		"secrets": f.secrets,
 		"limits":  f.limits,
+		"files":   f.files,
 		"audit":   f.audit,
 	})
 }

@@ -6,52 +6,103 @@ import (
 	"strings"
 )
 
-// agent is what one coding agent needs from the host's environment: its own
-// settings and its own key, nobody else's.
+// agent is what one coding agent needs from the host: its own settings and its own
+// key, nobody else's.
 type agent struct {
 	names []string // base names of the program
 	vars  []string // variables; "X_*" is a prefix
-	state []string // directories that it keeps between runs: "~/X"
+	state []string // files and directories that it must write, from HOME on: "~/.claude"
+	login []string // files it logs in with. They are hidden from every other program
 }
 
-// agents is data: to add one, add a line. The variables are those that the
-// agent's own documentation names; cloud credentials (AWS_*, GOOGLE_*) are in
-// none of them and are released by name with --env.
+// agents is data: to add one, add an entry. Each list is what the agent's own
+// documentation names; cloud credentials (AWS_*, GOOGLE_*) are in none of them
+// and are released by name with --env. What an agent obeys in later runs
+// (settings, hooks, commands) lies in state, too, and is read-only all the same:
+// see policy/files/default.txt.
 var agents = []agent{
-	{[]string{"claude", "claude-code"}, []string{"ANTHROPIC_*", "CLAUDE_*", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER", "MAX_THINKING_TOKENS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS"}, []string{"~/.claude", "~/.local/state/claude"}},
-	{[]string{"codex"}, []string{"OPENAI_*", "CODEX_*", "RUST_LOG"}, []string{"~/.codex"}},
-	{[]string{"gemini", "gemini-cli"}, []string{"GEMINI_*", "GOOGLE_API_KEY"}, []string{"~/.gemini"}},
-	{[]string{"qwen", "qwen-code"}, []string{"OPENAI_*", "QWEN_*", "DASHSCOPE_API_KEY"}, []string{"~/.qwen"}},
-	{[]string{"opencode"}, []string{"OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}, []string{"~/.local/share/opencode", "~/.local/state/opencode"}},
-	{[]string{"aider"}, []string{"AIDER_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_API_BASE", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY"}, []string{"~/.aider"}},
-	{[]string{"goose"}, []string{"GOOSE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "OPENROUTER_API_KEY"}, []string{"~/.local/share/goose", "~/.local/state/goose"}},
-	{[]string{"amp"}, []string{"AMP_*"}, []string{"~/.local/share/amp", "~/.local/state/amp"}},
-	{[]string{"cursor-agent"}, []string{"CURSOR_*"}, []string{"~/.cursor"}},
-	{[]string{"copilot"}, []string{"COPILOT_*"}, []string{"~/.copilot"}},
-	{[]string{"crush"}, []string{"CRUSH_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"}, []string{"~/.local/share/crush"}},
-	{[]string{"droid"}, []string{"FACTORY_*"}, []string{"~/.factory"}},
+	{
+		names: []string{"claude", "claude-code"},
+		vars:  []string{"ANTHROPIC_*", "CLAUDE_*", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER", "MAX_THINKING_TOKENS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS"},
+		state: []string{"~/.claude", "~/.claude.json", "~/.claude.json.backup", "~/.claude.json.lock", "~/.local/state/claude"},
+		login: []string{"~/.claude/.credentials.json"},
+	},
+	{
+		names: []string{"codex"}, vars: []string{"OPENAI_*", "CODEX_*", "RUST_LOG"},
+		state: []string{"~/.codex"}, login: []string{"~/.codex/auth.json"},
+	},
+	{
+		names: []string{"gemini", "gemini-cli"}, vars: []string{"GEMINI_*", "GOOGLE_API_KEY"},
+		state: []string{"~/.gemini"}, login: []string{"~/.gemini/oauth_creds.json", "~/.gemini/.env"},
+	},
+	{
+		names: []string{"qwen", "qwen-code"}, vars: []string{"OPENAI_*", "QWEN_*", "DASHSCOPE_API_KEY"},
+		state: []string{"~/.qwen"}, login: []string{"~/.qwen/oauth_creds.json", "~/.qwen/.env"},
+	},
+	{
+		names: []string{"opencode"}, vars: []string{"OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"},
+		state: []string{"~/.local/share/opencode", "~/.local/state/opencode"},
+		login: []string{"~/.local/share/opencode/auth.json", "~/.local/share/opencode/mcp-auth.json"},
+	},
+	{
+		names: []string{"aider"}, vars: []string{"AIDER_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_API_BASE", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "DEEPSEEK_API_KEY"},
+		state: []string{"~/.aider"}, login: []string{"~/.aider/oauth-keys.env"},
+	},
+	{
+		names: []string{"goose"}, vars: []string{"GOOSE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GOOGLE_API_KEY", "OPENROUTER_API_KEY"},
+		state: []string{"~/.local/share/goose", "~/.local/state/goose"}, login: []string{"~/.config/goose/secrets.yaml"},
+	},
+	{
+		names: []string{"amp"}, vars: []string{"AMP_*"},
+		state: []string{"~/.local/share/amp", "~/.local/state/amp"}, login: []string{"~/.local/share/amp/secrets.json"},
+	},
+	{
+		names: []string{"cursor-agent"}, vars: []string{"CURSOR_*"},
+		state: []string{"~/.cursor"}, login: []string{"~/.config/cursor/auth.json"},
+	},
+	{
+		names: []string{"copilot"}, vars: []string{"COPILOT_*"},
+		state: []string{"~/.copilot"}, login: []string{"~/.copilot/config.json"},
+	},
+	{
+		names: []string{"crush"}, vars: []string{"CRUSH_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"},
+		state: []string{"~/.local/share/crush"}, login: []string{"~/.local/share/crush/crush.json"},
+	},
+	{
+		names: []string{"droid"}, vars: []string{"FACTORY_*"},
+		state: []string{"~/.factory"}, login: []string{"~/.factory/auth.json", "~/.factory/auth.encrypted"},
+	},
 }
 
-// AgentVars reports the variables ("X_*" is a prefix) that pass because of the
-// program that argv runs; nil if that is not a known agent.
-func AgentVars(argv []string) []string {
+// find reports the agent that argv runs; nil if that is not a known one.
+func find(argv []string) *agent {
 	name := programName(argv)
-	for _, a := range agents {
-		if slices.Contains(a.names, name) {
-			return slices.Clone(a.vars)
+	for i := range agents {
+		if slices.Contains(agents[i].names, name) {
+			return &agents[i]
 		}
 	}
 	return nil
 }
 
-// AgentState reports what the program that argv runs keeps in the home directory
-// and must write: "~/X" is a directory, "~/X" a file. Nil: it is no known agent.
+// AgentState reports the files and directories below HOME that the agent must
+// write that argv runs or names, those it logs in with included. Nil: argv names
+// no known agent.
 func AgentState(argv []string) []string {
-	name := programName(argv)
-	for _, a := range agents {
-		if slices.Contains(a.names, name) {
-			return slices.Clone(a.state)
+	a := find(argv)
+	if a == nil {
+		if a, _ = named(argv); a == nil {
+			return nil
 		}
+	}
+	return slices.Concat(a.state, a.login)
+}
+
+// AgentVars reports the variables ("X_*" is a prefix) that pass because of the
+// program that argv runs; nil if that is not a known agent.
+func AgentVars(argv []string) []string {
+	if a := find(argv); a != nil {
+		return slices.Clone(a.vars)
 	}
 	return nil
 }
@@ -65,18 +116,28 @@ func AgentNests(argv []string) bool { return programName(argv) == "codex" }
 // agent that are set on the host but not in env, the program's environment. Nil
 // keys: nothing is missing.
 func MissingAgentKeys(host, argv, env []string) (name string, keys []string) {
-	for i, a := range argv {
-		words := []string{a}
+	a, word := named(argv)
+	if a == nil {
+		return "", nil
+	}
+	return filepath.Base(word), missingKeys(a.vars, host, env)
+}
+
+// named reports the first agent that a word of argv names, and that word. Nil:
+// none does.
+func named(argv []string) (a *agent, word string) {
+	for i, arg := range argv {
+		words := []string{arg}
 		if i > 0 && strings.HasPrefix(argv[i-1], "-") && strings.HasSuffix(argv[i-1], "c") {
-			words = strings.FieldsFunc(a, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()'\"`", r) })
+			words = strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()'\"`", r) })
 		}
 		for _, w := range words {
-			if vars := AgentVars([]string{w}); vars != nil {
-				return filepath.Base(w), missingKeys(vars, host, env)
+			if a := find([]string{w}); a != nil {
+				return a, w
 			}
 		}
 	}
-	return "", nil
+	return nil, ""
 }
 
 // missingKeys lists the keys among vars that host sets and env does not.

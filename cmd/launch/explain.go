@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"egressd/dnsfilter"
@@ -13,13 +14,19 @@ import (
 	"egressd/internal/cli/policyflags"
 	"egressd/internal/run"
 	"egressd/internal/run/microvm"
+	"egressd/internal/run/place"
 	"egressd/internal/run/script"
+	"egressd/policy"
+	"egressd/policy/files"
 )
 
 type explainOptions struct {
 	gate   policyflags.Flags
 	method string
 	tier   string
+	write  policyflags.List
+	read   policyflags.List
+	agent  string
 }
 
 func (o *explainOptions) flags() *flag.FlagSet {
@@ -27,6 +34,9 @@ func (o *explainOptions) flags() *flag.FlagSet {
 	o.gate.Register(fs)
 	fs.StringVar(&o.method, "method", "", "judge a request with this HTTP `METHOD` (GET)")
 	fs.StringVar(&o.tier, "tier", run.TierProcess, "answer for this `TIER`: process, hermetic or vercel")
+	fs.Var(&o.write, "write", "may the program write this `FILE`?")
+	fs.Var(&o.read, "read", "may the program read this `FILE`?")
+	fs.StringVar(&o.agent, "agent", "", "answer --write and --read for a run of this `PROGRAM`: claude, codex, ...")
 	return fs
 }
 
@@ -38,8 +48,12 @@ func (l *launcher) explain(args []string) int {
 	if code, done := l.Parse(fs, args); done {
 		return code
 	}
-	if fs.NArg() == 0 {
-		return l.Usage(errors.New("explain needs a URL or HOST:PORT"))
+	aboutFiles := len(o.write)+len(o.read) > 0
+	switch {
+	case fs.NArg() == 0 && !aboutFiles:
+		return l.Usage(errors.New("explain needs a URL or HOST:PORT, --write FILE or --read FILE"))
+	case aboutFiles && o.tier != run.TierProcess:
+		return l.Usage(fmt.Errorf("--write and --read ask about the process tier: --tier %s has files of its own", o.tier))
 	}
 	if o.tier != run.TierProcess && o.tier != script.Tier && o.tier != microvm.Tier {
 		return l.Usage(fmt.Errorf("--tier %q: process, hermetic or vercel", o.tier))
@@ -51,6 +65,13 @@ func (l *launcher) explain(args []string) int {
 	text, allowed, err := explain.Answers(p, fs.Args(), strings.ToUpper(o.method))
 	if err != nil {
 		return l.Usage(err)
+	}
+	if aboutFiles {
+		more, yes, err := l.explainFiles(&o, p)
+		if err != nil {
+			return l.Fail(cli.ExitUsage, err)
+		}
+		text, allowed = text+more, allowed && yes
 	}
 	for _, target := range fs.Args() {
 		if o.tier == script.Tier && !script.Fetchable(target) {
@@ -71,6 +92,43 @@ func (l *launcher) explain(args []string) int {
 	return cli.ExitNo
 }
 
+// explainFiles answers --write and --read.
+func (l *launcher) explainFiles(o *explainOptions, p *policy.Policy) (text string, allowed bool, err error) {
+	g, at, err := l.filesHere(p, o.agent)
+	if err != nil {
+		return "", false, err
+	}
+	var questions []explain.FileQuestion
+	for _, list := range []struct {
+		paths  policyflags.List
+		wanted files.Access
+	}{{o.write, files.ReadWrite}, {o.read, files.ReadOnly}} {
+		for _, asked := range list.paths {
+			name := asked
+			if rest, below := strings.CutPrefix(asked, "~/"); (below || asked == "~") && at.Home != "" {
+				name = filepath.Join(at.Home, rest) // quoted, or in a file: no shell has read it
+				if asked == "~" {
+					name = at.Home
+				}
+			}
+			questions = append(questions, explain.FileQuestion{Asked: asked, Path: place.Resolve(name), Wanted: list.wanted})
+		}
+	}
+	text, allowed = explain.Files(g, questions)
+	return text, allowed, nil
+}
+
+// filesHere applies the files section of p to the current directory, for a run of
+// agent ("": none).
+func (l *launcher) filesHere(p *policy.Policy, agent string) (*files.Gate, files.Place, error) {
+	at, err := place.Find(place.Run{Env: l.Environ, Argv: []string{agent}, StateHome: l.Getenv("XDG_STATE_HOME")})
+	if err != nil {
+		return nil, at, err
+	}
+	g, err := p.Files(at)
+	return g, at, err
+}
+
 // check validates a policy file and says what it allows.
 func (l *launcher) check(args []string) int {
 	fs := flag.NewFlagSet("check", flag.ContinueOnError)
@@ -88,7 +146,11 @@ func (l *launcher) check(args []string) int {
 	if _, err := dnsfilter.PolicyUpstreams(p); err != nil {
 		return l.Fail(cli.ExitUsage, err)
 	}
-	return l.Print(explain.Policy(fs.Arg(0), p))
+	g, at, err := l.filesHere(p, "")
+	if err != nil {
+		return l.Fail(cli.ExitUsage, err)
+	}
+	return l.Print(explain.Policy(fs.Arg(0), p) + explain.FileRules(p.FileRules(), g, at))
 }
 
 // presets lists the built-in presets, or shows the rules of those named.

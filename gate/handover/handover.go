@@ -158,6 +158,11 @@ func (h *handover) checkRequests() error {
 	case h.own.Audit() && !ceiling.Audit():
 		return errors.New("--audit (audit: true) would allow what its policy denies: leave it out, or have its operator set audit in the ceiling")
 	}
+	if most := ceiling.FileRules(); !most.IsZero() {
+		if err := h.own.FileRules().Within(most); err != nil {
+			return fmt.Errorf("its policy has a files section: %w", err)
+		}
+	}
 	if len(h.hello.HostPorts) == 0 {
 		return nil
 	}

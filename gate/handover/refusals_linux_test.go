@@ -14,6 +14,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/policy/files"
 )
 
 // Every way in which a session could ask for more than the ceiling gives.
@@ -94,6 +95,34 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A ceiling with a files section refuses a session that would get more, and says
+// what to add: the launcher holds the files, the daemon sees none.
+func TestFilesCeiling(t *testing.T) {
+	section := func(write, hide string) files.Section {
+		s := files.Section{Hide: []files.Rule{{Path: hide, At: "--hide #1"}}}
+		if write != "" {
+			s.Write = []files.Rule{{Path: write, At: "--write #1"}}
+		}
+		return s
+	}
+	d := serve(t, &policy.Document{Allow: doc("a.test").Allow, Files: section("/srv/out", "/srv/key")}, nil)
+	for _, tt := range []struct {
+		name string
+		own  files.Section
+		want string // "": accepted
+	}{
+		{"one", section("/srv/out", "/srv/key"), ""},
+		{"two", section("", "/srv/key"), ""},
+		{"three", files.Section{}, "add --hide /srv/key"},
+		{"four", section("/srv", "/srv/key"), "--write #1: it does not let a program write /srv"},
+	} {
+		_, err := d.tryJoin(t, offer(tt.name, &policy.Document{Files: tt.own}))
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
 	}
 }
 

@@ -15,9 +15,11 @@ import (
 	"egressd/internal/cli"
 	"egressd/internal/run/approve"
 	"egressd/internal/run/microvm"
+	"egressd/internal/run/place"
 	"egressd/internal/run/runas"
 	"egressd/internal/run/script"
 	"egressd/policy"
+	"egressd/policy/files"
 	"egressd/sandbox"
 	"egressd/sandbox/advisory"
 	"egressd/sandbox/hermetic"
@@ -58,6 +60,9 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	if o.Isolation == isolationEnv {
 		return spec, &advisory.Backend{Gate: g}, nil
 	}
+	if spec.Files, err = s.files(spec); err != nil {
+		return spec, nil, err
+	}
 	b := &process.Backend{
 		Gate: g, Publish: o.Program.Publish, HostPorts: o.Program.HostPorts,
 		Nested: o.Program.Nested || sandbox.AgentNests(o.Argv), Early: s.Init,
@@ -94,6 +99,15 @@ func (s *session) here(spec *sandbox.Spec) error {
 		return fmt.Errorf("--env: %w", err)
 	}
 	return nil
+}
+
+// files applies the files section of the policy to this machine and this program.
+func (s *session) files(spec sandbox.Spec) (*files.Gate, error) {
+	at, err := place.Find(place.Run{Dir: spec.Dir, Env: spec.Env, Argv: spec.Argv, StateHome: s.Getenv("XDG_STATE_HOME")})
+	if err != nil {
+		return nil, err
+	}
+	return s.policy.Files(at)
 }
 
 // gate is what judges and records the run's flows, in whatever tier. person is

@@ -59,6 +59,8 @@ func TestValidate(t *testing.T) {
 		"--overlay -- true":                                  "--overlay is for --tier hermetic",
 		"--tier vercel --overlay -- true":                    "--overlay is for --tier hermetic",
 		"--tier hermetic --nested -- sh -c true":             "--nested has no use with --tier hermetic",
+		"--tier vercel --home rw -- true":                    "--home has no use with --tier vercel",
+		"--isolation env --write x -- true":                  "--write is for --isolation netns",
 		"--tier vercel --learn x -- true":                    "--learn has no use with --tier vercel",
 		"--runtime node24 -- true":                           "--runtime is for --tier vercel",
 		"--tier vercel --keep -- true":                       "--keep needs a --name",

@@ -90,6 +90,9 @@ func (s *session) prepare() error {
 	if s.policy, err = policy.Compile(s.docs...); err != nil {
 		return err
 	}
+	if err = s.opts.filesHeld(s.policy.FileRules()); err != nil {
+		return err
+	}
 	if s.secrets, err = secrets.Find(s.policy, s.Getenv); err != nil {
 		return err
 	}

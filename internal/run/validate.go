@@ -8,6 +8,7 @@ import (
 	"egressd/internal/run/microvm"
 	"egressd/internal/run/records"
 	"egressd/internal/run/script"
+	"egressd/policy/files"
 )
 
 // Validate checks what the flag package cannot: which flags go together. The error names
@@ -44,6 +45,8 @@ func (o *Options) validateProcess() error {
 	switch {
 	case o.Isolation != isolationNetns && o.Isolation != isolationEnv:
 		return fmt.Errorf("--isolation %q: netns or env", o.Isolation)
+	case o.Isolation == isolationEnv && o.fileFlag() != "":
+		return fmt.Errorf("%s is for --isolation netns: with env nothing holds a program to files", o.fileFlag())
 	case o.Isolation == isolationEnv && len(p.Publish)+len(p.HostPorts) > 0:
 		return errors.New("--publish and --host-port are for --isolation netns: with env the program is on the host's loopback already")
 	case p.OnReplaced != onReplacedEnd && p.OnReplaced != onReplacedContinue:
@@ -77,6 +80,37 @@ func (o *Options) validateMicroVM() error {
 	return nil
 }
 
+// fileFlag reports the first flag about files that was given, "" without one.
+func (o *Options) fileFlag() string {
+	for _, name := range fileFlags() {
+		if slices.Contains(o.given, name) {
+			return "--" + name
+		}
+	}
+	return ""
+}
+
+func fileFlags() []string { return []string{"write", "read", "hide", "home"} }
+
+// filesHeld is an error if the policy has a files section and the tier cannot
+// hold it.
+func (o *Options) filesHeld(s files.Section) error {
+	if s.IsZero() || o.Tier == TierProcess && o.Isolation == isolationNetns {
+		return nil
+	}
+	tier, where := "--tier "+o.Tier, "files.home"
+	if o.Tier == TierProcess {
+		tier = "--isolation env"
+	}
+	for _, list := range [][]files.Rule{s.Write, s.Read, s.Hide} {
+		if len(list) > 0 {
+			where = list[0].At
+			break
+		}
+	}
+	return fmt.Errorf("%s: %s cannot hold the files section of a policy: use --tier process, or a policy without one", where, tier)
+}
+
 // noScript refuses the flags of the hermetic tier.
 func (o *Options) noScript() error {
 	if name := o.Script.Given(); name != "" {
@@ -95,6 +129,12 @@ func (o *Options) useless() error {
 	return nil
 }
 
+// Why tiers have no use for flags about files.
+const (
+	noFileRules = "a script of the hermetic tier sees the directory that it was started in and nothing else; --overlay keeps its changes out"
+	noFiles     = "the VM has files of its own; .gitignore says what is not sent"
+)
+
 type uselessFlag struct{ name, why string }
 
 func uselessFlags(tier string) []uselessFlag {
@@ -107,6 +147,7 @@ func uselessFlags(tier string) []uselessFlag {
 			{"nested", "the hermetic tier runs no programs, and so none that makes sandboxes"},
 			{"on-replaced", "a script has the workspace alone, and no name in it is protected by a mount"},
 			{"egressd", "the hermetic tier has no doors to hand over: it serves its one client itself"},
+			{"write", noFileRules}, {"read", noFileRules}, {"hide", noFileRules}, {"home", noFileRules},
 		}
 	case microvm.Tier:
 		return []uselessFlag{
@@ -119,6 +160,7 @@ func uselessFlags(tier string) []uselessFlag {
 			{"user", "the VM has users of its own"},
 			{"approve", "Vercel does not ask"},
 			{"learn", "Vercel does not report what it denied"},
+			{"write", noFiles}, {"read", noFiles}, {"hide", noFiles}, {"home", noFiles},
 		}
 	}
 	return nil

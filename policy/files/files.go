@@ -138,6 +138,11 @@ func (s Section) Lines() []string {
 	return out
 }
 
+// Literal spells path as a rule that means it and no pattern.
+func Literal(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
 // maxPathBytes is the longest path a rule may have, Linux's PATH_MAX.
 const maxPathBytes = 4096
 

@@ -10,7 +10,7 @@ const (
 func gateOf(t *testing.T, s Section, pl Place) *Gate {
 	t.Helper()
 	if pl.Workspace == "" {
-		pl = Place{Workspace: work, Home: home, State: []string{"~/.claude", "~/.claude.json"}}
+		pl = Place{Workspace: work, Home: home, State: []string{"~/.claude", "~/.claude.json", "~/.claude/.credentials.json"}}
 	}
 	g, err := s.In(pl)
 	if err != nil {
@@ -46,7 +46,7 @@ func TestDecide(t *testing.T) {
 		{"agent state", Section{}, home + "/.claude/projects/x.jsonl", ReadWrite, State},
 
 		{"ssh key", Section{}, home + "/.ssh/id_ed25519", Hidden, Credential},
-		{"ssh config", Section{}, home + "/.ssh/config", ReadOnly, State},
+		{"ssh config", Section{}, home + "/.ssh/config", ReadOnly, HomeDir},
 		{"aws", Section{}, home + "/.aws/credentials", Hidden, Credential},
 		{"npmrc", Section{}, home + "/.npmrc", Hidden, Credential},
 		{"shadow", Section{}, "/etc/shadow", Hidden, Credential},
@@ -82,6 +82,19 @@ func TestDecide(t *testing.T) {
 		{"home private, cache", Section{Home: HomePrivate}, home + "/.cache/x", Hidden, HomeDir},
 		{"home private, workspace", Section{Home: HomePrivate}, work + "/x", ReadWrite, Workspace},
 		{"home private, named", Section{Home: HomePrivate, Read: rules("~/.gitconfig")}, home + "/.gitconfig", ReadOnly, Named},
+
+		{"home private and a part of it, key", Section{Home: HomePrivate, Write: rules("~")}, home + "/.ssh/id_rsa", Hidden, Credential},
+		{"home private and a part of it, shell start", Section{Home: HomePrivate, Write: rules("~")}, home + "/.bashrc", ReadOnly, RunsLater},
+		{"home private, shell start", Section{Home: HomePrivate}, home + "/.bashrc", Hidden, HomeDir},
+		{"home private, agent", Section{Home: HomePrivate}, home + "/.claude/x", Hidden, HomeDir},
+		{"hidden directory, what runs later", Section{Hide: rules("secrets")}, work + "/secrets/.envrc", Hidden, Named},
+		{"hidden directory, what the list reads", Section{Hide: rules("~/.ssh")}, home + "/.ssh/config", Hidden, Named},
+		{"hidden directory, what the list writes", Section{Hide: rules("~")}, home + "/.cache/x", Hidden, Named},
+		{"hidden directory, what the agent writes", Section{Hide: rules("~")}, home + "/.claude/x", Hidden, Named},
+		{"hidden directory, a part that is named", Section{Hide: rules("~/.ssh"), Read: rules("~/.ssh/config")}, home + "/.ssh/config", ReadOnly, Named},
+		{"agent's own secret", Section{}, home + "/.claude/.credentials.json", ReadWrite, State},
+		{"another agent's secret", Section{}, home + "/.codex/auth.json", Hidden, Credential},
+		{"named agent's settings", Section{Write: rules("~/.claude/settings.json")}, home + "/.claude/settings.json", ReadWrite, Named},
 
 		{"relative", Section{}, "etc/passwd", Hidden, NoPolicy},
 		{"not clean", Section{}, work + "/../x", Hidden, NoPolicy},
@@ -134,6 +147,13 @@ func TestUnder(t *testing.T) {
 	} {
 		if d := got.Decide(path); d.Access != want {
 			t.Errorf("%s is %s, want %s", path, d.Access, want)
+		}
+	}
+	both := own.Under(gateOf(t, Section{Write: rules("/srv"), Hide: rules("/srv/a")}, Place{})).
+		Under(gateOf(t, Section{Write: rules("/srv"), Hide: rules("/srv/b")}, Place{}))
+	for path, want := range map[string]Access{"/srv/a": Hidden, "/srv/b": Hidden, "/srv/c": ReadWrite} {
+		if d := both.Decide(path); d.Access != want {
+			t.Errorf("under two ceilings %s is %s, want %s", path, d.Access, want)
 		}
 	}
 	var none *Gate

@@ -15,7 +15,13 @@ var defaultText string
 type Place struct {
 	Workspace string   // the working directory: absolute, clean, without links
 	Home      string   // the home directory, likewise; "": there is none
-	State     []string // what the agent that runs must write, as "~/.claude": from the agents' data
+	State     []string // what the program must write, as "~/.claude": from the agents' data
+	Secret    []string // hidden like credentials, absolute: the launcher's own records, wherever they are
+
+	// Resolve reports where an absolute, clean path leads when its links are
+	// followed. Rules that somebody wrote are put there, patterns are not. Nil:
+	// paths lead to themselves.
+	Resolve func(path string) string
 }
 
 // Reason says why a name has its Access.
@@ -70,7 +76,9 @@ type Anchor struct {
 }
 
 // Glob reports whether Path is a pattern.
-func (a *Anchor) Glob() bool { return strings.ContainsAny(a.Path, `*?[\`) }
+func (a *Anchor) Glob() bool { return isPattern(a.Path) }
+
+func isPattern(p string) bool { return strings.ContainsAny(p, `*?[\`) }
 
 // Gate is a Section at a Place: immutable, safe for concurrent use. A nil Gate
 // hides everything.
@@ -89,8 +97,11 @@ func (s Section) In(pl Place) (*Gate, error) {
 	}
 	b := &builder{place: pl, home: s.Home}
 	b.builtIn()
+	for _, p := range pl.Secret {
+		b.add(orderGuard, Rule{Path: p, At: "built in"}, Decision{Access: Hidden, Reason: Credential})
+	}
 	for _, p := range pl.State {
-		b.add(orderList, Rule{Path: p, At: "agent"}, Decision{Access: ReadWrite, Reason: State})
+		b.add(orderAgent, Rule{Path: p, At: "agent"}, Decision{Access: ReadWrite, Reason: State})
 	}
 	b.written(s.Write, ReadWrite)
 	b.written(s.Read, ReadOnly)
@@ -104,14 +115,19 @@ func (s Section) In(pl Place) (*Gate, error) {
 		}
 		return x.order - y.order
 	})
-	return &Gate{anchors: b.out}, nil
+	g := &Gate{anchors: b.out}
+	g.anchors = slices.DeleteFunc(slices.Clone(b.out), func(a Anchor) bool {
+		return a.Reason == RunsLater && !a.Glob() && g.Decide(a.Path).Access == Hidden
+	})
+	return g, nil
 }
 
-// Of rules for one path: what somebody wrote, then what runs later or is
-// secret, then the rest of the list.
+// Of rules for one path: what somebody wrote, then what the agent that runs must
+// write, then what runs later or is secret, then the rest of the list.
 const (
 	orderList = iota
 	orderGuard
+	orderAgent
 	orderWritten
 )
 
@@ -175,6 +191,9 @@ func (b *builder) writable(r Rule, commands string) {
 // readable is the Access of a "read" line: of the home directory, what Home says.
 func (b *builder) readable(p string) Decision {
 	d := Decision{Access: ReadOnly, Reason: b.plainReason(p)}
+	if d.Reason == State { // it is opened for reading inside a secret, and no cache
+		d.Reason = HomeDir
+	}
 	if p == "~" {
 		switch b.home {
 		case HomeReadWrite:
@@ -202,12 +221,12 @@ func (b *builder) plainReason(p string) Reason {
 }
 
 // add files one rule. Rules about the home directory are left out if there is
-// none, those of the list also if the home directory is private.
+// none, those of the list that open something also if the home directory is private.
 func (b *builder) add(order int, r Rule, d Decision) {
 	p := r.Path
 	switch {
 	case p == "~" || strings.HasPrefix(p, "~/"):
-		if b.place.Home == "" || b.home == HomePrivate && p != "~" && order < orderWritten {
+		if b.place.Home == "" || b.home == HomePrivate && p != "~" && (order == orderList || order == orderAgent) {
 			return
 		}
 		p = path.Join(b.place.Home, strings.TrimPrefix(p[1:], "/"))
@@ -217,9 +236,11 @@ func (b *builder) add(order int, r Rule, d Decision) {
 	default:
 		p = path.Clean(p)
 	}
+	if order > orderGuard && r.Path != "." && b.place.Resolve != nil && !isPattern(p) {
+		p = b.place.Resolve(p)
+	}
 	d.Rule = r
-	a := Anchor{Path: p, Decision: d, order: order, segs: split(p)}
-	a.pattern = a.Glob()
+	a := Anchor{Path: p, Decision: d, order: order, segs: split(p), pattern: isPattern(p)}
 	b.out = append(b.out, a)
 }
 
@@ -230,6 +251,9 @@ func (g *Gate) Under(ceiling *Gate) *Gate {
 		return nil
 	}
 	own := *g
+	if g.ceiling != nil {
+		ceiling = g.ceiling.Under(ceiling)
+	}
 	own.ceiling = ceiling
 	return &own
 }
@@ -244,28 +268,71 @@ func (g *Gate) Anchors() []Anchor {
 
 // Decide reports what may be done with the file of that name, which must be
 // absolute, clean and without links; any other name is hidden.
+//
+// The deepest rule decides, with two bounds. A rule about files that run later
+// makes nothing visible, and below what somebody hid only somebody's rule does.
 func (g *Gate) Decide(name string) Decision {
 	if g == nil || !path.IsAbs(name) || path.Clean(name) != name {
 		return Decision{}
 	}
 	segs := split(name)
-	best, depth := -1, -1
+	var best, written, later deepest
 	for i := range g.anchors {
 		a := &g.anchors[i]
-		if n := a.covers(name, segs); n > depth || n == depth && n >= 0 && a.order >= g.anchors[best].order {
-			best, depth = i, n
+		n := a.covers(name, segs)
+		if n < 0 {
+			continue
+		}
+		if a.Reason == RunsLater {
+			later.take(a, n)
+			continue
+		}
+		best.take(a, n)
+		if a.order >= orderWritten {
+			written.take(a, n)
 		}
 	}
-	if best < 0 {
+	if best.Anchor == nil {
 		return Decision{}
 	}
-	d := g.anchors[best].Decision
+	d := best.Decision
+	if written.Anchor != nil && written.Access == Hidden && best.order < orderWritten {
+		d = written.Decision
+	}
+	if later.beats(best) && d.Access > Hidden {
+		d = later.Decision
+	}
 	if g.ceiling != nil {
 		if c := g.ceiling.Decide(name); c.Access < d.Access {
 			d = c
 		}
 	}
 	return d
+}
+
+// deepest is the deepest of the rules it took. The zero deepest has none.
+type deepest struct {
+	*Anchor
+	depth int
+}
+
+// take keeps a, which covers so many directories of the name, unless it has a
+// better one.
+func (b *deepest) take(a *Anchor, depth int) {
+	if next := (deepest{a, depth}); next.beats(*b) {
+		*b = next
+	}
+}
+
+// beats reports whether b is deeper than other, or as deep and not less.
+func (b deepest) beats(other deepest) bool {
+	switch {
+	case b.Anchor == nil || other.Anchor == nil:
+		return b.Anchor != nil
+	case b.depth != other.depth:
+		return b.depth > other.depth
+	}
+	return b.order >= other.order
 }
 
 // covers reports how deep in name the path that a covers is, -1 if it covers
@@ -297,7 +364,7 @@ func match(pat, name []string, from int) int {
 		return -1
 	}
 	if pat[0] != name[from] {
-		if !strings.ContainsAny(pat[0], `*?[\`) {
+		if !isPattern(pat[0]) {
 			return -1
 		}
 		if ok, err := path.Match(pat[0], name[from]); err != nil || !ok {

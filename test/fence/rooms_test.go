@@ -171,7 +171,8 @@ var rooms = slices.Concat(proxyRooms, []room{
 		path: "internal/run",
 		ours: []string{
 			"policy", "dnsfilter", "gate", "gate/handover", "internal/cli", "internal/cli/policyflags", "internal/run/approve", "internal/run/interrupt",
-			"internal/run/microvm", "internal/run/records", "internal/run/runas", "internal/run/script", "internal/run/secrets", "internal/run/tap", "internal/run/trail",
+			"internal/run/microvm", "internal/run/place", "internal/run/records", "internal/run/runas", "internal/run/script", "internal/run/secrets", "internal/run/tap",
+			"internal/run/trail", "policy/files",
 			"sandbox", "sandbox/advisory", "sandbox/hermetic", "sandbox/process", "sandbox/process/spawn", "sandbox/vercel", "sandbox/vercel/api", "sandbox/vercel/network",
 		},
 		outside: []string{"golang.org/x/term"},
@@ -210,6 +211,12 @@ var rooms = slices.Concat(proxyRooms, []room{
 		ours:   []string{"sandbox/vercel/fake"},
 		std:    []string{"os/exec", "log"},
 		reason: "the double of the hosted API and a listener",
+	},
+	{
+		path:   "internal/run/place",
+		ours:   []string{"policy/files", "sandbox"},
+		std:    []string{"net", "net/http", "os/exec", "log/slog"},
+		reason: "the machine as the file rules see it: directories and links, no rule of its own",
 	},
 	{
 		path:   "internal/run/records",
@@ -376,13 +383,13 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "internal/cli/policyflags",
-		ours:   []string{"policy", "gate", "internal/cli"},
+		ours:   []string{"policy", "policy/files", "gate", "internal/cli"},
 		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
 		reason: "flags in, a policy out; the name of the host's loopback is the gate's",
 	},
 	{
 		path:   "internal/cli/explain",
-		ours:   []string{"policy", "internal/cli", "internal/cli/policyflags"},
+		ours:   []string{"policy", "policy/files", "internal/cli", "internal/cli/policyflags"},
 		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
 		reason: "a policy in words, the same for both commands: it stands below what runs a program or a daemon",
 	},
@@ -409,13 +416,13 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "internal/run/summary",
-		ours:   []string{"policy", "event", "dnsfilter", "internal/cli", "internal/cli/policyflags"},
+		ours:   []string{"policy", "policy/files", "event", "dnsfilter", "internal/cli", "internal/cli/policyflags"},
 		std:    []string{"net/http", "os/exec"},
 		reason: "text of what was recorded; dnsfilter says which addresses stand for names",
 	},
 	{
 		path:    "internal/run/...",
-		ours:    []string{"policy", "event", "event/flood", "internal/cli", "internal/cli/policyflags"},
+		ours:    []string{"policy", "policy/files", "event", "event/flood", "internal/cli", "internal/cli/policyflags"},
 		outside: []string{"golang.org/x"},
 		std:     []string{"net/http/pprof"},
 		reason:  "one mechanism of a run each: it knows nothing of the daemon; internal/cli is below it",

@@ -15,6 +15,7 @@ import (
 
 	"egressd/gate"
 	"egressd/policy"
+	"egressd/policy/files"
 )
 
 // Flags is what the policy flags said. The zero Flags is the empty policy, which
@@ -23,6 +24,11 @@ type Flags struct {
 	Allow, Deny, Presets, Hosts, Files List
 
 	Audit bool
+
+	// Write, ReadOnly and Hide are paths, Home is what becomes of the home
+	// directory. RegisterFiles adds their flags: not every command runs a program.
+	Write, ReadOnly, Hide List
+	Home                  files.Home
 
 	// Upstreams are the DNS servers to ask, each value a comma list. They come
 	// before those of the files. Register leaves their flag to the caller: not
@@ -56,6 +62,17 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 	fs.BoolVar(&f.Audit, "audit", false, "allow everything; record what would have been denied")
 }
 
+// RegisterFiles adds the flags of the files section to fs.
+func (f *Flags) RegisterFiles(fs *flag.FlagSet) {
+	fs.Var(&f.Write, "write", "let the program write below this `DIR` (or file)")
+	fs.Var(&f.ReadOnly, "read", "let the program read this `PATH`, and not write it")
+	fs.Var(&f.Hide, "hide", "hide this `PATH` from the program; **/NAME: wherever it is")
+	fs.Func("home", "the home directory is `ro` (as without it), rw, or private: empty, and gone afterwards", func(s string) (err error) {
+		f.Home, err = files.ParseHome(s)
+		return err
+	})
+}
+
 // Document reports the flags as policy text, each entry with its place: the
 // flag, and which of its values in order.
 func (f *Flags) Document() *policy.Document {
@@ -66,6 +83,9 @@ func (f *Flags) Document() *policy.Document {
 		Hosts:   entries("--host", f.Hosts, nil),
 		DNS:     policy.DNS{Upstreams: entries("--dns-upstream", f.Upstreams, splitNames)},
 		Audit:   f.Audit,
+		Files: files.Section{
+			Write: paths("--write", f.Write), Read: paths("--read", f.ReadOnly), Hide: paths("--hide", f.Hide), Home: f.Home,
+		},
 	}
 	for i, port := range f.HostPorts {
 		pos := policy.Pos{File: "--host-port", Line: i + 1}
@@ -131,6 +151,14 @@ func entries(name string, values []string, split func(string) []string) []policy
 		for _, t := range texts {
 			out = append(out, policy.Entry{Text: t, Pos: policy.Pos{File: name, Line: i + 1}})
 		}
+	}
+	return out
+}
+
+// paths are rules about files. A comma may be part of a path.
+func paths(name string, values []string) (out []files.Rule) {
+	for i, v := range values {
+		out = append(out, files.Rule{Path: v, At: fmt.Sprintf("%s #%d", name, i+1)})
 	}
 	return out
 }

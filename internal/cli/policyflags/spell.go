@@ -4,7 +4,17 @@ import (
 	"strings"
 
 	"egressd/internal/cli"
+	"egressd/policy/files"
 )
+
+// SpellFile spells the flag that opens a path, for a POSIX shell.
+func SpellFile(path string, wanted files.Access) string {
+	flag := "--read "
+	if wanted == files.ReadWrite {
+		flag = "--write "
+	}
+	return flag + cli.Quote(files.Literal(path))
+}
 
 // Spell spells rules as --allow flags for a POSIX shell: what a person types to
 // allow them.

@@ -15,6 +15,7 @@ import (
 	"egressd/event"
 	"egressd/internal/run/summary"
 	"egressd/policy"
+	"egressd/policy/files"
 )
 
 // Implementation constants that bound a Recorder.
@@ -41,9 +42,14 @@ type Recorder struct {
 	// are part of what is learned. Nil: none. Set it before the first Emit.
 	Static func(policy.Host) []netip.Addr
 
+	// Files is the files section of the run. It is learned as it is: which of its
+	// rules were needed is not known. Set it before the first Emit.
+	Files files.Section
+
 	mu    sync.Mutex
 	facts map[fact]bool
 	list  []fact // in order of appearance
+	paths []refusal
 	over  bool
 }
 
@@ -52,6 +58,8 @@ func (r *Recorder) Emit(e event.Event) error {
 	var f fact
 	var ok bool
 	switch b := e.Body.(type) {
+	case *event.FileRefused:
+		r.file(b)
 	case *event.Connection:
 		f, ok = ofConnection(b)
 	case *event.Query:

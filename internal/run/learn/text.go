@@ -19,7 +19,7 @@ func (r *Recorder) Text() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Learned from one run: exactly what it used, nothing wider.\n# Read it before you use it: launch check FILE\n")
 	if r.over {
-		fmt.Fprintf(&b, "# NOT COMPLETE: the run used more than %d different destinations.\n", maxFacts)
+		fmt.Fprintf(&b, "# NOT COMPLETE: the run used more than %d different destinations, or %d files.\n", maxFacts, maxRefusals)
 	}
 	rules := r.rules()
 	if len(rules) == 0 {
@@ -31,6 +31,7 @@ func (r *Recorder) Text() []byte {
 		}
 	}
 	r.writeHosts(&b)
+	r.writeFiles(&b)
 	r.writeDoubts(&b)
 	return b.Bytes()
 }
@@ -173,7 +174,7 @@ func addrList(addrs []netip.Addr) string {
 
 // writeDoubts writes what a person must decide, as comments.
 func (r *Recorder) writeDoubts(b *bytes.Buffer) {
-	var lines []string
+	lines := r.fileDoubts()
 	for _, f := range r.list {
 		if f.doubt == "" {
 			continue

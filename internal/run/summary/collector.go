@@ -47,6 +47,7 @@ type Collector struct {
 	allowed  map[key]*total
 	blocked  map[key]*total
 	audited  map[key]*total
+	files    map[fileKey]*fileTotal
 	overflow int // events beyond maxKeys
 	unlisted int // refused packets that came too fast to tell what they were
 }
@@ -66,6 +67,8 @@ func (c *Collector) Emit(e event.Event) error {
 		}
 	case *event.Query:
 		c.query(b)
+	case *event.FileRefused:
+		c.file(b)
 	}
 	return nil
 }

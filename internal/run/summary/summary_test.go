@@ -12,6 +12,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/policy/files"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata")
@@ -85,7 +86,14 @@ func TestGolden(t *testing.T) {
 			flow("b.test", 22, policy.ReasonPortNotListed), asked, request, udp, captured, private, flow("2600::1", 80, policy.ReasonHostNotListed),
 			flow("bad.test", 443, policy.ReasonDeniedByRule), flow("api.test", 443, policy.ReasonRefused),
 		},
-		"hostile": {hostile, hostileToo},
+		"hostile": {hostile, hostileToo, &event.FileRefused{Path: words, Wanted: files.ReadOnly, Reason: files.System}},
+		"files": {
+			&event.FileRefused{Path: "/srv/out", Wanted: files.ReadWrite, Reason: files.System, Count: 4},
+			&event.FileRefused{Path: "/home/me/.ssh/id_rsa", Wanted: files.ReadOnly, Reason: files.Credential},
+			&event.FileRefused{Path: "/home/me/.ssh/id_rsa", Wanted: files.ReadOnly, Reason: files.Credential},
+			&event.FileRefused{Path: "/home/me/a b/*.txt", Wanted: files.ReadWrite, Reason: files.HomeDir},
+			&event.FileRefused{Path: "/home/me/hidden", Wanted: files.ReadOnly, Reason: files.Named},
+		},
 		"flood":   {udp, flood, flood},
 		"peers":   peers,
 		"audited": {audited},
@@ -144,6 +152,24 @@ func TestBounded(t *testing.T) {
 	}
 	if !strings.Contains(b.String(), "100 events more") || len(c.blocked) != maxKeys {
 		t.Errorf("what did not fit is not told: %d kept", len(c.blocked))
+	}
+}
+
+// A program may ask for any number of files, by names of any length.
+func TestFilesAreBounded(t *testing.T) {
+	var c Collector
+	for i := range maxFileKeys + 50 {
+		path := fmt.Sprintf("/%d/%s", i, strings.Repeat("x", 10_000))
+		if err := c.Emit(event.Event{Body: &event.FileRefused{Path: path, Wanted: files.ReadWrite, Reason: files.System}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b bytes.Buffer
+	if err := c.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.files) != maxFileKeys || strings.Count(b.String(), "\n") > maxFileLines+6 || strings.Contains(b.String(), "--write") {
+		t.Errorf("%d are kept:\n%s", len(c.files), b.String())
 	}
 }
 

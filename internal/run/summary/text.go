@@ -22,43 +22,51 @@ const (
 	maxAddresses    = 10 // in a line of suggestions
 )
 
-// Write prints the summary on w: nothing when the program used no network, one
-// line when nothing was blocked and little was allowed. Every name is printed
+// Write prints the summary on w: nothing when the program used no network and was
+// refused no file, one line when nothing was blocked and little was allowed. Every name is printed
 // so that a terminal shows it and does nothing else.
 func (c *Collector) Write(w io.Writer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var b bytes.Buffer
+	c.writeNetwork(&b)
+	writeFiles(&b, c.refusedFiles())
+	if b.Len() == 0 {
+		return nil
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func (c *Collector) writeNetwork(b *bytes.Buffer) {
 	allowed, audited := ordered(c.allowed), withoutQuestions(ordered(c.audited))
 	blocked, failed := c.worthSaying()
 	if len(allowed)+len(blocked)+len(failed)+len(audited)+c.overflow+c.unlisted == 0 {
-		return nil
+		return
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "launch: %s allowed, %s", plural(len(allowed), "destination"), nothing(len(blocked)))
+	fmt.Fprintf(b, "launch: %s allowed, %s", plural(len(allowed), "destination"), nothing(len(blocked)))
 	if len(failed) > 0 {
-		fmt.Fprintf(&b, ", %d failed", len(failed))
+		fmt.Fprintf(b, ", %d failed", len(failed))
 	}
 	b.WriteByte('\n')
 	width := max(widest(allowed, maxAllowedLines), widest(failed, maxBlockedLines), widest(blocked, maxBlockedLines))
-	table(&b, "allowed", allowed, maxAllowedLines, width)
-	table(&b, "failed", failed, maxBlockedLines, width)
-	table(&b, "blocked", blocked, maxBlockedLines, width)
+	table(b, "allowed", allowed, maxAllowedLines, width)
+	table(b, "failed", failed, maxBlockedLines, width)
+	table(b, "blocked", blocked, maxBlockedLines, width)
 	if c.unlisted > 0 {
-		fmt.Fprintf(&b, "  blocked  and %s (UDP, ICMP, ...) that came too fast to list\n", plural(c.unlisted, "packet"))
+		fmt.Fprintf(b, "  blocked  and %s (UDP, ICMP, ...) that came too fast to list\n", plural(c.unlisted, "packet"))
 	}
 	if c.overflow > 0 {
-		fmt.Fprintf(&b, "  (%d events more are in the event log only)\n", c.overflow)
+		fmt.Fprintf(b, "  (%d events more are in the event log only)\n", c.overflow)
 	}
-	advise(&b, "To allow what was blocked, add:", blocked)
+	advise(b, "To allow what was blocked, add:", blocked)
 	if slices.ContainsFunc(blocked, func(t *total) bool { return t.reason == policy.ReasonCeiling }) {
 		b.WriteString("What is outside_ceiling only the operator of egressd can allow, in its own policy.\n")
 	}
 	if len(audited) > 0 {
-		table(&b, "audited", audited, maxBlockedLines, widest(audited, maxBlockedLines))
-		advise(&b, "Audit mode let those through. To allow them without --audit, add:", audited)
+		table(b, "audited", audited, maxBlockedLines, widest(audited, maxBlockedLines))
+		advise(b, "Audit mode let those through. To allow them without --audit, add:", audited)
 	}
-	_, err := w.Write(b.Bytes())
-	return err
 }
 
 // worthSaying lists what the policy blocked, and what it allowed but the

@@ -76,7 +76,7 @@ func Open(c Config) (*Trail, error) {
 		t.sinks = append(t.sinks, t.repeats)
 	}
 	if c.Learn != "" {
-		t.learned.Static = c.Policy.Static
+		t.learned.Static, t.learned.Files = c.Policy.Static, c.Policy.FileRules()
 		t.sinks = append(t.sinks, &t.learned)
 	}
 	t.sinks = append(t.sinks, &t.totals)
@@ -135,11 +135,11 @@ func (t *Trail) Replaced(path, was, now string, exposed bool) error {
 	return t.emit(&event.FileReplaced{Path: path, Was: was, Now: now, Exposed: exposed})
 }
 
-// Started records that argv is about to run. Of the command line only a hash
-// is kept: people put secrets there.
+// Started records that argv is about to run, and what the policy says of files.
+// Of the command line only a hash is kept: people put secrets there.
 func (t *Trail) Started(isolation string, argv []string) error {
 	t.isolation = isolation
-	return t.emit(&event.Command{ArgvHash: ArgvHash(argv)})
+	return t.emit(&event.Command{ArgvHash: ArgvHash(argv), Files: t.config.Policy.FileRules().Lines()})
 }
 
 // ArgvHash is what a record says of a command line.
