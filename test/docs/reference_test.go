@@ -204,7 +204,8 @@ func TestEventsReference(t *testing.T) {
 	sameWords(t, "fields of events", codes(doc(t, "events.md", "## Fields")), slices.Collect(maps.Keys(schema.Properties)))
 	sameWords(t, "types of events", codes(doc(t, "events.md", "## Types")), schema.Properties["type"].Enum)
 	sameWords(t, "doors", codes(doc(t, "events.md", "## Doors")), schema.Properties["door"].Enum)
-	sameWords(t, "reasons", codes(doc(t, "policy.md", "## Reasons")), schema.Properties["reason"].Enum)
+	reasons := append(codes(doc(t, "policy.md", "## Reasons")), codes(doc(t, "files.md", "## Reasons"))...)
+	sameWords(t, "reasons", reasons, schema.Properties["reason"].Enum)
 	for _, decision := range schema.Properties["decision"].Enum {
 		if !strings.Contains(doc(t, "events.md", "## Fields"), "`"+decision+"`") {
 			t.Errorf("decision %s is not described", decision)
