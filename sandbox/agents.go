@@ -11,8 +11,10 @@ import (
 type agent struct {
 	names []string // base names of the program
 	vars  []string // variables; "X_*" is a prefix
-	state []string // files and directories that it must write, from HOME on: "~/.claude"
+	state []string // directories that it keeps between runs: "~/.claude"
 	login []string // files it logs in with. They are hidden from every other program
+
+	replaced []AgentFile
 }
 
 // agents is data: to add one, add an entry. Each list is what the agent's own
@@ -24,8 +26,8 @@ var agents = []agent{
 	{
 		names: []string{"claude", "claude-code"},
 		vars:  []string{"ANTHROPIC_*", "CLAUDE_*", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER", "MAX_THINKING_TOKENS", "MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS"},
-		state: []string{"~/.claude", "~/.claude.json", "~/.claude.json.backup", "~/.claude.json.lock", "~/.local/state/claude"},
-		login: []string{"~/.claude/.credentials.json"},
+		state: []string{"~/.claude", "~/.local/state/claude"}, login: []string{"~/.claude/.credentials.json"},
+		replaced: []AgentFile{{File: "~/.claude.json", Var: "CLAUDE_CONFIG_DIR", Dir: "~/.claude"}},
 	},
 	{
 		names: []string{"codex"}, vars: []string{"OPENAI_*", "CODEX_*", "RUST_LOG"},
@@ -85,17 +87,50 @@ func find(argv []string) *agent {
 	return nil
 }
 
-// AgentState reports the files and directories below HOME that the agent must
-// write that argv runs or names, those it logs in with included. Nil: argv names
-// no known agent.
-func AgentState(argv []string) []string {
-	a := find(argv)
-	if a == nil {
-		if a, _ = named(argv); a == nil {
-			return nil
-		}
+// of reports the agent that argv runs or names; nil: none that is known.
+func of(argv []string) *agent {
+	if a := find(argv); a != nil {
+		return a
 	}
-	return slices.Concat(a.state, a.login)
+	a, _ := named(argv)
+	return a
+}
+
+// AgentState reports the directories below HOME ("~/X") that the agent keeps that
+// argv runs or names, as in sh -c "claude -p ...", and must write. Nil: there is no
+// known agent.
+func AgentState(argv []string) []string {
+	if a := of(argv); a != nil {
+		return slices.Clone(a.state)
+	}
+	return nil
+}
+
+// AgentLogin reports the files ("~/X") that this agent logs in with. Nil: it has
+// none, or there is no known agent.
+func AgentLogin(argv []string) []string {
+	if a := of(argv); a != nil {
+		return slices.Clone(a.login)
+	}
+	return nil
+}
+
+// AgentFile is a file in the home directory that an agent replaces by rename,
+// which nobody can who may not write the directory around it. With Var set to Dir,
+// the agent keeps it in there.
+type AgentFile struct {
+	File string // "~/X"
+	Var  string
+	Dir  string // "~/Y"; the file's name in there is that of File
+}
+
+// AgentFiles reports such files of the agent that argv runs or names. Nil: it has
+// none, or there is no known agent.
+func AgentFiles(argv []string) []AgentFile {
+	if a := of(argv); a != nil {
+		return slices.Clone(a.replaced)
+	}
+	return nil
 }
 
 // AgentVars reports the variables ("X_*" is a prefix) that pass because of the

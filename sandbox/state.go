@@ -1,6 +1,9 @@
 package sandbox
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // cacheVars are the variables by which a person moves a tool's cache, and what
 // below it the tool must write.
@@ -20,35 +23,27 @@ var cacheVars = []struct {
 
 // CacheDirs reports the directories that tools must write because env moves their
 // caches, or an agent's state, there. Nil: it moves none.
+//
+// Threat: a variable names HOME or a directory above it, so that all of it becomes
+// writable -> such a value counts for nothing. Left over: any other directory that
+// the person's environment names is trusted to be a cache, as it is outside.
 func CacheDirs(env []string) []string {
 	var out []string
 	for _, v := range cacheVars {
 		dir := EnvValue(env, v.name)
-		if !filepath.IsAbs(dir) || filepath.Clean(dir) == "/" {
+		if !filepath.IsAbs(dir) {
 			continue
 		}
 		for _, below := range v.below {
-			out = append(out, filepath.Join(dir, below))
+			if p := filepath.Join(dir, below); !above(p, filepath.Clean(EnvValue(env, "HOME"))) {
+				out = append(out, p)
+			}
 		}
 	}
 	return out
 }
 
-// AgentFile is a file in the home directory that an agent replaces by rename,
-// which nobody can who may not write the directory around it. With Var set to Dir,
-// the agent keeps it in there.
-type AgentFile struct {
-	File string // "~/X"
-	Var  string
-	Dir  string // "~/Y"; the file's name in there is that of File
-}
-
-// AgentFiles reports the files of the agent that argv runs. Nil: it has none, or
-// is no known agent.
-func AgentFiles(argv []string) []AgentFile {
-	switch programName(argv) {
-	case "claude", "claude-code":
-		return []AgentFile{{File: "~/.claude.json", Var: "CLAUDE_CONFIG_DIR", Dir: "~/.claude"}}
-	}
-	return nil
+// above reports whether path is dir, or a directory above it.
+func above(path, dir string) bool {
+	return path == "/" || path == dir || strings.HasPrefix(dir, path+"/")
 }

@@ -147,7 +147,10 @@ func uselessFlags(tier string) []uselessFlag {
 			{"nested", "the hermetic tier runs no programs, and so none that makes sandboxes"},
 			{"on-replaced", "a script has the workspace alone, and no name in it is protected by a mount"},
 			{"egressd", "the hermetic tier has no doors to hand over: it serves its one client itself"},
-			{"write", noFileRules}, {"read", noFileRules}, {"hide", noFileRules}, {"home", noFileRules},
+			{"write", noFileRules},
+			{"read", noFileRules},
+			{"hide", noFileRules},
+			{"home", noFileRules},
 		}
 	case microvm.Tier:
 		return []uselessFlag{
@@ -160,7 +163,10 @@ func uselessFlags(tier string) []uselessFlag {
 			{"user", "the VM has users of its own"},
 			{"approve", "Vercel does not ask"},
 			{"learn", "Vercel does not report what it denied"},
-			{"write", noFiles}, {"read", noFiles}, {"hide", noFiles}, {"home", noFiles},
+			{"write", noFiles},
+			{"read", noFiles},
+			{"hide", noFiles},
+			{"home", noFiles},
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ const (
 func gateOf(t *testing.T, s Section, pl Place) *Gate {
 	t.Helper()
 	if pl.Workspace == "" {
-		pl = Place{Workspace: work, Home: home, State: []string{"~/.claude", "~/.claude.json", "~/.claude/.credentials.json"}}
+		pl = Place{Workspace: work, Home: home, State: []string{"~/.claude", "~/.claude.json"}, Login: []string{"~/.claude/.credentials.json"}}
 	}
 	g, err := s.In(pl)
 	if err != nil {

@@ -16,6 +16,7 @@ type Place struct {
 	Workspace string   // the working directory: absolute, clean, without links
 	Home      string   // the home directory, likewise; "": there is none
 	State     []string // what the program must write, as "~/.claude": from the agents' data
+	Login     []string // credentials of the program's own, as "~/.claude/.credentials.json": likewise
 	Secret    []string // hidden like credentials, absolute: the launcher's own records, wherever they are
 
 	// Resolve reports where an absolute, clean path leads when its links are
@@ -101,7 +102,10 @@ func (s Section) In(pl Place) (*Gate, error) {
 		b.add(orderGuard, Rule{Path: p, At: "built in"}, Decision{Access: Hidden, Reason: Credential})
 	}
 	for _, p := range pl.State {
-		b.add(orderAgent, Rule{Path: p, At: "agent"}, Decision{Access: ReadWrite, Reason: State})
+		b.add(orderList, Rule{Path: p, At: "agent"}, Decision{Access: ReadWrite, Reason: State})
+	}
+	for _, p := range pl.Login {
+		b.add(orderLogin, Rule{Path: p, At: "agent"}, Decision{Access: ReadWrite, Reason: State})
 	}
 	b.written(s.Write, ReadWrite)
 	b.written(s.Read, ReadOnly)
@@ -122,12 +126,12 @@ func (s Section) In(pl Place) (*Gate, error) {
 	return g, nil
 }
 
-// Of rules for one path: what somebody wrote, then what the agent that runs must
-// write, then what runs later or is secret, then the rest of the list.
+// Of rules for one path: what somebody wrote, then what the agent that runs logs
+// in with, then what runs later or is secret, then the rest of the list.
 const (
 	orderList = iota
 	orderGuard
-	orderAgent
+	orderLogin
 	orderWritten
 )
 
@@ -226,7 +230,7 @@ func (b *builder) add(order int, r Rule, d Decision) {
 	p := r.Path
 	switch {
 	case p == "~" || strings.HasPrefix(p, "~/"):
-		if b.place.Home == "" || b.home == HomePrivate && p != "~" && (order == orderList || order == orderAgent) {
+		if b.place.Home == "" || b.home == HomePrivate && p != "~" && (order == orderList || order == orderLogin) {
 			return
 		}
 		p = path.Join(b.place.Home, strings.TrimPrefix(p[1:], "/"))
@@ -236,7 +240,7 @@ func (b *builder) add(order int, r Rule, d Decision) {
 	default:
 		p = path.Clean(p)
 	}
-	if order > orderGuard && r.Path != "." && b.place.Resolve != nil && !isPattern(p) {
+	if order >= orderWritten && r.Path != "." && b.place.Resolve != nil && !isPattern(p) {
 		p = b.place.Resolve(p)
 	}
 	d.Rule = r

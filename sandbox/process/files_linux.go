@@ -12,7 +12,7 @@ import (
 // FilesPlace is the machine to which the rules about files are applied for a run
 // of argv with env in dir. Names are without links.
 func FilesPlace(argv, env []string, dir string) files.Place {
-	pl := files.Place{Workspace: realPath(dir), State: sandbox.AgentState(argv)}
+	pl := files.Place{Workspace: realPath(dir), State: sandbox.AgentState(argv), Login: sandbox.AgentLogin(argv)}
 	pl.State = append(pl.State, sandbox.CacheDirs(env)...)
 	pl.State = append(pl.State, places.GitDirs(pl.Workspace)...)
 	if home := sandbox.EnvValue(env, "HOME"); filepath.IsAbs(home) {

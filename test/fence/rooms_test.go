@@ -214,7 +214,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "internal/run/place",
-		ours:   []string{"policy/files", "sandbox"},
+		ours:   []string{"policy/files", "sandbox", "sandbox/process"},
 		std:    []string{"net", "net/http", "os/exec", "log/slog"},
 		reason: "the machine as the file rules see it: directories and links, no rule of its own",
 	},

@@ -51,7 +51,7 @@ func wish(a files.Access) string {
 
 func writeFileAdvice(b *strings.Builder, q FileQuestion, d files.Decision) {
 	switch d.Reason {
-	case files.NoPolicy:
+	case files.NoPolicy, files.Socket:
 		return
 	case files.Named:
 		b.WriteString("  to allow it, change that rule\n")
@@ -78,6 +78,7 @@ func FileMeaning(r files.Reason) string {
 		files.State:      "a cache, or what the agent must have",
 		files.Credential: "it keeps a secret",
 		files.RunsLater:  "outside, it is run or obeyed later",
+		files.Socket:     "a unix socket that somebody outside serves",
 	}
 	if int(r) < len(words) {
 		return words[r]

@@ -9,10 +9,8 @@ package place
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"egressd/policy/files"
-	"egressd/sandbox"
 )
 
 // Run is what decides the place.
@@ -29,11 +27,8 @@ func Find(r Run) (files.Place, error) {
 	if err != nil {
 		return files.Place{}, fmt.Errorf("working directory: %w", err)
 	}
-	at := files.Place{Workspace: Resolve(dir), Resolve: Resolve, State: sandbox.AgentState(r.Argv)}
-	if home := lookUp(r.Env, "HOME"); filepath.IsAbs(home) {
-		at.Home = Resolve(home)
-	}
-	at.State = append(at.State, caches(r.Env, at.Home)...)
+	at := machine(r, dir)
+	at.Resolve = Resolve
 	if filepath.IsAbs(r.StateHome) {
 		at.Secret = append(at.Secret, Resolve(filepath.Join(r.StateHome, "egressd")))
 	}
@@ -57,45 +52,4 @@ func Resolve(path string) string {
 		}
 		rest = filepath.Join(filepath.Base(head), rest)
 	}
-}
-
-// caches lists the caches that the environment puts elsewhere than below HOME,
-// where the list of package files has them.
-//
-// Threat: a variable names the home directory itself, or one above it, so that
-// all of it becomes writable -> such a value counts for nothing. Left over: the
-// person's environment is trusted to name caches, as it is outside.
-func caches(env []string, home string) (out []string) {
-	for _, c := range []struct {
-		name  string
-		below []string
-	}{
-		{"XDG_CACHE_HOME", []string{""}}, {"GOCACHE", []string{""}}, {"GOMODCACHE", []string{""}}, {"GOPATH", []string{"pkg"}},
-		{"CARGO_HOME", []string{"registry", "git"}}, {"GRADLE_USER_HOME", []string{""}},
-	} {
-		dir := filepath.Clean(lookUp(env, c.name))
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		for _, sub := range c.below {
-			if p := Resolve(filepath.Join(dir, sub)); files.Check(p) == nil && !above(p, home) && filepath.Dir(p) != "/" {
-				out = append(out, p)
-			}
-		}
-	}
-	return out
-}
-
-// above reports whether path is dir or a directory above it.
-func above(path, dir string) bool {
-	return path == dir || path == "/" || strings.HasPrefix(dir, path+"/")
-}
-
-func lookUp(env []string, name string) (value string) {
-	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, name+"="); ok {
-			value = v // the last one counts, as for the program
-		}
-	}
-	return value
 }
