@@ -150,7 +150,7 @@ func (l *launcher) check(args []string) int {
 	if err != nil {
 		return l.Fail(cli.ExitUsage, err)
 	}
-	return l.Print(explain.Policy(fs.Arg(0), p) + explain.FileRules(p.FileRules(), g, at))
+	return l.Print(explain.Policy(fs.Arg(0), p) + explain.FilesHere(g, at))
 }
 
 // presets lists the built-in presets, or shows the rules of those named.

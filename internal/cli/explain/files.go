@@ -86,21 +86,27 @@ func FileMeaning(r files.Reason) string {
 	return "unknown"
 }
 
-// FileRules lists the rules of a files section, each with its place, and what
-// becomes of a few paths that everybody asks about.
-func FileRules(s files.Section, g *files.Gate, at files.Place) string {
-	var b strings.Builder
+// writeFileRules lists the rules of a files section, each with its place.
+func writeFileRules(b *strings.Builder, s files.Section) {
 	for _, list := range []struct {
 		word  string
 		rules []files.Rule
 	}{{"write", s.Write}, {"read", s.Read}, {"hide", s.Hide}} {
-		for _, r := range list.rules {
-			fmt.Fprintf(&b, "%-7s %s  %s\n", list.word, cli.Safe(r.Path), cli.Safe(r.At))
+		for _, r := range list.rules[:min(len(list.rules), maxRules)] {
+			fmt.Fprintf(b, "%-7s %s  %s\n", list.word, cli.Safe(r.Path), cli.Safe(r.At))
+		}
+		if more := len(list.rules) - maxRules; more > 0 {
+			fmt.Fprintf(b, "%-7s and %d more\n", list.word, more)
 		}
 	}
 	if s.Home != files.HomeUnset {
-		fmt.Fprintf(&b, "home    %s\n", s.Home)
+		fmt.Fprintf(b, "home    %s\n", s.Home)
 	}
+}
+
+// FilesHere says what becomes of a few directories that everybody asks about.
+func FilesHere(g *files.Gate, at files.Place) string {
+	var b strings.Builder
 	here := []string{at.Workspace}
 	if at.Home != "" && at.Home != at.Workspace {
 		here = append(here, at.Home)

@@ -34,6 +34,7 @@ func Policy(name string, p *policy.Policy) string {
 	for _, u := range p.DNS().Upstreams {
 		fmt.Fprintf(&b, "dns     upstream %s\n", cli.Safe(u.Text))
 	}
+	writeFileRules(&b, p.FileRules())
 	if p.Audit() {
 		b.WriteString("audit   on: everything is allowed, and what would be denied is recorded\n")
 	}
