@@ -22,7 +22,11 @@ const (
 // outside is what holds for files of this machine in the process tier.
 func (s *session) outside() (process.Outside, error) {
 	hide, err := s.hideRecords()
-	return process.Outside{Hide: hide, KeepOn: s.opts.Program.OnReplaced == onReplacedContinue, Replaced: s.replaced}, err
+	aside := ""
+	if dir, err := s.recordsDir(); err == nil {
+		aside = filepath.Join(dir, "refused", s.trail.Session)
+	}
+	return process.Outside{Hide: hide, Aside: aside, KeepOn: s.opts.Program.OnReplaced == onReplacedContinue, Replaced: s.replaced}, err
 }
 
 // replaced tells and records that a protected file was replaced.

@@ -81,6 +81,10 @@ type Backend struct {
 type Outside struct {
 	// Hide are directories that are empty and read-only inside. They must exist.
 	Hide []string
+	// Aside is a directory for what the program makes under a protected name, made
+	// when it is needed; it should be below one of Hide. "": what was made is renamed
+	// where it is.
+	Aside string
 
 	// KeepOn lets a run go on when a protected file was replaced on this machine, so
 	// that the program can change what stands there now. Without it the run is ended,

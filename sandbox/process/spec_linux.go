@@ -63,9 +63,12 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 	if foreground.IsTerminal(stdio[0]) && foreground.IsTerminal(stdio[1]) && s.tty.owned() {
 		c.Foreground, s.tty.granted = true, true
 	}
-	c.makeMissing(s.spec.RunAs)
-	s.stateEnv = c.agentFiles(s.spec.RunAs)
+	s.files.unmake = c.makeMissing(s.spec.RunAs)
+	s.files.env = c.agentFiles(s.spec.RunAs)
 	missed, err := c.plan()
+	if err == nil {
+		err = s.guardFiles(c)
+	}
 	if missed != "" {
 		s.b.log().Warn("a unix socket of this machine could not be found: if it is below the working directory or HOME, the program can reach it",
 			slog.String("socket", missed))

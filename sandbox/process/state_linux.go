@@ -19,10 +19,13 @@ import (
 // Threat: root starts the program as another user, who has put a link in the
 // place of such a directory -> no link leads out of HOME, and only what was made
 // here gets that user for its owner.
-func (c *config) makeMissing(user *sandbox.Cred) {
+//
+// remove takes away what was made and is empty still.
+func (c *config) makeMissing(user *sandbox.Cred) (remove func()) {
+	remove = func() {}
 	home := realPath(c.home)
 	if c.readOnly || !filepath.IsAbs(c.home) {
-		return
+		return remove
 	}
 	var missing []string
 	want := func(path string) {
@@ -40,15 +43,23 @@ func (c *config) makeMissing(user *sandbox.Cred) {
 		}
 	}
 	if len(missing) == 0 {
-		return
+		return remove
 	}
 	root, err := os.OpenRoot(home)
 	if err != nil {
-		return
+		return remove
 	}
-	defer root.Close()
+	var made []string
 	for _, rel := range missing {
-		makeOwned(root, rel, user)
+		made = append(made, makeOwned(root, rel, user)...)
+	}
+	return func() {
+		defer root.Close()
+		for _, rel := range slices.Backward(made) {
+			if fi, err := root.Lstat(rel); err == nil && fi.IsDir() {
+				root.Remove(rel) //nolint:errcheck // it is in use by now
+			}
+		}
 	}
 }
 
@@ -58,21 +69,23 @@ func (c *config) installed(command string) bool {
 }
 
 // makeOwned makes rel and the directories above it, as far as they are missing.
-func makeOwned(root *os.Root, rel string, user *sandbox.Cred) {
+func makeOwned(root *os.Root, rel string, user *sandbox.Cred) (made []string) {
 	for i := range len(rel) + 1 {
 		if i < len(rel) && rel[i] != '/' {
 			continue
 		}
 		err := root.Mkdir(rel[:i], 0o700)
 		switch {
-		case err == nil && user != nil:
-			if root.Lchown(rel[:i], int(user.UID), int(user.GID)) != nil {
-				return
+		case err == nil:
+			made = append(made, rel[:i])
+			if user != nil && root.Lchown(rel[:i], int(user.UID), int(user.GID)) != nil {
+				return made
 			}
-		case err != nil && !os.IsExist(err):
-			return
+		case !os.IsExist(err):
+			return made
 		}
 	}
+	return made
 }
 
 // maxStateFile bounds a file that is copied for an agent, in bytes.

@@ -68,8 +68,9 @@ type supervisor struct {
 	names nameWatch // what must not be replaced
 
 	messages chan initMessage
-	running  bool     // the program was started
-	stateEnv []string // variables that say where an agent's files are
+	running  bool // the program was started
+
+	files keptFiles // what the rules about files need beside mounts
 }
 
 // initMessage is what arrives from the init.
@@ -100,6 +101,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	}
 	s := &supervisor{b: b, spec: spec, res: res, child: c, tty: openTerminal(), published: ln, messages: make(chan initMessage)}
 	defer s.closeNames()
+	defer s.files.close()
 	defer func() { s.tty.takeBack(res.ExitCode > sandbox.ExitSignal || res.TimedOut || !s.running) }()
 	return s.supervise(ctx, stdio)
 }

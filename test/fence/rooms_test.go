@@ -263,6 +263,12 @@ var rooms = slices.Concat(proxyRooms, []room{
 		reason: "which mounts a gate of files needs here: it looks, and changes nothing",
 	},
 	{
+		path:   "sandbox/process/latecomers",
+		ours:   []string{"policy/files", "sandbox/process/places"},
+		std:    []string{"net", "net/http", "os/exec"},
+		reason: "what appears under a protected name: it watches and moves, the gate decides",
+	},
+	{
 		path:   "sandbox/process/...",
 		ours:   []string{"policy", "policy/files", "event", "gate", "gate/handover", "sandbox", "internal/linux/..."},
 		std:    []string{"net/http"},

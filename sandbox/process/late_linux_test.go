@@ -1,0 +1,125 @@
+package process
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"egressd/event/eventtest"
+	"egressd/policy/files"
+	"egressd/sandbox"
+)
+
+// lateAttacks make what a person's editor, shell or git obeys and that was not
+// there at the start. The script runs in the working directory; what it leaves
+// below planted is obeyed.
+var lateAttacks = []struct{ name, script, planted string }{
+	{"envrc", "echo x >.envrc", ".envrc"},
+	{"envrc moved in", "echo x >other; mv other .envrc", ".envrc"},
+	{"envrc as a link", "echo x >other; ln -s other .envrc", ".envrc"},
+	{"tools of an agent", "echo {} >.mcp.json", ".mcp.json"},
+	{"editor's tasks", "mkdir .vscode && echo {} >.vscode/tasks.json", ".vscode/tasks.json"},
+	{"editor's tasks, moved in", "mkdir other && echo {} >other/tasks.json; mv other .vscode", ".vscode/tasks.json"},
+	{"editor's tasks, in a new directory", "mkdir -p a/b/c; mkdir a/b/c/.vscode && echo {} >a/b/c/.vscode/tasks.json", "a/b/c/.vscode/tasks.json"},
+	{"editor's tasks, in a new tree", "mkdir -p n/.vscode && echo {} >n/.vscode/tasks.json; mv n m", "m/.vscode/tasks.json"},
+	{"agent's settings", "mkdir -p .claude && echo {} >.claude/settings.json", ".claude/settings.json"},
+	{"hook in a new repository", "mkdir -p r/.git/hooks && echo x >r/.git/hooks/pre-commit", "r/.git/hooks/pre-commit"},
+	{"configuration of a new repository", "mkdir -p r/.git && printf '[core]\\n\\tfsmonitor = touch x\\n' >r/.git/config", "r/.git/config"},
+	{"one that is moved in", "mkdir -p q && printf '[core]\\n\\tfsmonitor = touch x\\n' >q/config; mkdir r; mv q r/.git", "r/.git/config"},
+	{"one with an include", "mkdir -p r/.git && printf '[include]\\n\\tpath = ../x\\n' >r/.git/config", "r/.git/config"},
+	{"one that names another directory", "mkdir -p r/.git && echo ../evil >r/.git/commondir", "r/.git/commondir"},
+	{"a .git file", "mkdir r && echo 'gitdir: ../evil' >r/.git", "r/.git"},
+	{"a .git link", "mkdir r evil && ln -s ../evil r/.git", "r/.git"},
+	{"one that is not closed", "mkdir -p r/.git; exec 3>r/.git/config; printf '[core]\\n\\tfsmonitor = touch x\\n' >&3", "r/.git/config"},
+	{"a name among many", "i=0; while [ $i -lt 300 ]; do mkdir d$i; i=$((i+1)); done; echo x >d299/.envrc", "d299/.envrc"},
+}
+
+func TestLatecomers(t *testing.T) {
+	for _, tt := range lateAttacks {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for _, aside := range []bool{true, false} {
+				work := tempDir(t, "/var/tmp")
+				spec := sandbox.Spec{Dir: work, Argv: []string{"/bin/sh", "-c", tt.script + "; true"}}
+				var notes sync.Map
+				spec.Notes = func(line string) { notes.Store(line, true) }
+				rec := new(recorder)
+				b := &Backend{}
+				b.Gate.Events = rec
+				if aside {
+					b.Outside.Aside = filepath.Join(tempDir(t, "/var/tmp"), "aside")
+				}
+				if res := run(t, b, spec); res.err != nil || res.ExitCode != 0 {
+					t.Fatal(res.err, res.out)
+				}
+				if _, err := os.Lstat(filepath.Join(work, tt.planted)); err == nil {
+					t.Errorf("%s stands", tt.planted)
+				}
+				told := 0
+				notes.Range(func(any, any) bool { told++; return true })
+				if told == 0 || !rec.find(func(e eventtest.Line) bool { return e.Type == "file.refused" }) {
+					t.Errorf("%d notes; events %v", told, rec.events)
+				}
+				if kept, err := os.ReadDir(b.Outside.Aside); aside && (err != nil || len(kept) == 0) {
+					t.Errorf("what was made is not kept: %v", err)
+				}
+			}
+			work := tempDir(t, "/var/tmp")
+			run(t, without("latecomers"), sandbox.Spec{Dir: work, Argv: []string{"/bin/sh", "-c", tt.script}})
+			if _, err := os.Lstat(filepath.Join(work, tt.planted)); err != nil {
+				t.Errorf("without the layer it was stopped all the same, so this test shows nothing: %v", err)
+			}
+		})
+	}
+}
+
+// What people do all day makes no such name, and repositories can be made.
+func TestLatecomersStay(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git here")
+	}
+	work := tempDir(t, "/var/tmp")
+	rec := new(recorder)
+	b := &Backend{}
+	b.Gate.Events = rec
+	script := `git init -q r && cd r && git config user.name x && git config user.email x@example.com && echo a >a && git add a && git commit -qm one &&
+git clone -q . ../clone && git worktree add -q ../linked && cd ../linked && echo b >b && git add b && git commit -qm two && cd ../clone && git pull -q origin master main linked 2>/dev/null; git log --format=%s -1
+cd .. && mkdir -p x/.github && echo {} >x/package.json && ls -A`
+	res := run(t, b, sandbox.Spec{Dir: work, Env: []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "GIT_CONFIG_GLOBAL=/dev/null"}, Argv: []string{"/bin/sh", "-c", script}})
+	if want := "clone\nlinked\nr\nx\n"; res.err != nil || !strings.HasSuffix(res.out, want) {
+		t.Errorf("%q, %v", res.out, res.err)
+	}
+	if rec.find(func(e eventtest.Line) bool { return e.Type == "file.refused" }) {
+		t.Errorf("refused: %v", rec.events)
+	}
+	for _, path := range []string{"r/.git/config", "clone/.git/config", "clone/.git/hooks", "linked/.git", "r/.git/worktrees/linked/commondir"} {
+		if _, err := os.Lstat(filepath.Join(work, path)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The person's own files are left alone, and so is what a rule lets the program
+// write.
+func TestLatecomersLeaveAlone(t *testing.T) {
+	work := tempDir(t, "/var/tmp")
+	if err := os.WriteFile(filepath.Join(work, ".envrc"), []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	spec := sandbox.Spec{Dir: work, Env: []string{"PATH=/usr/bin:/bin"}, Argv: []string{"/bin/sh", "-c", "mkdir .vscode && echo {} >.vscode/tasks.json"}}
+	var err error
+	if spec.Files, err = (files.Section{Write: []files.Rule{{Path: ".vscode"}}}).In(FilesPlace(nil, spec.Env, work)); err != nil {
+		t.Fatal(err)
+	}
+	if res := run(t, &Backend{}, spec); res.err != nil || res.ExitCode != 0 {
+		t.Error(res.err, res.out)
+	}
+	for name, want := range map[string]string{".envrc": "mine", ".vscode/tasks.json": "{}\n"} {
+		if data, err := os.ReadFile(filepath.Join(work, name)); string(data) != want {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package latecomers
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"egressd/policy/files"
+	"egressd/sandbox/process/places"
+)
+
+func descriptor(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// events handles what the kernel reports.
+func (g *Guard) events(b []byte) {
+	for len(b) >= unix.SizeofInotifyEvent {
+		wd := int(int32(binary.NativeEndian.Uint32(b)))
+		mask, size := binary.NativeEndian.Uint32(b[4:]), int(binary.NativeEndian.Uint32(b[12:]))
+		if size > len(b)-unix.SizeofInotifyEvent {
+			return
+		}
+		name := string(bytes.TrimRight(b[unix.SizeofInotifyEvent:unix.SizeofInotifyEvent+size], "\x00"))
+		b = b[unix.SizeofInotifyEvent+size:]
+		if mask&unix.IN_Q_OVERFLOW != 0 {
+			g.everything()
+			continue
+		}
+		w := g.byWD[wd]
+		switch {
+		case w == nil:
+		case mask&unix.IN_IGNORED != 0:
+			delete(g.byWD, wd)
+			if g.byPath[w.path] == w {
+				delete(g.byPath, w.path)
+			}
+		case name == "":
+		case mask&unix.IN_MOVED_FROM != 0:
+			if mask&unix.IN_ISDIR != 0 {
+				g.forget(filepath.Join(w.path, name))
+			}
+		default:
+			g.judge(w, name, mask&unix.IN_ISDIR != 0)
+		}
+	}
+}
+
+// everything looks at all directories again: the kernel's queue was too short.
+func (g *Guard) everything() {
+	for path, w := range g.byPath {
+		g.look(path, w.depth, true)
+	}
+}
+
+// judge handles a new name in a directory.
+func (g *Guard) judge(w *watched, name string, dir bool) {
+	path := filepath.Join(w.path, name)
+	if g.Plan.Known[path] {
+		return
+	}
+	if v := g.verdict(w.path, name); v.refused {
+		g.aside(w.path, name, v.decision)
+		return
+	}
+	if !dir {
+		return
+	}
+	if newRepository(path) {
+		g.repos[path] = true
+		g.scan(path, 0)
+		return
+	}
+	if inGit(w.path) && gitData(name) {
+		return
+	}
+	if !places.Skipped(name) && w.depth < places.MaxDepth {
+		g.scan(path, w.depth+1)
+	}
+}
+
+// scan watches a new directory, and looks at what is in it already.
+func (g *Guard) scan(dir string, depth int) {
+	if g.watch(dir, depth) {
+		g.look(dir, depth, false)
+	}
+}
+
+// look judges what is in dir. since: only what was changed since the guard began;
+// what was there before is the person's.
+func (g *Guard) look(dir string, depth int, since bool) {
+	d, err := openDir(dir)
+	if err != nil {
+		return
+	}
+	f, err := os.Open(descriptor(d))
+	unix.Close(d)
+	if err != nil {
+		return
+	}
+	entries, _ := f.ReadDir(maxEntries) // what could be read counts
+	w := &watched{path: dir, depth: depth}
+	for _, e := range entries {
+		if !since || g.new(int(f.Fd()), e.Name()) {
+			g.judge(w, e.Name(), e.IsDir())
+		}
+	}
+	f.Close()
+}
+
+// new reports whether name was made, renamed or changed since the guard began.
+// File systems count in ticks of up to 10 ms.
+func (g *Guard) new(dir int, name string) bool {
+	var st unix.Stat_t
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	return !time.Unix(st.Ctim.Unix()).Before(g.started.Add(-10 * time.Millisecond))
+}
+
+// verdict is what becomes of a new name.
+type verdict struct {
+	refused  bool
+	decision files.Decision
+}
+
+func (g *Guard) verdict(dir, name string) verdict {
+	path := filepath.Join(dir, name)
+	if name == "commondir" && inGit(dir) && filepath.Base(filepath.Dir(dir)) == "worktrees" {
+		return linkedVerdict(path)
+	}
+	if repo, rel, ok := g.inNewRepository(path); ok {
+		return g.gitVerdict(repo, rel, path)
+	}
+	if name == ".git" {
+		return g.gitEntry(path)
+	}
+	if !g.last[name] && !g.globs {
+		return verdict{}
+	}
+	if g.Gate.Decide(dir).Access < files.ReadWrite {
+		return verdict{} // not the program's to make
+	}
+	d := g.Gate.Decide(path)
+	return verdict{d.Access < files.ReadWrite, d}
+}
+
+// aside moves a name out of the program's reach.
+//
+// Threat: the program puts a link in the place of a directory on the way, so that
+// something of the person's is moved -> every directory is opened without
+// following links, and the name is moved by descriptors. Left over: a file that
+// the person makes under such a name while the run is on is moved as well; it is
+// told, and kept.
+func (g *Guard) aside(dir, name string, decision files.Decision) {
+	r := Refusal{Path: filepath.Join(dir, name), Decision: decision}
+	g.forget(r.Path)
+	from, err := openDir(dir)
+	if err != nil {
+		return // gone with its directory
+	}
+	defer unix.Close(from)
+	g.moved++
+	r.To, r.Err = g.move(from, dir, name)
+	if errors.Is(r.Err, fs.ErrNotExist) {
+		return // gone already
+	}
+	g.Refused(r)
+}
+
+// maxTries bounds the search for a name that is free.
+const maxTries = 1000
+
+func (g *Guard) move(from int, dir, name string) (to string, err error) {
+	if g.Aside != "" {
+		to = filepath.Join(g.Aside, strconv.Itoa(g.moved)+"-"+strings.TrimLeft(name, "."))
+		err = os.MkdirAll(g.Aside, 0o700)
+		if err == nil {
+			err = unix.Renameat2(from, name, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+		}
+		if err == nil || errors.Is(err, unix.ENOENT) {
+			return to, err
+		}
+	}
+	for i := range maxTries {
+		plain := name + ".refused-" + strconv.Itoa(g.moved+i)
+		err = unix.Renameat2(from, name, from, plain, unix.RENAME_NOREPLACE)
+		if !errors.Is(err, unix.EEXIST) {
+			return filepath.Join(dir, plain), err
+		}
+	}
+	return "", err
+}
