@@ -169,7 +169,7 @@ func TestSocketsNested(t *testing.T) {
 	}{{"sockets-inside", work, true}, {"connect-unix", path, false}} {
 		b := without("sockets")
 		b.Nested = true
-		res := run(t, b, sandbox.Spec{Argv: []string{"/bin/sh", "-c", "unshare -Urn " + self(t) + " attack " + tt.attack + " " + tt.arg}, Dir: work, Env: []string{"PATH=/usr/bin:/bin"}})
+		res := run(t, b, sandbox.Spec{Argv: []string{"/bin/sh", "-c", `unshare -Urn "$@"`, "sh", self(t), "attack", tt.attack, tt.arg}, Dir: work, Env: []string{"PATH=/usr/bin:/bin"}})
 		if strings.Contains(res.out, "SUCCEEDED") != tt.works {
 			t.Errorf("%s: exit %d, %v: %s", tt.attack, res.ExitCode, res.err, res.out)
 		}
