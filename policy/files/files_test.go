@@ -133,6 +133,69 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// A directory may be called what would be a pattern in a rule.
+func TestNamesLikePatterns(t *testing.T) {
+	const odd = "/home/me/a[b]*"
+	pl := Place{Workspace: odd, Home: "/home/me", State: []string{"/c[1]"}, Secret: []string{"/s?"}}
+	g := gateOf(t, Section{Hide: rules("sub", `x\*`, "k*"), Write: rules(`/out\[1\]`)}, pl)
+	for name, want := range map[string]Access{
+		odd + "/f": ReadWrite, "/home/me/ab/f": ReadOnly, odd + "/sub/f": Hidden, odd + "/x*": Hidden, odd + "/xy": ReadWrite,
+		odd + "/key": Hidden, "/out[1]/f": ReadWrite, "/out1/f": ReadOnly, "/c[1]/f": ReadWrite, "/c1/f": ReadOnly, "/s?": Hidden, "/sx": ReadOnly,
+	} {
+		if d := g.Decide(name); d.Access != want {
+			t.Errorf("%s is %s (%+v), want %s", name, d.Access, d.Rule, want)
+		}
+	}
+	for _, a := range g.Anchors() {
+		if (a.Path == odd || a.Path == odd+"/sub" || a.Path == odd+"/x*") && a.Glob() {
+			t.Errorf("%s is a pattern", a.Path)
+		}
+	}
+}
+
+// A link where programs may write opens nothing beyond it; one of the person's own
+// is followed.
+func TestPlantedLinks(t *testing.T) {
+	links := map[string]string{
+		work + "/build": home + "/.ssh", work + "/data": "/srv/data", work + "/in": work + "/src", home + "/proj": "/srv/proj",
+		"/srv/out/deep": "/etc", home + "/.cache/x/y": home + "/.bashrc",
+	}
+	pl := Place{Workspace: work, Home: home, Resolve: func(p string) string {
+		if to, ok := links[p]; ok {
+			return to
+		}
+		return p
+	}}
+	for _, tt := range []struct {
+		s    Section
+		path string // read-write or read-only, if good
+		good bool
+	}{
+		{Section{Write: rules("build")}, "", false},
+		{Section{Read: rules("build")}, "", false},
+		{Section{Write: rules(work + "/build")}, "", false},
+		{Section{Write: rules("data")}, "", false},
+		{Section{Write: rules("~/.cache/x/y")}, "", false},
+		{Section{Write: rules("/srv/out", "/srv/out/deep")}, "", false},
+		{Section{Write: rules("/srv/o*", "/srv/out/deep")}, "", false},
+		{Section{Read: rules("data")}, "/srv/data/x", true}, // it can be read anyway
+		{Section{Write: rules("in")}, work + "/src/x", true},
+		{Section{Write: rules("~/proj")}, "/srv/proj/x", true},
+		{Section{Hide: rules("build")}, "", true},
+	} {
+		g, err := tt.s.In(pl)
+		if (err == nil) != tt.good {
+			t.Errorf("%+v: %v", tt.s, err)
+		}
+		if tt.path != "" && err == nil && g.Decide(tt.path).Reason != Named {
+			t.Errorf("%+v: %s is %+v", tt.s, tt.path, g.Decide(tt.path))
+		}
+	}
+	if _, err := (Section{Hide: rules("~/x")}).In(Place{Workspace: work}); err == nil {
+		t.Error("a rule below a home directory that is not there is accepted")
+	}
+}
+
 // A session's files are narrowed by the ceiling's, whatever it asks for.
 func TestUnder(t *testing.T) {
 	own := gateOf(t, Section{Write: rules("/srv", "~/.ssh"), Home: HomeReadWrite}, Place{})

@@ -1,15 +1,11 @@
 package files
 
 import (
-	_ "embed"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 )
-
-//go:embed default.txt
-var defaultText string
 
 // Place is the machine a Section is applied to.
 type Place struct {
@@ -77,7 +73,7 @@ type Anchor struct {
 }
 
 // Glob reports whether Path is a pattern.
-func (a *Anchor) Glob() bool { return isPattern(a.Path) }
+func (a *Anchor) Glob() bool { return a.pattern }
 
 func isPattern(p string) bool { return strings.ContainsAny(p, `*?[\`) }
 
@@ -99,153 +95,22 @@ func (s Section) In(pl Place) (*Gate, error) {
 	b := &builder{place: pl, home: s.Home}
 	b.builtIn()
 	for _, p := range pl.Secret {
-		b.add(orderGuard, Rule{Path: p, At: "built in"}, Decision{Access: Hidden, Reason: Credential})
+		b.add(orderGuard, Rule{Path: Literal(p), At: "built in"}, Decision{Access: Hidden, Reason: Credential})
 	}
 	for _, p := range pl.State {
-		b.add(orderList, Rule{Path: p, At: "agent"}, Decision{Access: ReadWrite, Reason: State})
+		b.add(orderList, Rule{Path: Literal(p), At: "agent"}, Decision{Access: ReadWrite, Reason: State})
 	}
 	for _, p := range pl.Login {
-		b.add(orderLogin, Rule{Path: p, At: "agent"}, Decision{Access: ReadWrite, Reason: State})
+		b.add(orderLogin, Rule{Path: Literal(p), At: "agent"}, Decision{Access: ReadWrite, Reason: State})
 	}
+	b.base, b.own = b.gate(), s
 	b.written(s.Write, ReadWrite)
 	b.written(s.Read, ReadOnly)
 	b.written(s.Hide, Hidden)
 	if len(b.wrong) > 0 {
 		return nil, b.wrong[0]
 	}
-	slices.SortStableFunc(b.out, func(x, y Anchor) int {
-		if len(x.segs) != len(y.segs) {
-			return len(x.segs) - len(y.segs)
-		}
-		return x.order - y.order
-	})
-	g := &Gate{anchors: b.out}
-	g.anchors = slices.DeleteFunc(slices.Clone(b.out), func(a Anchor) bool {
-		return a.Reason == RunsLater && !a.Glob() && g.Decide(a.Path).Access == Hidden
-	})
-	return g, nil
-}
-
-// Of rules for one path: what somebody wrote, then what the agent that runs logs
-// in with, then what runs later or is secret, then the rest of the list.
-const (
-	orderList = iota
-	orderGuard
-	orderLogin
-	orderWritten
-)
-
-type builder struct {
-	place Place
-	home  Home
-	out   []Anchor
-	wrong []error
-}
-
-func (b *builder) written(rules []Rule, a Access) {
-	for _, r := range rules {
-		if err := Check(r.Path); err != nil {
-			b.wrong = append(b.wrong, fmt.Errorf("%s: %w", r.At, err))
-			continue
-		}
-		b.add(orderWritten+int(ReadWrite-a), r, Decision{Access: a, Reason: Named})
-	}
-}
-
-// builtIn adds the list that is part of the program.
-func (b *builder) builtIn() {
-	for line := range strings.Lines(defaultText) {
-		line, _, _ = strings.Cut(line, "#")
-		kind, p, ok := strings.Cut(strings.TrimSpace(line), " ")
-		if !ok {
-			continue
-		}
-		p, commands, _ := strings.Cut(strings.TrimSpace(p), " ")
-		r := Rule{Path: p, At: "built in"}
-		switch kind {
-		case "write":
-			b.writable(r, commands)
-		case "read":
-			b.add(orderList, r, b.readable(r.Path))
-		case "secret":
-			b.add(orderGuard, r, Decision{Access: Hidden, Reason: Credential})
-		case "later":
-			b.add(orderGuard, r, Decision{Access: ReadOnly, Reason: RunsLater})
-		}
-	}
-}
-
-// writable files a "write" line. The working directory was chosen by a person,
-// so it counts as written. Started in "/", a program has no working directory of
-// its own: the machine stays read-only.
-func (b *builder) writable(r Rule, commands string) {
-	d := Decision{Access: ReadWrite, Reason: b.plainReason(r.Path)}
-	switch {
-	case r.Path != ".":
-		n := len(b.out)
-		b.add(orderList, r, d)
-		if len(b.out) > n && commands != "" {
-			b.out[n].Commands = strings.Split(commands, ",")
-		}
-	case b.place.Workspace != "/":
-		b.add(orderWritten, r, d)
-	}
-}
-
-// readable is the Access of a "read" line: of the home directory, what Home says.
-func (b *builder) readable(p string) Decision {
-	d := Decision{Access: ReadOnly, Reason: b.plainReason(p)}
-	if d.Reason == State { // it is opened for reading inside a secret, and no cache
-		d.Reason = HomeDir
-	}
-	if p == "~" {
-		switch b.home {
-		case HomeReadWrite:
-			d.Access = ReadWrite
-		case HomePrivate:
-			d.Access = Hidden
-		case HomeUnset, HomeReadOnly:
-		}
-	}
-	return d
-}
-
-func (b *builder) plainReason(p string) Reason {
-	switch {
-	case p == ".":
-		return Workspace
-	case p == "~":
-		return HomeDir
-	case strings.HasPrefix(p, "~/"):
-		return State
-	case p == "/":
-		return System
-	}
-	return Temporary
-}
-
-// add files one rule. Rules about the home directory are left out if there is
-// none, those of the list that open something also if the home directory is private.
-func (b *builder) add(order int, r Rule, d Decision) {
-	p := r.Path
-	switch {
-	case p == "~" || strings.HasPrefix(p, "~/"):
-		if b.place.Home == "" || b.home == HomePrivate && p != "~" && (order == orderList || order == orderLogin) {
-			return
-		}
-		p = path.Join(b.place.Home, strings.TrimPrefix(p[1:], "/"))
-	case strings.HasPrefix(p, "**/"):
-	case !path.IsAbs(p):
-		p = path.Join(b.place.Workspace, p)
-	default:
-		p = path.Clean(p)
-	}
-	if order >= orderWritten && r.Path != "." && b.place.Resolve != nil && !isPattern(p) {
-		p = b.place.Resolve(p)
-	}
-	d.Rule = r
-	a := Anchor{Path: p, Decision: d, order: order, segs: split(p), pattern: isPattern(p)}
-	b.out = append(b.out, a)
+	return b.gate(), nil
 }
 
 // Under reports g narrowed by ceiling: of each name, the smaller Access counts.
