@@ -25,10 +25,13 @@ func ret(value uint32) bpf.Instruction { return bpf.RetConstant{Val: value} }
 
 func loadNumber() bpf.Instruction { return bpf.LoadAbsolute{Off: offNumber, Size: 4} }
 
-// loadArg loads the low 32 bits of argument i. Every argument compared here is
+// loadArg loads the low 32 bits of argument i. Every argument compared with it is
 // an int, or flags below 1<<32: the kernel ignores the upper half too, so
 // comparing it would let a caller slip past by setting it (CVE-2019-10063).
 func loadArg(i uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offArgs + 8*i, Size: 4} }
+
+// loadUpper loads the upper 32 bits of argument i, for pointers.
+func loadUpper(i uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: offArgs + 8*i + 4, Size: 4} }
 
 func and(mask uint32) bpf.Instruction {
 	return bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: mask}
@@ -47,6 +50,14 @@ func oneOf(otherwise uint32, values ...uint32) block {
 		b = append(b, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: uint8(len(values) - i)})
 	}
 	return append(b, ret(otherwise))
+}
+
+// unlessNil runs body, which ends in a return, unless argument i is a nil pointer.
+func unlessNil(i uint32, body ...bpf.Instruction) block {
+	return join(
+		block{loadArg(i)}, when(bpf.JumpNotEqual, 0, body...),
+		block{loadUpper(i)}, when(bpf.JumpNotEqual, 0, body...),
+	)
 }
 
 func join(blocks ...block) block {

@@ -98,6 +98,18 @@ func refused() map[string][]verdict {
 			{"TIOCSETD", native(unix.SYS_IOCTL, 0, unix.TIOCSETD), e(unix.EPERM)},
 		},
 	}
+	m["personality"] = []verdict{
+		{"read implies exec", native(unix.SYS_PERSONALITY, 0x400000), e(unix.EPERM)},
+		{"System V", native(unix.SYS_PERSONALITY, 1), e(unix.EPERM)},
+		{"mmap at zero", native(unix.SYS_PERSONALITY, high|0x100000), e(unix.EPERM)},
+	}
+	m["prlimit64"] = []verdict{
+		{"cores", native(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CORE, 0x7ffc0000), e(0)},
+		{"cores, upper halves", native(unix.SYS_PRLIMIT64, high, high|unix.RLIMIT_CORE, 1<<40), e(0)},
+		{"cores, and the old limit", native(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CORE, 1<<40, 1<<41), e(unix.EPERM)},
+		{"cores of another", native(unix.SYS_PRLIMIT64, 77, unix.RLIMIT_CORE, 8), e(0)},
+	}
+	m["setrlimit"] = []verdict{{"cores", native(unix.SYS_SETRLIMIT, high|unix.RLIMIT_CORE, 8), e(0)}}
 	for _, flag := range []uint64{
 		unix.CLONE_NEWNS, unix.CLONE_NEWCGROUP, unix.CLONE_NEWUTS, unix.CLONE_NEWIPC,
 		unix.CLONE_NEWUSER, unix.CLONE_NEWPID, unix.CLONE_NEWNET,
@@ -165,6 +177,12 @@ func TestAllowed(t *testing.T) {
 		{name: "udp 6", call: native(unix.SYS_SOCKET, unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_UDP)},
 		{name: "rtnetlink", call: native(unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)},
 		{name: "socketpair", call: native(unix.SYS_SOCKETPAIR, unix.AF_UNIX, unix.SOCK_STREAM)},
+		{name: "fixed addresses (gdb)", call: native(unix.SYS_PERSONALITY, perNoRandom)},
+		{name: "which personality", call: native(unix.SYS_PERSONALITY, 0xffffffff)},
+		{name: "how much core", call: native(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CORE, 0, 0x7ffc0000)},
+		{name: "fewer files", call: native(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, 0x7ffc0000)},
+		{name: "fewer files, old call", call: native(unix.SYS_SETRLIMIT, unix.RLIMIT_NOFILE, 0x7ffc0000)},
+		{name: "memory policy in force", call: native(unix.SYS_GET_MEMPOLICY)},
 		{name: "window size", call: native(unix.SYS_IOCTL, 0, unix.TIOCGWINSZ)},
 		{name: "foreground group", call: native(unix.SYS_IOCTL, 0, unix.TIOCSPGRP)},
 	} {

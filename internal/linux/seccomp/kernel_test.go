@@ -31,6 +31,12 @@ func TestMain(m *testing.M) {
 // runProbe installs the filter, all of it, none of it, or all but the rule
 // named by filterName, and prints what the probe's call returns.
 func runProbe(name, filterName string) int {
+	if name == "no core" { // as the init does before
+		if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1}); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	}
 	if filterName != "none" {
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 			fmt.Println(err)
@@ -123,6 +129,10 @@ var commonProbes = map[string]probe{
 	"perf":          {"perf_event_open", func() error { return sysno(unix.SYS_PERF_EVENT_OPEN, 0) }, "EPERM", ""},
 	"set the clock": {"clock_settime", func() error { return sysno(unix.SYS_CLOCK_SETTIME, ^uintptr(0), 0) }, "EPERM", ""},
 
+	"no core":       {"prlimit64", noCore, "EFBIG", "ok"},
+	"placed memory": {"set_mempolicy", func() error { return sysno(unix.SYS_SET_MEMPOLICY, 0, 0, 0) }, "EPERM", "ok"},
+	"personality":   {"personality", func() error { return sysno(unix.SYS_PERSONALITY, 0x400000) }, "EPERM", "ok"},
+
 	"other thread": {"setns", onOtherThread, "EPERM", "EBADF"},
 
 	"tcp":       {"", func() error { return open(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0) }, "ok", "ok"},
@@ -138,6 +148,22 @@ func probes() map[string]probe {
 	all := maps.Clone(commonProbes)
 	maps.Copy(all, archProbes)
 	return all
+}
+
+// noCore lowers the limit of core files from 1 to 0, and reports EFBIG if it stands
+// where it was.
+func noCore() error {
+	before := unix.Rlimit{Cur: 1, Max: 1}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return err
+	}
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &before); err != nil {
+		return err
+	}
+	if before.Cur != 0 {
+		return unix.EFBIG
+	}
+	return nil
 }
 
 func unshareUser() error { return unix.Unshare(unix.CLONE_NEWUSER) }

@@ -3,6 +3,8 @@
 package seccomp
 
 import (
+	"slices"
+
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -67,7 +69,70 @@ func baseRules() []rule {
 		{"settimeofday", unix.SYS_SETTIMEOFDAY, eperm, "the machine's clock"},
 		{"clock_settime", unix.SYS_CLOCK_SETTIME, eperm, "the machine's clock"},
 	}
-	return append(common, archRules()...)
+	return slices.Concat(common, memoryRules(), boundRules(), archRules())
+}
+
+// memoryRules refuse old and rare kernel surface that no ordinary program depends on:
+// the same calls that container engines refuse. What places memory on processors
+// (numactl, a JVM with UseNUMA, databases) is told no, and goes on without.
+func memoryRules() []rule {
+	eperm := refuse(unix.EPERM)
+	return []rule{
+		{"kcmp", unix.SYS_KCMP, eperm, "compares kernel pointers: helps exploits to find their way"},
+		{"lookup_dcookie", unix.SYS_LOOKUP_DCOOKIE, eperm, "profiles the whole machine"},
+		{"mbind", unix.SYS_MBIND, eperm, "kernel surface; programs fall back to the default placement"},
+		{"set_mempolicy", unix.SYS_SET_MEMPOLICY, eperm, "as mbind"},
+		{"set_mempolicy_home_node", unix.SYS_SET_MEMPOLICY_HOME_NODE, eperm, "as mbind"},
+		{"move_pages", unix.SYS_MOVE_PAGES, eperm, "as mbind"},
+		{"migrate_pages", unix.SYS_MIGRATE_PAGES, eperm, "as mbind"},
+		{"personality", unix.SYS_PERSONALITY, personalityRule(), "old ways of laying out and starting programs, which weaken what protects them"},
+	}
+}
+
+// Personalities, linux/personality.h.
+const (
+	perLinux32    = 0x8
+	perUname26    = 0x20000
+	perNoRandom   = 0x40000    // ADDR_NO_RANDOMIZE
+	perAskCurrent = 0xffffffff // changes nothing
+)
+
+// personalityRule allows what container engines allow, and what debuggers and
+// sanitizers do to the programs they start: fixed addresses weaken nobody else.
+func personalityRule() block {
+	return join(
+		block{loadArg(0)},
+		oneOf(errno(unix.EPERM), 0, perLinux32, perUname26, perUname26|perLinux32, perNoRandom, perAskCurrent),
+		block{ret(retAllow)},
+	)
+}
+
+// boundRules keep RLIMIT_CORE where the init has set it.
+//
+// Threat: a program inside crashes and the kernel starts the core_pattern helper of
+// the machine, as root and outside, with a core that the program made -> the limit
+// is 1, at which the kernel starts no helper (fs/coredump.c). A limit of 0 would
+// start it, and lowering a limit cannot be forbidden otherwise: setting it is
+// answered with success and does nothing, which is what programs that do not want
+// cores (ssh-agent, gpg-agent) get anyway. Asking for the old limit in the same call
+// is refused, as there would be no answer.
+func boundRules() []rule {
+	const resource, set, old = 1, 2, 3
+	done := errno(0)
+	change := append(unlessNil(old, ret(errno(unix.EPERM))), ret(done))
+	return []rule{
+		{"prlimit64", unix.SYS_PRLIMIT64, join(
+			block{loadArg(resource)},
+			when(bpf.JumpNotEqual, unix.RLIMIT_CORE, ret(retAllow)),
+			unlessNil(set, change...),
+			block{ret(retAllow)},
+		), "a crash would start a helper of the machine, as root"},
+		{"setrlimit", unix.SYS_SETRLIMIT, join(
+			block{loadArg(0)},
+			when(bpf.JumpEqual, unix.RLIMIT_CORE, ret(done)),
+			block{ret(retAllow)},
+		), "as prlimit64"},
+	}
 }
 
 // namespaceRules keep programs from making namespaces and mounts. They are a

@@ -27,5 +27,8 @@ func archRules() []rule {
 	return []rule{
 		{"iopl", unix.SYS_IOPL, eperm, "hardware ports"},
 		{"ioperm", unix.SYS_IOPERM, eperm, "hardware ports"},
+		{"uselib", unix.SYS_USELIB, eperm, "old kernel surface; no libc of today calls it"},
+		{"ustat", unix.SYS_USTAT, eperm, "as uselib"},
+		{"sysfs", unix.SYS_SYSFS, eperm, "as uselib"},
 	}
 }

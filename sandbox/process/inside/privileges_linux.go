@@ -106,9 +106,25 @@ func joinSessionKeyring() error {
 	return errno
 }
 
-// setLimits bounds what one sandbox can take from the machine.
+// coreLimit is the size of core files at which the kernel writes none and starts no
+// core_pattern helper either; at 0 it starts one (fs/coredump.c). The system-call
+// filter keeps it there.
+const coreLimit = 1
+
+// setLimits bounds what one sandbox can take from the machine. Left over: where the
+// hard limit of core files is 0 already, it cannot become 1.
 func (in *initProcess) setLimits() error {
-	for resource, limit := range map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NPROC: uint64(in.processes())} {
+	if !in.skips("core") {
+		var r unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_CORE, &r); err != nil {
+			return fmt.Errorf("getrlimit: %w", err)
+		}
+		r.Cur, r.Max = min(r.Max, coreLimit), min(r.Max, coreLimit)
+		if err := unix.Setrlimit(unix.RLIMIT_CORE, &r); err != nil {
+			return fmt.Errorf("setrlimit: %w", err)
+		}
+	}
+	for resource, limit := range map[int]uint64{unix.RLIMIT_NPROC: uint64(in.processes())} {
 		var r unix.Rlimit
 		if err := unix.Getrlimit(resource, &r); err != nil {
 			return fmt.Errorf("getrlimit: %w", err)
