@@ -76,19 +76,22 @@ type Query struct {
 type Command struct {
 	ArgvHash string   // SHA-256 of the words joined by NUL, in hex
 	Files    []string // the files section in force, as [files.Section.Lines]; nil: it says nothing
+	Limits   string   // on what the run may take from the machine, as --limit has them
 }
 
 // RunCompleted is the end of a run whose command ran to its end.
 type RunCompleted struct {
-	ExitCode int
-	Duration time.Duration
+	ExitCode  int
+	Duration  time.Duration
+	LimitsMet string // names of limits, with commas between
 }
 
 // RunFailed is the end of a run that could not start, or was cut short.
 type RunFailed struct {
-	ExitCode int
-	Duration time.Duration
-	Error    string
+	ExitCode  int
+	Duration  time.Duration
+	Error     string
+	LimitsMet string // names of limits, with commas between
 }
 
 // FileChanged is a change that a sandbox kept out of the workspace.

@@ -64,11 +64,11 @@ func (r *reader) body() Body {
 	case "dns.query":
 		return r.query()
 	case "command.executed":
-		return &Command{ArgvHash: l.ArgvHash, Files: l.Files}
+		return &Command{ArgvHash: l.ArgvHash, Files: l.Files, Limits: l.Limits}
 	case "run.completed":
-		return &RunCompleted{ExitCode: r.exitCode(), Duration: took}
+		return &RunCompleted{ExitCode: r.exitCode(), Duration: took, LimitsMet: l.LimitsMet}
 	case "run.failed":
-		return &RunFailed{ExitCode: r.exitCode(), Duration: took, Error: l.Error}
+		return &RunFailed{ExitCode: r.exitCode(), Duration: took, Error: l.Error, LimitsMet: l.LimitsMet}
 	case "file.changed":
 		return &FileChanged{Path: l.Path, Change: word(r, "change", l.Change, Added, Deleted)}
 	case "file.refused":

@@ -133,13 +133,16 @@ func (o *object) other(body Body) {
 	case *Command:
 		o.text("argv_hash", b.ArgvHash)
 		o.texts("files", b.Files)
+		o.text("limits", b.Limits)
 	case *RunCompleted:
 		o.duration(b.Duration)
 		o.exitCode(b.ExitCode)
+		o.text("limits_met", b.LimitsMet)
 	case *RunFailed:
 		o.duration(b.Duration)
 		o.text("error", b.Error)
 		o.exitCode(b.ExitCode)
+		o.text("limits_met", b.LimitsMet)
 	case *FileChanged:
 		o.text("path", b.Path)
 		o.text("change", b.Change.String())

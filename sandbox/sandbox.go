@@ -54,6 +54,7 @@ type Cred struct {
 type Result struct {
 	ExitCode int // as in a shell: the program's own; 124 timeout, 126, 127, 128+signal
 	TimedOut bool
+	Met      []string // names of the limits that the run met, such as memory: see the tier
 	Started  time.Time
 	Ended    time.Time
 }

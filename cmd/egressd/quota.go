@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"egressd/internal/cli"
 	"egressd/internal/daemon"
+	"egressd/internal/size"
 )
 
 // quota is the flag --events-quota.
@@ -26,7 +26,7 @@ func (q *quota) Set(s string) error {
 		if into == nil || !ok {
 			return fmt.Errorf("%q: write rate=SIZE (bytes a second), burst=SIZE (at once) or total=SIZE (in one file)", part)
 		}
-		n, err := cli.ParseSize(value)
+		n, err := size.Parse(value)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}

@@ -65,7 +65,7 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	}
 	b := &process.Backend{
 		Gate: g, Publish: o.Program.Publish, HostPorts: o.Program.HostPorts,
-		Nested: o.Program.Nested || sandbox.AgentNests(o.Argv), Early: s.Init,
+		Limits: o.Program.Limits, Nested: o.Program.Nested || sandbox.AgentNests(o.Argv), Early: s.Init,
 	}
 	if b.Outside, err = s.outside(); err != nil {
 		return spec, nil, err

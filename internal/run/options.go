@@ -41,7 +41,8 @@ type Options struct {
 	Script    script.Options
 	MicroVM   microvm.Options
 
-	given []string // names of the flags that were given
+	given  []string // names of the flags that were given
+	limits []string // of --limit, which tiers read in their own ways
 }
 
 // Program is how the program runs.
@@ -51,6 +52,7 @@ type Program struct {
 	Timeout time.Duration    // zero: none
 	User    string           // "": as launch, or the user behind sudo
 	Nested  bool
+	Limits  process.Limits
 
 	OnReplaced string // onReplacedEnd or onReplacedContinue
 	Publish    []process.Publish
@@ -90,6 +92,10 @@ func (o *Options) Flags() *flag.FlagSet {
 	o.Script.Register(fs)
 	fs.Var(&o.Program.Env, "env", "pass this variable on, or set it: `NAME[=VALUE]`")
 	fs.StringVar(&o.Keeping.Name, "name", "", "keep a record of this sandbox under a `NAME`: see launch sandbox")
+	fs.Func("limit", "bound what the run may take: `NAME=N[K|M|G]`; the names are the tier's", func(s string) error {
+		o.limits = append(o.limits, s)
+		return nil
+	})
 	o.MicroVM.Register(fs)
 	fs.StringVar(&o.Program.Dir, "workdir", "", "run in this `DIR`")
 	fs.Func("timeout", "end the run after this `TIME` (90, 90s, 10m); exit 124", o.setTimeout)
@@ -126,7 +132,7 @@ func (o *Options) Parse(args []string) error {
 // Plain reports whether the run is one for which an init can be started before the
 // flags are read: see cmd/launch/ahead.
 func (o *Options) Plain() bool {
-	return o.Tier == TierProcess && o.Isolation == isolationNetns && o.Program.User == "" &&
+	return o.Tier == TierProcess && o.Isolation == isolationNetns && o.Program.User == "" && len(o.limits) == 0 &&
 		len(o.Program.Publish)+len(o.Program.HostPorts) == 0
 }
 

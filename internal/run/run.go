@@ -111,7 +111,7 @@ func (s *session) execute() (int, error) {
 		return ExitLauncher, err
 	}
 	spec.Forwarding = arm
-	if err := s.trail.Started(backend.Isolation(), spec.Argv); err != nil {
+	if err := s.trail.Started(backend.Isolation(), s.opts.limitsInForce(), spec.Argv); err != nil {
 		return ExitLauncher, err
 	}
 	rec, err := s.record(&spec)
@@ -134,5 +134,9 @@ func (s *session) execute() (int, error) {
 		}
 		s.Say("launch: the time limit of %v is over: %s\n", spec.Timeout, what)
 	}
+	for _, name := range res.Met {
+		s.Say("launch: %s\n", s.opts.Program.Limits.Met(name))
+	}
+	s.trail.Met(res.Met)
 	return res.ExitCode, errors.Join(err, s.trail.Ended(res.ExitCode, res.Ended.Sub(res.Started), err))
 }

@@ -26,6 +26,9 @@ func (o *Options) Validate() error {
 			}
 		}
 	}
+	if err := o.setLimits(); err != nil {
+		return err
+	}
 	switch o.Tier {
 	case TierProcess:
 		return o.validateProcess()
@@ -35,6 +38,23 @@ func (o *Options) Validate() error {
 		return o.validateMicroVM()
 	}
 	return fmt.Errorf("--tier %q: process, hermetic or vercel", o.Tier)
+}
+
+// setLimits reads --limit as the tier does.
+func (o *Options) setLimits() error {
+	for _, s := range o.limits {
+		var err error
+		switch o.Tier {
+		case TierProcess:
+			err = o.Program.Limits.Set(s)
+		case script.Tier:
+			err = o.Script.Limits.Set(s)
+		}
+		if err != nil {
+			return fmt.Errorf("--limit %s: %w", s, err)
+		}
+	}
+	return nil
 }
 
 func (o *Options) validateProcess() error {
@@ -53,6 +73,8 @@ func (o *Options) validateProcess() error {
 		return fmt.Errorf("--on-replaced %q: end or continue", p.OnReplaced)
 	case o.Isolation == isolationEnv && slices.Contains(o.given, "on-replaced"):
 		return errors.New("--on-replaced is for --isolation netns: with env nothing is protected")
+	case o.Isolation == isolationEnv && len(o.limits) > 0:
+		return errors.New("--limit is for --isolation netns, which holds the program: with env nothing does; use ulimit, or systemd-run -p MemoryMax=")
 	case o.Daemon != "" && o.Isolation == isolationEnv:
 		return errors.New("--egressd is for --isolation netns: with env there are no doors to hand over")
 	case o.Daemon != "" && len(o.Policy.Upstreams) > 0:
@@ -160,6 +182,7 @@ func uselessFlags(tier string) []uselessFlag {
 			{"nested", "the VM is its own"},
 			{"on-replaced", "the VM has no files of this machine"},
 			{"egressd", "Vercel enforces the policy"},
+			{"limit", "the VM is the bound: --vcpus says how large it is"},
 			{"user", "the VM has users of its own"},
 			{"approve", "Vercel does not ask"},
 			{"learn", "Vercel does not report what it denied"},

@@ -58,6 +58,9 @@ type Backend struct {
 	// Outside is what holds beside Spec.Protect.
 	Outside Outside
 
+	// Limits bound what the run takes from the machine.
+	Limits Limits
+
 	// CaptureMode chooses how traffic is captured: "" is automatic, "nft" and
 	// "anyip" are for tests.
 	CaptureMode string
@@ -148,13 +151,12 @@ type testHooks struct {
 	skip map[string]bool
 	exe  string // what the init executes; "": this program
 
-	noUserNS  bool // as if the kernel refused user namespaces
-	processes int  // bound on processes inside; 0: maxProcesses
+	noUserNS bool // as if the kernel refused user namespaces
 }
 
 func (h testHooks) skipped() []string { return slices.Sorted(maps.Keys(h.skip)) }
 
 // plain reports whether nothing is hooked.
 func (h testHooks) plain() bool {
-	return len(h.skip) == 0 && h.exe == "" && !h.noUserNS && h.processes == 0
+	return len(h.skip) == 0 && h.exe == "" && !h.noUserNS
 }

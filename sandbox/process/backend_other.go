@@ -16,6 +16,9 @@ func unsupported(isolation string) error {
 	}
 }
 
+// LimitsHere reports that nothing can be bounded here.
+func LimitsHere() Keeps { return Keeps{WhyNot: unsupported(isolationNetns)} }
+
 // Supports reports a *sandbox.CapabilityError: this tier needs Linux.
 func (b *Backend) Supports(sandbox.Spec) error { return unsupported(isolationNetns) }
 

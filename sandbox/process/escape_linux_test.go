@@ -203,19 +203,6 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// TestForkBomb asks for more processes than there may be.
-func TestForkBomb(t *testing.T) {
-	b := &Backend{hooks: testHooks{processes: 60}}
-	ok, out := attack(t, b, sandbox.Spec{}, "fork-bomb", "600")
-	if ok {
-		t.Errorf("it worked: %s", out)
-	}
-	b = &Backend{hooks: testHooks{processes: 2000}}
-	if ok, out := attack(t, b, sandbox.Spec{}, "fork-bomb", "600"); !ok {
-		t.Errorf("with a wider bound it must work: %s", out)
-	}
-}
-
 // TestDirect tries to reach a server of the host without the gate.
 func TestDirect(t *testing.T) {
 	var lc net.ListenConfig

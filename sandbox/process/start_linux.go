@@ -48,7 +48,7 @@ func (b *Backend) fits(stdio [3]*os.File, user *sandbox.Cred) bool {
 			return false
 		}
 	}
-	return user == nil && b.CaptureMode == "" && len(b.Publish)+len(b.HostPorts) == 0 && b.hooks.plain()
+	return user == nil && b.Limits == (Limits{}) && b.CaptureMode == "" && len(b.Publish)+len(b.HostPorts) == 0 && b.hooks.plain()
 }
 
 func (b *Backend) startAnew(stdio [3]*os.File, user *sandbox.Cred) (*child, error) {

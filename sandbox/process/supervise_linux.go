@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"egressd/internal/linux/bounds"
 	"egressd/internal/linux/foreground"
 	"egressd/internal/linux/ipc"
 	"egressd/internal/linux/kernelversion"
@@ -65,7 +66,8 @@ type supervisor struct {
 	published []published
 	dials     dialTable
 
-	names nameWatch // what must not be replaced
+	names nameWatch     // what must not be replaced
+	group *bounds.Group // nil: the limits need none
 
 	messages chan initMessage
 	running  bool // the program was started
@@ -95,13 +97,18 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		return err
 	}
 	defer closeListeners(ln)
-	c, err := b.start(stdio, spec.RunAs)
+	group, err := b.newGroup(spec.RunAs)
 	if err != nil {
 		return err
 	}
-	s := &supervisor{b: b, spec: spec, res: res, child: c, tty: openTerminal(), published: ln, messages: make(chan initMessage)}
+	c, err := b.start(stdio, spec.RunAs)
+	if err != nil {
+		return errors.Join(err, group.Discard())
+	}
+	s := &supervisor{b: b, spec: spec, res: res, child: c, group: group, tty: openTerminal(), published: ln, messages: make(chan initMessage)}
 	defer s.closeNames()
 	defer s.files.close()
+	defer s.closeGroup()
 	defer func() { s.tty.takeBack(res.ExitCode > sandbox.ExitSignal || res.TimedOut || !s.running) }()
 	return s.supervise(ctx, stdio)
 }
@@ -131,6 +138,11 @@ func (s *supervisor) supervise(ctx context.Context, stdio [3]*os.File) error {
 		s.dials.fail(errors.New("the run has ended"))
 	}()
 	go s.read()
+	if s.group != nil { // before the init starts anything
+		if err := s.child.With(s.group.Add); err != nil {
+			return fmt.Errorf("the control group of the run: %w", err)
+		}
+	}
 	if err := s.child.ctl.Send(control.Message{Config: &cfg.Config}); err != nil {
 		return s.diedEarly(err)
 	}

@@ -48,6 +48,11 @@ var rooms = slices.Concat(proxyRooms, []room{
 		reason: "the format alone",
 	},
 	{
+		path:   "internal/size",
+		std:    []string{"net", "net/http", "os", "os/exec"},
+		reason: "one number, read in one way for both binaries",
+	},
+	{
 		path:   "event/flood",
 		ours:   []string{"policy", "event"},
 		std:    []string{"net", "net/http", "os", "os/exec"},
@@ -202,7 +207,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "internal/run/doctor",
-		ours:   []string{"internal/cli", "internal/run", "internal/run/kernel", "internal/run/microvm", "netns/capture", "sandbox", "sandbox/hermetic"},
+		ours:   []string{"internal/cli", "internal/run", "internal/run/kernel", "internal/run/microvm", "netns/capture", "sandbox", "sandbox/hermetic", "sandbox/process"},
 		std:    []string{"net", "net/http", "os/exec"},
 		reason: "it tries every tier and a real run, so it stands above them; package kernel knows the kernel alone",
 	},
@@ -270,7 +275,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "sandbox/process/...",
-		ours:   []string{"policy", "policy/files", "event", "gate", "gate/handover", "sandbox", "internal/linux/..."},
+		ours:   []string{"policy", "policy/files", "event", "gate", "gate/handover", "sandbox", "internal/linux/...", "internal/size"},
 		std:    []string{"net/http"},
 		reason: "the one tier that joins engine and namespace",
 	},

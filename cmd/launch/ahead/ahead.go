@@ -51,7 +51,7 @@ func plain(args []string) bool {
 			return false // a command of launch
 		}
 		switch flagName(arg) {
-		case "isolation", "tier", "user", "publish", "host-port", "h", "help":
+		case "isolation", "tier", "user", "limit", "publish", "host-port", "h", "help":
 			return false
 		}
 	}

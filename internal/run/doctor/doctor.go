@@ -23,6 +23,7 @@ import (
 	"egressd/netns/capture"
 	"egressd/sandbox"
 	"egressd/sandbox/hermetic"
+	"egressd/sandbox/process"
 )
 
 // Bounds of an examination.
@@ -49,7 +50,7 @@ func Examine(l *run.Launcher) int {
 	defer cancel()
 	findings := kernel.Probe(ctx, kernel.Options{Binary: self, Inside: []string{self, "doctor", InsideFlag}})
 	var out strings.Builder
-	for _, f := range append(findings, hermeticTier(ctx), vercelTier(l.Program)) {
+	for _, f := range append(findings, limits(), hermeticTier(ctx), vercelTier(l.Program)) {
 		out.WriteString(f.String())
 	}
 	if l.Print(out.String()) != cli.ExitOK {
@@ -62,6 +63,23 @@ func Examine(l *run.Launcher) int {
 		return max(cli.ExitNo, l.Print("FAIL  a real run: /bin/true did not run behind the gate (see above)\nlaunch does not work on this machine yet.\n"))
 	}
 	return l.Print("ok    a real run: /bin/true ran behind the gate\nlaunch works on this machine.\n")
+}
+
+// limits reports which --limit can be kept here.
+func limits() kernel.Finding {
+	h := process.LimitsHere()
+	f := kernel.Finding{Name: "limits", OK: h.WhyNot == nil, Detail: "every --limit can be kept; control groups are made in " + h.Groups}
+	if f.OK {
+		return f
+	}
+	f.Detail = "no control group can be made here (" + h.WhyNot.Error() + "), so --limit memory and cpu are refused; files and disk are kept"
+	if h.Pids {
+		f.Detail += ", and pids, " + strconv.FormatInt(process.DefaultPids(), 10) + " unless you say else"
+	} else {
+		f.Detail += "; the number of processes is not bounded, since this kernel does not count those of uid 0"
+	}
+	f.Fix = "systemd-run --user --scope -p Delegate=yes launch ...   # in a session of systemd\nin a container: mount /sys/fs/cgroup writable"
+	return f
 }
 
 // hermeticTier runs a script in the hermetic tier, in a directory of its own.

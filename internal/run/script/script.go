@@ -33,7 +33,6 @@ type Options struct {
 func (o *Options) Register(fs *flag.FlagSet) {
 	fs.StringVar(&o.File, "script", "", "hermetic tier: run this `FILE`; what follows -- are its arguments")
 	fs.BoolVar(&o.Overlay, "overlay", false, "hermetic tier: keep the script's changes out of the workspace, and report them")
-	fs.Func("limit", "hermetic tier: bound what the script may use: `NAME=N[K|M|G]`", o.Limits.Set)
 }
 
 // Given reports the first of the flags that was given, or "".
@@ -43,8 +42,6 @@ func (o *Options) Given() string {
 		return "--script"
 	case o.Overlay:
 		return "--overlay"
-	case o.Limits != (limits.Limits{}):
-		return "--limit"
 	}
 	return ""
 }

@@ -26,7 +26,7 @@ func TestLimitFlag(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if want := (limits.Limits{Commands: 7, Memory: 64 << 20}); c.Limits != want || c.Given() != "--limit" {
+	if want := (limits.Limits{Commands: 7, Memory: 64 << 20}); c.Limits != want {
 		t.Errorf("%+v", c.Limits)
 	}
 	for _, s := range []string{"", "commands", "=1", "speed=1", "commands=", "commands=x"} {

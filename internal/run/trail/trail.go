@@ -2,7 +2,7 @@
 // summary, and what is learned. It owns them from the first event to the last.
 //
 //	t, err := trail.Open(trail.Config{Events: "run.jsonl", Policy: policy, Stdout: os.Stdout})
-//	err = t.Started(isolation, argv)
+//	err = t.Started(isolation, limits, argv)
 //	... run, with t.Sink() ...
 //	err = t.Ended(code, took, err)
 //	err = t.Close(os.Stderr) // prints the summary
@@ -41,6 +41,7 @@ type Trail struct {
 
 	config    Config
 	isolation string
+	met       string // limits, with commas between
 	totals    summary.Collector
 	learned   learn.Recorder
 	writer    *event.Writer
@@ -135,11 +136,12 @@ func (t *Trail) Replaced(path, was, now string, exposed bool) error {
 	return t.emit(&event.FileReplaced{Path: path, Was: was, Now: now, Exposed: exposed})
 }
 
-// Started records that argv is about to run, and what the policy says of files.
-// Of the command line only a hash is kept: people put secrets there.
-func (t *Trail) Started(isolation string, argv []string) error {
+// Started records that argv is about to run, within limits as --limit spells them, and
+// what the policy says of files. Of the command line only a hash is kept: people put
+// secrets there.
+func (t *Trail) Started(isolation, limits string, argv []string) error {
 	t.isolation = isolation
-	return t.emit(&event.Command{ArgvHash: ArgvHash(argv), Files: t.config.Policy.FileRules().Lines()})
+	return t.emit(&event.Command{ArgvHash: ArgvHash(argv), Files: t.config.Policy.FileRules().Lines(), Limits: limits})
 }
 
 // ArgvHash is what a record says of a command line.
@@ -148,13 +150,16 @@ func ArgvHash(argv []string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Met notes which limits the run met, for Ended.
+func (t *Trail) Met(limits []string) { t.met = strings.Join(limits, ",") }
+
 // Ended records how the run ended: failed when runErr says so.
 func (t *Trail) Ended(exitCode int, took time.Duration, runErr error) error {
 	took = max(took, 0)
 	if runErr != nil {
-		return t.emit(&event.RunFailed{ExitCode: exitCode, Duration: took, Error: runErr.Error()})
+		return t.emit(&event.RunFailed{ExitCode: exitCode, Duration: took, Error: runErr.Error(), LimitsMet: t.met})
 	}
-	return t.emit(&event.RunCompleted{ExitCode: exitCode, Duration: took})
+	return t.emit(&event.RunCompleted{ExitCode: exitCode, Duration: took, LimitsMet: t.met})
 }
 
 func (t *Trail) emit(body event.Body) error {

@@ -50,7 +50,7 @@ func TestTrail(t *testing.T) {
 	}
 	blocked := blockedEvent(t)
 	argv := []string{"curl", "--oauth2-bearer", "hunter2"}
-	if err := errors.Join(tr.Started("netns", argv), tr.Sink().Emit(blocked), tr.Ended(7, time.Second, nil)); err != nil {
+	if err := errors.Join(tr.Started("netns", "pids=1024", argv), tr.Sink().Emit(blocked), tr.Ended(7, time.Second, nil)); err != nil {
 		t.Fatal(err)
 	}
 	var summary bytes.Buffer

@@ -88,7 +88,9 @@ func (m *Config) code(c *ipc.Coder) {
 	})
 	c.Bytes(&m.CA)
 	c.Bool(&m.Foreground)
-	c.Int(&m.Processes)
+	c.Int(&m.Limits.Processes)
+	c.Int(&m.Limits.Files)
+	c.Int(&m.Limits.Disk)
 	c.Bool(&m.Nested)
 	c.Texts(&m.Skip)
 }

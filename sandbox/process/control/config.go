@@ -1,5 +1,7 @@
 package control
 
+import "runtime"
+
 // Config tells the init what to set up. It crosses the control socket, so
 // neither the init's argv nor its environment holds anything.
 type Config struct {
@@ -19,15 +21,22 @@ type Config struct {
 
 	Foreground bool // the program gets the terminal
 
-	Processes int  // most processes and threads inside; 0: MaxProcesses
-	Nested    bool // the program may make namespaces of its own
+	Limits Limits
+	Nested bool // the program may make namespaces of its own
 
 	Skip []string // layers left out; tests only
 }
 
-// MaxProcesses bounds processes and threads inside: far more than a build or a
-// browser needs, far fewer than a fork bomb.
-const MaxProcesses = 4096
+// Limits are what pid 1 bounds itself. Zero fields are defaults.
+type Limits struct {
+	Processes int // most processes and threads inside; DefaultProcesses
+	Files     int // descriptors of each process; as the launcher
+	Disk      int // bytes of each file, and of the private directories together; no bound, and half of the memory
+}
+
+// DefaultProcesses bounds processes and threads inside: more than a build or a browser
+// needs, far fewer than a fork bomb.
+func DefaultProcesses() int { return max(1024, 32*runtime.NumCPU()) }
 
 // MaxMasks bounds how many sockets are masked. On a machine with more live sockets
 // outside the private roots the run is refused.

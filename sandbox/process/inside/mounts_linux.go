@@ -112,18 +112,24 @@ func (b *builder) mountSys() error {
 	return nil
 }
 
-// scratchSize is what all private directories may hold together.
-const scratchSize = "50%" // of the machine's memory, tmpfs(5)
+// scratchSize is what all private directories may hold together: a number of bytes,
+// or half of the machine's memory, tmpfs(5).
+func (b *builder) scratchSize() string {
+	if n := b.cfg.Limits.Disk; n > 0 {
+		return strconv.Itoa(n)
+	}
+	return "50%"
+}
 
 // mountRoom mounts a private directory on path: one of the one file system that
 // is behind them all, of which nothing else is to be seen.
 //
 // Threat: a program fills private directories until the machine is out of
 // memory, which a tmpfs of half the memory each would let it -> they share one
-// bound. Left over: half of the memory, until the run ends.
+// bound. Left over: half of the memory, until the run ends, unless Limits says less.
 func (b *builder) mountRoom(path string, mode uint32) error {
 	if b.scratch <= 0 {
-		base, err := newTree("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, [2]string{"mode", "700"}, [2]string{"size", scratchSize})
+		base, err := newTree("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, [2]string{"mode", "700"}, [2]string{"size", b.scratchSize()})
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,9 @@ const reservedPids = 300
 // other threads (a binary linked with cgo) and must execute itself again.
 var errOtherThreads = errors.New("other threads keep their capabilities")
 
-func (in *initProcess) processes() int { return cmp.Or(in.cfg.Processes, control.MaxProcesses) }
+func (in *initProcess) processes() int {
+	return cmp.Or(in.cfg.Limits.Processes, control.DefaultProcesses())
+}
 
 // limitProcesses bounds the process namespace where the kernel keeps the limit
 // per namespace (6.14 and later). Older kernels share the setting with the
@@ -124,12 +126,21 @@ func (in *initProcess) setLimits() error {
 			return fmt.Errorf("setrlimit: %w", err)
 		}
 	}
-	for resource, limit := range map[int]uint64{unix.RLIMIT_NPROC: uint64(in.processes())} {
+	for resource, limit := range map[int]int{
+		unix.RLIMIT_NPROC: in.processes(), unix.RLIMIT_NOFILE: in.cfg.Limits.Files, unix.RLIMIT_FSIZE: in.cfg.Limits.Disk,
+	} {
+		if limit == 0 {
+			continue
+		}
 		var r unix.Rlimit
 		if err := unix.Getrlimit(resource, &r); err != nil {
 			return fmt.Errorf("getrlimit: %w", err)
 		}
-		r.Cur, r.Max = min(r.Cur, limit), min(r.Max, limit)
+		r.Max = min(r.Max, uint64(limit)) // #nosec G115 -- positive
+		r.Cur = min(r.Cur, r.Max)
+		if resource == unix.RLIMIT_NOFILE {
+			r.Cur = r.Max // what was asked for, also above the soft limit outside
+		}
 		if err := unix.Setrlimit(resource, &r); err != nil {
 			return fmt.Errorf("setrlimit: %w", err)
 		}

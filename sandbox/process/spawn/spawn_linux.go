@@ -123,6 +123,16 @@ func (c *Child) reap() {
 	c.pid = 0
 }
 
+// With calls do with the init's process number, which is nobody else's meanwhile.
+func (c *Child) With(do func(pid int) error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pid == 0 {
+		return syscall.ESRCH
+	}
+	return do(c.pid)
+}
+
 // Kill ends the init and everything inside.
 func (c *Child) Kill() {
 	c.mu.Lock()
