@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"path"
@@ -24,20 +25,36 @@ type builder struct {
 	place Place
 	home  Home
 	out   []Anchor
-	base  *Gate   // without what somebody wrote
+	base  int     // how many of them are not somebody's
 	own   Section // what somebody wrote
 	wrong []error
 }
 
+// builtInGate is made of the rules that nobody wrote.
+func (b *builder) builtInGate() *Gate {
+	own := *b
+	own.out, own.own = b.out[:b.base:b.base], Section{}
+	return own.gate()
+}
+
 // gate is made of the rules so far.
 func (b *builder) gate() *Gate {
-	all := slices.SortedStableFunc(slices.Values(b.out), func(x, y Anchor) int {
-		if len(x.segs) != len(y.segs) {
-			return len(x.segs) - len(y.segs)
-		}
-		return x.order - y.order
+	places := make([]int, len(b.out)) // moving anchors costs more than the rest of this package
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(i, j int) int {
+		x, y := &b.out[i], &b.out[j]
+		return cmp.Or(x.depth-y.depth, x.order-y.order, i-j)
 	})
+	all := make([]Anchor, len(places))
+	for to, from := range places {
+		all[to] = b.out[from]
+	}
 	g := &Gate{anchors: all}
+	if b.home != HomePrivate && len(b.own.Hide) == 0 {
+		return g // no directory is hidden in which the list has more
+	}
 	g.anchors = slices.DeleteFunc(slices.Clone(all), func(a Anchor) bool {
 		return a.Reason == RunsLater && !a.Glob() && g.Decide(a.Path).Access == Hidden
 	})
@@ -74,11 +91,15 @@ func (b *builder) planted(r Rule, a Access) error {
 		return nil
 	}
 	real := b.place.Resolve(p)
-	if real == p || b.base.Decide(real).Access >= a {
+	if real == p {
+		return nil
+	}
+	base := b.builtInGate()
+	if base.Decide(real).Access >= a {
 		return nil
 	}
 	for dir := path.Dir(p); dir != "/"; dir = path.Dir(dir) {
-		if b.base.Decide(dir).Access == ReadWrite || b.letsWrite(dir) {
+		if base.Decide(dir).Access == ReadWrite || b.letsWrite(dir) {
 			return fmt.Errorf("path %q leads to %s by a link that a program could have made: name %s itself, if you mean it", r.Path, real, real)
 		}
 	}
@@ -90,7 +111,7 @@ func (b *builder) planted(r Rule, a Access) error {
 func (b *builder) letsWrite(dir string) bool {
 	return slices.ContainsFunc(b.own.Write, func(r Rule) bool {
 		p, pattern, ok := b.locate(r.Path)
-		a := Anchor{Path: p, segs: split(p), pattern: pattern}
+		a := anchorAt(p, pattern)
 		return ok && a.covers(dir, split(dir)) >= 0
 	})
 }
@@ -178,8 +199,27 @@ func (b *builder) add(order int, r Rule, d Decision) {
 		p = b.place.Resolve(p)
 	}
 	d.Rule = r
-	a := Anchor{Path: p, Decision: d, order: order, segs: split(p), pattern: pattern}
+	a := anchorAt(p, pattern)
+	a.Decision, a.order = d, order
 	b.out = append(b.out, a)
+}
+
+func anchorAt(p string, pattern bool) Anchor {
+	a := Anchor{Path: p, pattern: pattern}
+	if p != "/" {
+		a.depth = strings.Count(p, "/")
+	}
+	if !pattern {
+		return a
+	}
+	a.segs = split(p)
+	a.depth = len(a.segs)
+	for _, seg := range a.segs {
+		if !isPattern(seg) && len(seg) > len(a.must) {
+			a.must = seg
+		}
+	}
+	return a
 }
 
 // locate is where the path of a rule lies, and whether it is a pattern there. Not
@@ -206,6 +246,9 @@ func (b *builder) locate(p string) (at string, pattern, ok bool) {
 // unescape takes the backslashes out of a path that is no pattern; not ok: it is
 // one.
 func unescape(p string) (plain string, ok bool) {
+	if !isPattern(p) {
+		return p, true
+	}
 	var out strings.Builder
 	for i := 0; i < len(p); i++ {
 		switch p[i] {

@@ -67,7 +67,9 @@ type Anchor struct {
 	Decision
 	Commands []string // who needs the directory, to be made if it is not there; nil: nobody
 
-	segs    []string
+	segs    []string // of a pattern
+	depth   int      // directories of Path
+	must    string   // of a pattern: what stands in every name that it covers
 	pattern bool
 	order   int // among rules for one path the higher wins
 }
@@ -92,7 +94,7 @@ func (s Section) In(pl Place) (*Gate, error) {
 	if pl.Home != "" && (!path.IsAbs(pl.Home) || path.Clean(pl.Home) != pl.Home) {
 		return nil, fmt.Errorf("files: home directory %q is not an absolute, clean path", pl.Home)
 	}
-	b := &builder{place: pl, home: s.Home}
+	b := &builder{place: pl, home: s.Home, out: make([]Anchor, 0, 320)}
 	b.builtIn()
 	for _, p := range pl.Secret {
 		b.add(orderGuard, Rule{Path: Literal(p), At: "built in"}, Decision{Access: Hidden, Reason: Credential})
@@ -103,7 +105,7 @@ func (s Section) In(pl Place) (*Gate, error) {
 	for _, p := range pl.Login {
 		b.add(orderLogin, Rule{Path: Literal(p), At: "agent"}, Decision{Access: ReadWrite, Reason: State})
 	}
-	b.base, b.own = b.gate(), s
+	b.base, b.own = len(b.out), s
 	b.written(s.Write, ReadWrite)
 	b.written(s.Read, ReadOnly)
 	b.written(s.Hide, Hidden)
@@ -144,7 +146,8 @@ func (g *Gate) Decide(name string) Decision {
 	if g == nil || !path.IsAbs(name) || path.Clean(name) != name {
 		return Decision{}
 	}
-	segs := split(name)
+	var room [32]string
+	segs := appendSplit(room[:0], name)
 	var best, written, later deepest
 	for i := range g.anchors {
 		a := &g.anchors[i]
@@ -209,8 +212,11 @@ func (b deepest) beats(other deepest) bool {
 func (a *Anchor) covers(name string, segs []string) int {
 	if !a.pattern { // most are not: a start asks about hundreds of names
 		if rest, ok := strings.CutPrefix(name, a.Path); ok && (rest == "" || rest[0] == '/' || a.Path == "/") {
-			return len(a.segs)
+			return a.depth
 		}
+		return -1
+	}
+	if !strings.Contains(name, a.must) {
 		return -1
 	}
 	return match(a.segs, segs, 0)
@@ -243,10 +249,12 @@ func match(pat, name []string, from int) int {
 	return match(pat[1:], name, from+1)
 }
 
-func split(p string) []string {
-	p = strings.Trim(p, "/")
-	if p == "" {
-		return nil
+func split(p string) []string { return appendSplit(nil, p) }
+
+func appendSplit(out []string, p string) []string {
+	for p = strings.Trim(p, "/"); p != ""; {
+		seg, rest, _ := strings.Cut(p, "/")
+		out, p = append(out, seg), rest
 	}
-	return strings.Split(p, "/")
+	return out
 }
