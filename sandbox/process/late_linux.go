@@ -12,6 +12,7 @@ import (
 // needs nothing.
 type keptFiles struct {
 	env    []string          // variables that say where an agent's files are
+	gate   *files.Gate       // the rules; nil before the configuration
 	guard  *latecomers.Guard // of names that do not exist yet; nil: none
 	unmake func()            // takes away what was made for the program and not used; nil: nothing was made
 }

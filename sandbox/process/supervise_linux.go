@@ -164,6 +164,7 @@ func (s *supervisor) prepare(ctx context.Context, stdio [3]*os.File) (cfg *confi
 		cfg, err = s.config(stdio)
 	}
 	if err == nil {
+		s.files.gate = cfg.gate
 		err = s.openNames(cfg)
 	}
 	if err != nil {

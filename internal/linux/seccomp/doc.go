@@ -5,6 +5,8 @@
 //	err := seccomp.InstallDaemon()            // egressd
 //	err := seccomp.InstallWorker(os.Getpid()) // the interpreter's worker
 //
+// Listen is another kind: the calling thread asks somebody about some calls.
+//
 // Install's filter allows by default. It refuses what leads out of the sandbox
 // past the network namespace, what can reach the other layers, and parts of the
 // kernel that no sandboxed program needs. Each refusal has its reason beside it,

@@ -5,6 +5,7 @@ import "errors"
 // Calls are system calls that a Listener is asked about.
 type Calls struct {
 	Connect bool // connect
+	Write   bool // open and openat to write or to create, and what makes, renames and removes names
 }
 
 // Request is one system call that waits for its answer.

@@ -102,3 +102,35 @@ func TestListenTwice(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What is asked about, whatever stands in the upper halves.
+func TestCalls(t *testing.T) {
+	both := filter(Calls{Connect: true, Write: true}.rules())
+	openat := func(flags uint64) call {
+		return call{unix.SYS_OPENAT, nativeArch, [6]uint64{0, 0, flags | high}}
+	}
+	for _, tt := range []struct {
+		name string
+		call call
+		want uint32
+	}{
+		{"connect", call{nr: unix.SYS_CONNECT, arch: nativeArch}, retNotify},
+		{"mkdirat", call{nr: unix.SYS_MKDIRAT, arch: nativeArch}, retNotify},
+		{"renameat2", call{nr: unix.SYS_RENAMEAT2, arch: nativeArch}, retNotify},
+		{"append", openat(unix.O_WRONLY | unix.O_CREAT | unix.O_APPEND), retNotify},
+		{"change", openat(unix.O_RDWR), retNotify},
+		{"read", openat(unix.O_RDONLY | unix.O_CLOEXEC | unix.O_DIRECTORY), retAllow},
+		{"make", openat(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL), retAllow},
+		{"empty", openat(unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC), retAllow},
+		{"unlinkat", call{nr: unix.SYS_UNLINKAT, arch: nativeArch}, retAllow},
+		{"sendmsg", call{nr: unix.SYS_SENDMSG, arch: nativeArch}, retAllow},
+		{"another architecture", call{nr: unix.SYS_CONNECT, arch: nativeArch + 1}, retKill},
+	} {
+		if got := judge(t, both, tt.call); got != tt.want {
+			t.Errorf("%s: %#x, want %#x", tt.name, got, tt.want)
+		}
+	}
+	if got := judge(t, filter(Calls{Write: true}.rules()), call{nr: unix.SYS_CONNECT, arch: nativeArch}); got != retAllow {
+		t.Errorf("connect where only writes are asked about: %#x", got)
+	}
+}

@@ -11,3 +11,5 @@ const nativeArch = unix.AUDIT_ARCH_AARCH64
 func abiRule() block { return nil }
 
 func archRules() []rule { return nil }
+
+func archWriting(string) []rule { return nil }

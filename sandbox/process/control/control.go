@@ -76,8 +76,14 @@ type Refusal struct {
 	Path string // as it is outside, where that can be said
 }
 
-// CallConnect is the Refusal.Call of a connect to a unix socket of outside.
-const CallConnect = "connect"
+// Calls of a Refusal.
+const (
+	CallConnect = "connect" // to a unix socket of outside
+	CallWrite   = "write"   // a file on a read-only mount
+	CallRead    = "read"    // a covered file or directory, which was found empty
+	CallMore    = "more"    // of no path: more than is told one by one
+	CallUnseen  = "unseen"  // of no path: covers cannot be watched; Path says why
+)
 
 // ExitReport says how the program ended.
 type ExitReport struct {

@@ -40,7 +40,8 @@ func (in *initProcess) openDiag() error {
 // listenCalls makes this thread, and the program that it will start, ask pid 1
 // before certain system calls. The others of pid 1 do not ask.
 func (in *initProcess) listenCalls() error {
-	if in.diag == nil {
+	calls := seccomp.Calls{Connect: in.diag != nil, Write: !in.skips("notices")}
+	if calls == (seccomp.Calls{}) {
 		return nil
 	}
 	if err := looksInto(); err != nil {
@@ -48,13 +49,16 @@ func (in *initProcess) listenCalls() error {
 	}
 	// From now on new threads are made from one that does not ask.
 	runtime.LockOSThread()
-	l, err := seccomp.Listen(seccomp.Calls{Connect: in.diag != nil})
+	l, err := seccomp.Listen(calls)
 	if err != nil {
 		return err
 	}
 	c := &connector{calls: l, told: &in.told, diag: in.diag, masks: in.cfg.Plan.Masks, nested: in.cfg.Nested}
+	if calls.Write && in.covers() {
+		go in.watchCovers()
+	}
 	for range handlers {
-		go serveCalls(l, c)
+		go serveCalls(l, c, &writer{calls: l, told: &in.told, nested: in.cfg.Nested})
 	}
 	return nil
 }
@@ -75,14 +79,18 @@ func looksInto() error {
 	return nil
 }
 
-func serveCalls(l *seccomp.Listener, c *connector) {
+func serveCalls(l *seccomp.Listener, c *connector, w *writer) {
 	runtime.LockOSThread()
 	for {
 		r, err := l.Receive()
 		if err != nil {
 			return // the kernel answers that there is no such call
 		}
-		c.connect(r)
+		if r.Call == unix.SYS_CONNECT {
+			c.connect(r)
+		} else {
+			w.write(r)
+		}
 	}
 }
 
@@ -95,18 +103,19 @@ type notices struct {
 
 	mu   sync.Mutex
 	seen map[control.Refusal]bool
-	more int // refusals of what is not in seen, which is full
 }
 
-// tell reports r to the supervisor, unless it was told before.
+// tell reports r to the supervisor, unless it was told before; of what is beyond
+// the bound, that there is more.
 func (n *notices) tell(r control.Refusal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
 	case n.seen[r]:
 		return
-	case len(n.seen) >= maxTold:
-		n.more++
+	case len(n.seen) == maxTold:
+		r = control.Refusal{Call: control.CallMore}
+	case len(n.seen) > maxTold:
 		return
 	case n.seen == nil:
 		n.seen = map[control.Refusal]bool{}

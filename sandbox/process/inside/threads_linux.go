@@ -7,8 +7,9 @@ import (
 
 // threadsNeeded is what an init with a program needs at a time: one waits for
 // processes, one for orders, one is the Go runtime's watch, and one takes over
-// from those that wait; and those that answer for system calls.
-const threadsNeeded = 4 + handlers
+// from those that wait; those that answer for system calls, and
+// the one that watches covers.
+const threadsNeeded = 4 + handlers + 1
 
 // makeThreads makes the threads that are still missing. Mostly none is: setting
 // up took as many.

@@ -1,0 +1,73 @@
+package inside
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"egressd/sandbox/process/control"
+)
+
+// maxWatched bounds the covers that are watched. watchAfter, in milliseconds, is
+// when that begins: to end a watch takes the kernel some 10 ms, which a run that is
+// over before should not wait for.
+const (
+	maxWatched = 512
+	watchAfter = 1000
+)
+
+// watchCovers tells of covered files and directories that a program opens: it finds
+// them empty. A name below a covered directory is looked for, not opened, which
+// nobody sees. It returns when nothing is to be watched, else with this process.
+func (in *initProcess) watchCovers() {
+	if !in.skips("delay") {
+		unix.Poll(nil, watchAfter) //nolint:errcheck // earlier does no harm
+	}
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	if err != nil {
+		in.told.tell(control.Refusal{Call: control.CallUnseen, Path: err.Error()})
+		return
+	}
+	paths := map[int32]string{}
+	for _, p := range in.cfg.Plan.Places {
+		if p.Kind != control.PlaceCovered || len(paths) == maxWatched {
+			continue
+		}
+		wd, err := unix.InotifyAddWatch(fd, p.Path, unix.IN_OPEN|unix.IN_DONT_FOLLOW)
+		switch {
+		case err == nil:
+			paths[int32(wd)] = p.Path // #nosec: an int of the kernel's
+		case errors.Is(err, unix.ENOSPC):
+			in.told.tell(control.Refusal{Call: control.CallUnseen, Path: err.Error()})
+		}
+	}
+	in.tellOpened(fd, paths)
+}
+
+// covers reports whether anything is covered.
+func (in *initProcess) covers() bool {
+	return slices.ContainsFunc(in.cfg.Plan.Places, func(p control.Place) bool { return p.Kind == control.PlaceCovered })
+}
+
+// tellOpened tells what is opened for as long as this process lives.
+func (in *initProcess) tellOpened(fd int, paths map[int32]string) {
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := unix.Read(fd, buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		for b := buf[:n]; len(b) >= unix.SizeofInotifyEvent; {
+			wd := int32(binary.NativeEndian.Uint32(b)) // #nosec: a number as it is
+			if path := paths[wd]; path != "" {
+				in.told.tell(control.Refusal{Call: control.CallRead, Path: path})
+			}
+			b = b[min(unix.SizeofInotifyEvent+int(binary.NativeEndian.Uint32(b[12:])), len(b)):]
+		}
+	}
+}

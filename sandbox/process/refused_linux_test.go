@@ -1,0 +1,81 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"egressd/gate"
+	"egressd/sandbox"
+)
+
+// refusedIn runs a script in a home directory with a start-up file, a key and a
+// project, and reports what is recorded as refused: "wish path reason".
+func refusedIn(t *testing.T, b *Backend, script string) (home string, told []string) {
+	t.Helper()
+	home = tempDir(t, "/tmp")
+	work := filepath.Join(home, "src", "app")
+	for _, dir := range []string{work, filepath.Join(home, ".ssh"), filepath.Join(work, ".git", "hooks")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range []string{".bashrc", ".netrc", ".ssh/id_ed25519", "src/app/.git/config"} {
+		if err := os.WriteFile(filepath.Join(home, file), []byte("kept\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rec := new(recorder)
+	b.Gate = gate.Config{Events: rec}
+	res := run(t, b, sandbox.Spec{Dir: work, Env: []string{"PATH=/usr/bin:/bin", "HOME=" + home}, Argv: []string{"/bin/sh", "-c", script}})
+	if res.err != nil {
+		t.Fatal(res.err)
+	}
+	for _, e := range rec.events {
+		if e.Type == "file.refused" {
+			told = append(told, e.Wanted+" "+strings.TrimPrefix(e.Path, home+"/")+" "+e.Reason)
+		}
+	}
+	slices.Sort(told)
+	return home, told
+}
+
+// watched waits until covers are watched, which takes no time to speak of but is
+// told to nobody inside.
+const watched = "sleep 0.3; "
+
+// TestRefusedFiles looks for the record of what a program was refused, once for
+// each wish, and for none of what it may do.
+func TestRefusedFiles(t *testing.T) {
+	for _, tt := range []struct {
+		name, script string
+		want         []string
+	}{
+		{"appended", `for i in 1 2; do echo x >>~/.bashrc; done`, []string{"write .bashrc runs_later"}},
+		{"made", `mkdir ~/new; cd ..; mkdir ../new2`, []string{"write new home", "write new2 home"}},
+		{"renamed over", `echo x >f; mv -f f .git/config`, []string{"write src/app/.git/config runs_later"}},
+		{"through a link", `ln -s ~/.bashrc l; echo x >>l`, []string{"write .bashrc runs_later"}},
+		{"a secret", watched + `cat ~/.netrc ~/.netrc`, []string{"read .netrc credential"}},
+		{"a directory of secrets", watched + `ls ~/.ssh; cat ~/.ssh/id_ed25519`, []string{"read .ssh credential"}},
+		{"what is allowed", `mkdir d; echo x >>d/f; mv d/f d/g; mkdir /tmp/x; echo x >>/tmp/x/f; echo x >>/proc/sys/kernel/core_pattern`, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, told := refusedIn(t, without("delay"), tt.script); !slices.Equal(told, tt.want) {
+				t.Errorf("%q, want %q", told, tt.want)
+			}
+			if _, told := refusedIn(t, without("notices"), tt.script); told != nil {
+				t.Errorf("without the layer: %q", told)
+			}
+		})
+	}
+}
+
+// TestRefusedFlood asks for more than is told.
+func TestRefusedFlood(t *testing.T) {
+	_, told := refusedIn(t, new(Backend), `i=0; while [ $i -lt 300 ]; do mkdir ~/d$i; i=$((i+1)); done`)
+	if len(told) != 200 {
+		t.Errorf("%d are told", len(told))
+	}
+}
