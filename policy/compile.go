@@ -13,7 +13,7 @@ import (
 // document turns it on. No documents, or empty ones, make a policy that denies
 // everything. Errors list every problem.
 func Compile(docs ...*Document) (*Policy, error) {
-	c := &compiler{p: &Policy{loaded: true, static: make(map[Host][]netip.Addr), secretHosts: make(map[Host]bool)}}
+	c := &compiler{p: &Policy{loaded: true, static: make(map[Host][]netip.Addr), secretHosts: make(map[target]bool)}}
 	allows, denies := 0, 0
 	for _, d := range docs {
 		if d != nil {
@@ -203,22 +203,22 @@ func (c *compiler) settings(d *Document) {
 // never used) and two secrets for one header of one host.
 func (c *compiler) checkSecrets() {
 	type binding struct {
-		host   Host
+		to     target
 		header string
 	}
 	taken := make(map[binding]string)
 	for _, s := range c.p.secrets {
 		c.errs.merge(s.problems())
-		for _, h := range s.Hosts {
-			if f := c.p.lookup(h, 443); f.host == nil && f.path == nil && f.raw == nil {
-				c.errs.add(s.Pos, "add "+h.String()+" to allow", "secret %s: no rule allows %s on port 443", s.Env, h)
+		for to := range s.targets {
+			if f := c.p.lookup(to.Host, to.Port); f.host == nil && f.path == nil && f.raw == nil {
+				c.errs.add(s.Pos, "add "+to.String()+" to allow", "secret %s: no rule allows %s on port %d", s.Env, to.Host, to.Port)
 			}
-			b := binding{h, lowerASCII(s.Header)}
+			b := binding{to, lowerASCII(s.Header)}
 			if other, dup := taken[b]; dup {
-				c.errs.add(s.Pos, "keep one of the two", "secret %s: header %s towards %s is already filled from %s", s.Env, s.Header, h, other)
+				c.errs.add(s.Pos, "keep one of the two", "secret %s: header %s towards %s is already filled from %s", s.Env, s.Header, to, other)
 			}
 			taken[b] = s.Env
-			c.p.secretHosts[h] = true
+			c.p.secretHosts[to] = true
 		}
 	}
 }

@@ -31,7 +31,8 @@ type Request struct {
 	Host Host   // the judged destination: a name or a literal address
 	Port uint16 // 0 only when a DNS question is judged: "is any port of this host reachable?"
 
-	Addr netip.Addr // second check: the address about to be dialled for Host; zero before resolution
+	Addr  netip.Addr // second check: the address about to be dialled for Host; zero before resolution
+	Local bool       // Addr belongs to the machine that dials
 
 	Wire     Wire   // third check: what the client speaks
 	SNI      Host   // the server name in its ClientHello; zero when absent
@@ -40,6 +41,7 @@ type Request struct {
 
 	Method string // fourth check, when the request itself can be seen; "" before. With WireTLS: TLS was terminated
 	Path   string // origin-form path as sent, percent-encoding untouched, without the query
+	Head   *Head  // what else its head says; nil: nothing that [Policy.NeedsHead] asks for
 }
 
 // Decision answers a Request. The zero Decision denies.

@@ -14,12 +14,12 @@ type Difference struct {
 	Added, Removed []string
 }
 
-// Diff reports what changes when next takes the place of old. Order, spelling
-// and duplicates make no difference. Either may be nil, which has no lines. Of
+// Diff reports what changes when p takes the place of old. Order, spelling and
+// duplicates make no difference. Either may be nil, which has no lines. Of
 // policies under a ceiling (see [Policy.Under]) only their own lines are
 // compared.
-func Diff(old, next *Policy) Difference {
-	return Difference{Added: next.beyond(old), Removed: old.beyond(next)}
+func (p *Policy) Diff(old *Policy) Difference {
+	return Difference{Added: p.beyond(old), Removed: old.beyond(p)}
 }
 
 // beyond lists the lines of p that other has not: rules in their order, then
@@ -146,8 +146,8 @@ func (p *Policy) hostLines() []string {
 func (p *Policy) secretLines() []string {
 	var out []string
 	for _, s := range p.secrets {
-		for _, h := range s.Hosts {
-			out = append(out, fmt.Sprintf("secrets: %s in %s towards %s", s.Env, s.Header, h))
+		for to := range s.targets {
+			out = append(out, fmt.Sprintf("secrets: %s in %s towards %s", s.Env, s.Header, to))
 		}
 	}
 	slices.Sort(out)

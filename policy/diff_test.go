@@ -46,21 +46,21 @@ func TestDiff(t *testing.T) {
 				return p
 			}
 			old, next := compile(tt.old), compile(tt.next)
-			if got := Diff(old, next); !slices.Equal(got.Added, tt.added) || !slices.Equal(got.Removed, tt.removed) {
+			if got := next.Diff(old); !slices.Equal(got.Added, tt.added) || !slices.Equal(got.Removed, tt.removed) {
 				t.Errorf("added %q removed %q", got.Added, got.Removed)
 			}
 			if same := old.Digest() == next.Digest(); tt.name != "a preset spelt out" && same != (len(tt.added)+len(tt.removed) == 0) {
 				t.Errorf("digests are equal: %t", same)
 			}
-			if got := Diff(nil, next); len(got.Removed) > 0 || len(got.Added) == 0 {
+			if got := next.Diff(nil); len(got.Removed) > 0 || len(got.Added) == 0 {
 				t.Errorf("from nothing: %+v", got)
 			}
-			if got := Diff(next, nil); len(got.Added) > 0 || len(got.Removed) == 0 {
+			if got := (*Policy)(nil).Diff(next); len(got.Added) > 0 || len(got.Removed) == 0 {
 				t.Errorf("to nothing: %+v", got)
 			}
 		})
 	}
-	if got := Diff(nil, new(Policy)); len(got.Added)+len(got.Removed) > 0 {
+	if got := new(Policy).Diff(nil); len(got.Added)+len(got.Removed) > 0 {
 		t.Errorf("of nothing: %+v", got)
 	}
 }

@@ -36,8 +36,8 @@ func (p *Policy) canonicalDigest() string {
 	writeSorted(h, "host", lines)
 	lines = nil
 	for _, s := range p.secrets {
-		for _, host := range s.Hosts {
-			lines = append(lines, fmt.Sprintf("%q %q %s", s.Env, strings.ToLower(s.Header), host))
+		for to := range s.targets {
+			lines = append(lines, fmt.Sprintf("%q %q %s", s.Env, strings.ToLower(s.Header), to))
 		}
 	}
 	writeSorted(h, "secret", lines)

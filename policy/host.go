@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
+
+	"egressd/policy/internal/special"
 )
 
 // Specification constants: RFC 1035 section 2.3.4, without the root dot.
@@ -359,3 +361,8 @@ func parsePort(s string) (uint16, error) {
 	}
 	return uint16(n), nil
 }
+
+// ClassifyAddr reports the special-purpose class of a, such as "private_use" or
+// "link_local"; "" for an ordinary public unicast address, "invalid" for the
+// invalid Addr. Addresses that carry an IPv4 address are judged by that.
+func ClassifyAddr(a netip.Addr) string { return special.Class(a) }

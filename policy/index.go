@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"egressd/policy/internal/special"
 )
 
 // compiled is one rule in the form Decide reads.
@@ -16,6 +18,7 @@ type compiled struct {
 	// special marks an address rule that names special-purpose addresses, so
 	// that the class check does not apply to what it covers.
 	special bool
+	single  bool // an address rule for one address
 
 	next int32 // the next rule under the same key, -1 at the end
 }
@@ -29,6 +32,7 @@ type index struct {
 	addrs map[netip.Prefix]int32
 	bits4 []int // prefix lengths in use
 	bits6 []int
+	paths bool // a rule has a path
 
 	// allows marks the index of allow rules.
 	//
@@ -50,6 +54,7 @@ func newIndex(sizeHint int) *index {
 // add files p under every key it covers.
 func (ix *index) add(rule *Rule, p pattern) {
 	c := compiled{rule: rule, ports: p.ports, path: p.path, raw: p.raw, next: -1}
+	ix.paths = ix.paths || p.path != nil
 	switch p.scope {
 	case scopeExact:
 		push(ix, ix.exact, p.name, c)
@@ -59,7 +64,7 @@ func (ix *index) add(rule *Rule, p pattern) {
 		push(ix, ix.exact, p.name, c)
 		push(ix, ix.below, p.name, c)
 	case scopeAddr:
-		c.special = namesSpecial(p.prefix)
+		c.special, c.single = special.Names(p.prefix), p.prefix.IsSingleIP()
 		push(ix, ix.addrs, p.prefix, c)
 		bits := &ix.bits4
 		if p.prefix.Addr().Is6() {
@@ -107,7 +112,7 @@ func (ix *index) find(h Host) cursor {
 	}
 	if h.addr.IsValid() {
 		c.addrs[0] = h.addr
-		if first, second, ok := embedded(h.addr); ok {
+		if first, second, ok := special.Embedded(h.addr); ok {
 			c.addrs[1] = second
 			if second != first && !ix.allows {
 				c.addrs[2] = first
@@ -163,35 +168,6 @@ func (c *cursor) nextKey() bool {
 			c.head = head
 		}
 		return true
-	}
-	return false
-}
-
-// namesSpecial reports whether a rule for pre was written for special-purpose
-// addresses: the whole prefix lies inside one special-purpose block. 0.0.0.0/0
-// does not: it stands for the public Internet and opens no private address.
-func namesSpecial(pre netip.Prefix) bool {
-	a, bits := pre.Addr(), pre.Bits()
-	switch {
-	case nat64.Contains(a) && bits >= nat64.Bits(), compat.Contains(a) && bits >= compat.Bits()+8:
-		first, _, ok := embedded(a)
-		if ok {
-			return compat.Contains(a) || insideBlock(netip.PrefixFrom(first, bits-96))
-		}
-	case sixToFour.Contains(a) && bits >= sixToFour.Bits():
-		first, _, _ := embedded(a)
-		return insideBlock(netip.PrefixFrom(first, min(bits-16, 32)))
-	case teredo.Contains(a):
-		return bits == 128
-	}
-	return insideBlock(pre)
-}
-
-func insideBlock(pre netip.Prefix) bool {
-	for _, b := range blocks() {
-		if b.prefix.Bits() <= pre.Bits() && b.prefix.Contains(pre.Addr()) {
-			return true
-		}
 	}
 	return false
 }

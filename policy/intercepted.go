@@ -18,8 +18,8 @@ func (p *Policy) Intercepted() []string {
 			}
 		}
 	}
-	for h := range p.secretHosts {
-		hosts = append(hosts, h.String())
+	for to := range p.secretHosts {
+		hosts = append(hosts, to.Host.String())
 	}
 	for _, text := range p.ceiling.Intercepted() {
 		h, err := ParseHost(text)

@@ -69,6 +69,9 @@ func (p *Policy) judge(r *Request) Decision {
 	if d.Allowed() && r.Wire != WireUnseen {
 		d = judgeWire(r, d)
 	}
+	if d.Allowed() && r.Method != "" {
+		d = p.judgeHead(r, &f, d)
+	}
 	if d.Allowed() && r.Method != "" && f.paths {
 		d = p.judgeRequest(r, &f, d)
 	} else if d.Verdict == Intercept && r.Method != "" {
@@ -107,13 +110,18 @@ func (p *Policy) judgeHost(r *Request, f *found) Decision {
 	}
 	// Threat: raw: beside a path rule would carry the request past the rule.
 	// Interception wins.
-	if f.paths || r.Port == 443 && p.secretHosts[r.Host] {
+	if f.paths || p.secretHosts[target{r.Host, r.Port}] {
 		d.Verdict, d.Needs = Intercept, WireTLS
 	}
 	return d
 }
 
 // judgeAddr makes the second check: of the address about to be dialled.
+//
+// Threat: an allowed name resolves to an address of the machine that dials, and
+// so reaches its servers from within, past its firewall -> such an address passes
+// only where a rule for it alone or a hosts entry of this name says so. Left over:
+// an address that another machine translates to this one.
 func (p *Policy) judgeAddr(r *Request, d Decision) Decision {
 	a := r.Addr.Unmap().WithZone("")
 	if r.Host.addr.IsValid() {
@@ -129,18 +137,19 @@ func (p *Policy) judgeAddr(r *Request, d Decision) Decision {
 			return Decision{Reason: ReasonDeniedByRule, Rule: rule.rule}
 		}
 	}
-	if ClassifyAddr(a) == "" || p.isStatic(r.Host, a) || p.addrNamed(a, r.Port, false) {
+	if ClassifyAddr(a) == "" && !r.Local || p.isStatic(r.Host, a) || p.addrNamed(a, r.Port, false) {
 		return d
 	}
 	return Decision{Reason: ReasonIPProhibited, Rule: d.Rule}
 }
 
-// addrNamed reports whether an allow rule names the special-purpose address a
-// with this port (0: any port). Path rules count for a literal host only.
+// addrNamed reports whether an allow rule names the special-purpose or local
+// address a with this port (0: any port). Path rules count for a literal host
+// only.
 func (p *Policy) addrNamed(a netip.Addr, port uint16, paths bool) bool {
 	for c := p.allow.find(Host{addr: a}); c.next(); {
 		r := c.rule
-		if r.special && (paths || r.path == nil) && (port == 0 || r.ports.has(port)) {
+		if (r.special || r.single) && (paths || r.path == nil) && (port == 0 || r.ports.has(port)) {
 			return true
 		}
 	}

@@ -26,7 +26,7 @@ type Policy struct {
 	allowRules  []*Rule
 	denyRules   []*Rule
 	static      map[Host][]netip.Addr
-	secretHosts map[Host]bool
+	secretHosts map[target]bool
 	secrets     []Secret
 	presets     []string
 	dns         DNS
@@ -57,9 +57,10 @@ type Document struct {
 // Secret binds a secret to one header towards named hosts: the client sees a
 // placeholder, the proxy substitutes the value. Those hosts' TLS is intercepted.
 type Secret struct {
-	Env    string // environment variable that holds the value outside and the placeholder inside
-	Header string // e.g. Authorization
-	Hosts  []Host
+	Env    string   // environment variable that holds the value outside and the placeholder inside
+	Header string   // e.g. Authorization
+	Hosts  []Host   // on port 443
+	Others []target `json:",omitempty"` // on the ports they name
 	Pos    Pos
 }
 

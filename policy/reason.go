@@ -12,7 +12,7 @@ const (
 	ReasonPortNotListed                  // rules name this host, but not this port
 	ReasonMethodNotListed                // path rules cover this path, but not this method
 	ReasonPathNotListed                  // path rules cover this host, but not this path
-	ReasonIPProhibited                   // destination_ip_prohibited: a special-purpose address no rule names
+	ReasonIPProhibited                   // destination_ip_prohibited: a special-purpose address, or this machine's own, that no rule names
 	ReasonSNIMismatch                    // TLS whose SNI is absent, an address or another name
 	ReasonHostMismatch                   // HTTP whose Host is not the judged host
 	ReasonNotTLS                         // port 443 without TLS and without raw:
@@ -34,6 +34,9 @@ const (
 	ReasonProtocol                       // UDP, ICMP and other transports the gate never carries
 	ReasonNotAuthenticated               // not_authenticated: no credentials that this door knows
 	ReasonCeiling                        // outside_ceiling: the session allows it, the daemon's ceiling policy does not
+	ReasonReflects                       // reflects_request: TRACE and its kin, whose answer is the request
+	ReasonOverride                       // override_refused: a field or the query names another method, path or host than was judged
+	ReasonMisplaced                      // secret_misplaced: a placeholder on its way to where its secret does not go
 	ReasonInternal                       // proxy_internal_error
 )
 
@@ -85,6 +88,9 @@ var reasonTable = [...]struct {
 	ReasonProtocol:         {"protocol_not_carried", ClassDenied},
 	ReasonNotAuthenticated: {"not_authenticated", ClassDenied},
 	ReasonCeiling:          {"outside_ceiling", ClassDenied},
+	ReasonReflects:         {"reflects_request", ClassDenied},
+	ReasonOverride:         {"override_refused", ClassDenied},
+	ReasonMisplaced:        {"secret_misplaced", ClassDenied},
 	ReasonInternal:         {"proxy_internal_error", ClassBug},
 }
 

@@ -117,7 +117,10 @@ func (s *Server) attempt(ctx context.Context, from *conn, r policy.Request, a ne
 				return &deniedDial{because(policy.ReasonInternal)}
 			}
 			r.Addr = got.Addr()
-			if final = s.check(from, r); !final.Allowed() {
+			if final = s.check(from, r); final.Allowed() {
+				final = s.checkAddrs(from, r, []netip.Addr{r.Addr})
+			}
+			if !final.Allowed() {
 				return &deniedDial{final}
 			}
 			return nil
@@ -158,6 +161,6 @@ func dialDecision(err error) policy.Decision {
 // freeFiles gives back the descriptors that s can do without.
 func (s *Server) freeFiles() {
 	s.engine.Trim()
-	s.closeIdleUpstreams()
+	s.pool.CloseIdle()
 	s.admitted.EvictSome(evictForFiles, time.Now())
 }

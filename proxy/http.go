@@ -16,6 +16,7 @@ import (
 	"egressd/policy"
 	"egressd/proxy/internal/denial"
 	"egressd/proxy/internal/http1"
+	"egressd/proxy/internal/origins"
 	"egressd/proxy/internal/wire"
 )
 
@@ -37,7 +38,8 @@ type httpConn struct {
 
 	finished chan struct{}
 	finish   sync.Once
-	served   bool // a request has been answered
+	served   bool           // a request has been answered
+	bound    *origins.Pools // of a client that logs in by connection; nil: it does not
 }
 
 // serveHTTP serves HTTP/1 on in, which is what c carries, within sc until in is
@@ -57,6 +59,7 @@ func (s *Server) serveHTTP(ctx context.Context, c *conn, in net.Conn, sc scope) 
 	stop := context.AfterFunc(ctx, gate.Abort)
 	defer stop()
 	defer h.trackHost()()
+	defer h.unbind()
 	srv := &http.Server{
 		Handler:                      h,
 		ConnState:                    h.connState,

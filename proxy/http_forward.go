@@ -17,13 +17,14 @@ import (
 	"egressd/policy"
 	"egressd/proxy/internal/denial"
 	"egressd/proxy/internal/forward"
-	"egressd/proxy/internal/secret"
+	"egressd/proxy/internal/origins"
 	"egressd/proxy/internal/socket"
 )
 
 var (
 	errNotRecorded  = errors.New("the event was not recorded")
 	errTooManyBytes = errors.New("the flow carried more bytes than the policy's limit")
+	errUnreadable   = errors.New("the origin compressed its answer unasked, so that it cannot be searched for the secret")
 )
 
 // forward hands the allowed request to the forwarder and sees to the outcome.
@@ -35,10 +36,10 @@ func (x *exchange) forward() {
 	x.end = cancel
 	x.content.limit = x.h.s.bounds().bytesPerFlow
 	t := &openFlow{Owner: x.h.c, Request: &x.req, Stop: x.stop, Bytes: &x.content.moved}
-	x.h.s.track(t, x.up.policy)
+	x.h.s.track(t, x.up.Policy)
 	defer x.h.s.untrack(t)
-	defer x.up.done()
-	done = x.up.forwarder.Forward(ctx, forward.Exchange{
+	defer x.up.Done()
+	done = x.up.Forward(ctx, forward.Exchange{
 		Request: x.r, Writer: x.w,
 		Host: x.authority(), HostField: hostField(x.req, x.sc.tls), TLS: x.sc.tls,
 		Path: x.facts.Path, Query: x.facts.Query, HTTP10: x.facts.Minor == 0, Upgrade: x.facts.Upgrade,
@@ -89,19 +90,34 @@ func (x *exchange) Pass(addr net.Addr) error {
 
 // Outgoing implements forward.Gate.
 func (x *exchange) Outgoing(out *http.Request) {
-	x.h.s.substitute(x.up.policy, x.req, out.Header, x.sc.tls)
+	if secrets := x.h.s.secretsOf(x.up.Policy); secrets != nil {
+		out.Body = secrets.Watch(out.Body, x.misplaced, x.inTrailers)
+		if x.sc.tls { // which is verified
+			secrets.Substitute(x.req.Host, x.req.Port, out.Header)
+			x.content.mask = secrets.Mask(x.req.Host, x.req.Port)
+			x.content.mask.Ask(out.Header)
+		}
+	}
 	if x.h.s.Rewrite != nil && x.sc.tls {
 		x.h.s.Rewrite(x.req.Host.String(), out)
 	}
 }
 
-// substitute puts the secrets of p in the place of their placeholders, over
-// verified TLS alone. h is the outgoing header of a request that has been allowed.
-func (s *Server) substitute(p *policy.Policy, r policy.Request, h http.Header, tls bool) {
-	if p != nil && s.SecretValue != nil && tls {
-		secret.Substitute(p.Secrets(), r.Host, h, s.SecretValue)
+// Incoming implements forward.Gate.
+func (x *exchange) Incoming(resp *http.Response) error {
+	if origins.BoundLogin(resp.Header, "Www-Authenticate") {
+		x.h.bind()
 	}
+	if resp.Body != http.NoBody && x.r.Method != http.MethodHead && !x.content.mask.Readable(resp.Header) {
+		return errUnreadable
+	}
+	x.content.mask.Fields(resp.Header)
+	resp.Body = x.content.mask.Content(resp.Body)
+	return nil
 }
+
+// Fields implements forward.Gate.
+func (x *exchange) Fields(h http.Header) { x.content.mask.Fields(h) }
 
 // Count implements forward.Gate. An error means that the flow has carried enough.
 func (x *exchange) Count(n int) error {
@@ -175,6 +191,7 @@ func (x *exchange) answerFailure(err error) {
 		return
 	}
 	var dd *deniedDial
+	var misplaced *misplacedError
 	ended := x.ended.Load()
 	switch {
 	case ended != nil:
@@ -186,6 +203,9 @@ func (x *exchange) answerFailure(err error) {
 		x.answerDenial(because(policy.ReasonOverload), "")
 	case errors.As(err, &dd):
 		x.deny(dd.d, "")
+	case errors.As(err, &misplaced):
+		x.last = true // not all of the request was read
+		x.answerDenial(misplaced.d, "")
 	case errors.Is(err, forward.ErrPanicked):
 		x.deny(because(policy.ReasonInternal), "")
 	case x.r.Context().Err() != nil, errors.Is(err, forward.ErrShortUpload), errors.Is(err, context.Canceled):
@@ -217,7 +237,7 @@ func upstreamFailure(err error) (policy.Decision, string) {
 		return policy.Decision{Reason: policy.ReasonUpstreamTLS}, "the TLS handshake with the origin failed"
 	case errors.As(err, &timed) && timed.Timeout():
 		return policy.Decision{Reason: policy.ReasonConnectTimeout}, ""
-	case slices.ContainsFunc([]error{forward.ErrUnasked101, forward.ErrTooMany1xx, forward.ErrBadUpgrade}, func(e error) bool { return errors.Is(err, e) }):
+	case slices.ContainsFunc([]error{errUnreadable, forward.ErrUnasked101, forward.ErrTooMany1xx, forward.ErrBadUpgrade}, func(e error) bool { return errors.Is(err, e) }):
 		return policy.Decision{Reason: policy.ReasonUpstreamError}, err.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return policy.Decision{Reason: policy.ReasonUpstreamError}, "the origin closed the connection before it answered"

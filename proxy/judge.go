@@ -44,7 +44,33 @@ func (s *Server) checkAddrs(c *conn, r policy.Request, addrs []netip.Addr) polic
 			return because(policy.ReasonLoop)
 		}
 	}
-	return s.decide(c, r, func(p *policy.Policy) policy.Decision { return p.DecideAddrs(r, addrs) })
+	return s.decide(c, r, func(p *policy.Policy) policy.Decision {
+		d := p.DecideAddrs(r, addrs)
+		for _, a := range addrs {
+			if d.Allowed() {
+				d = s.checkLocal(p, r, a, d)
+			}
+		}
+		return d
+	})
+}
+
+// checkLocal is d, unless p denies a because it is this machine's own address. If
+// that cannot be found out, nothing goes there.
+func (s *Server) checkLocal(p *policy.Policy, r policy.Request, a netip.Addr, d policy.Decision) policy.Decision {
+	local, err := socket.Local(a)
+	if socket.OutOfFiles(err) {
+		s.freeFiles()
+		local, err = socket.Local(a)
+	}
+	switch {
+	case err != nil:
+		return policy.Decision{Reason: policy.ReasonOverload, Rule: d.Rule}
+	case local:
+		r.Addr, r.Local = a, true
+		return p.Decide(r)
+	}
+	return d
 }
 
 // loops reports whether r leads back to a listener of s or of the Server that c

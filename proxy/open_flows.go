@@ -28,7 +28,7 @@ func (s *Server) untrack(t *openFlow) { s.open.Remove(t) }
 // connections to origins that were dialled under another one. It reports how
 // many flows it closed. Call it after each change of the policy.
 func (s *Server) Rejudge() int {
-	s.retireUpstreams()
+	s.pool.Retire(s.inForce)
 	n := 0
 	for _, t := range s.open.All() {
 		if s.rejudge(t) {

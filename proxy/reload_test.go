@@ -208,23 +208,23 @@ func TestRetiredPoolKeepsNothing(t *testing.T) {
 		close(ended)
 	})
 	g := newGate(t, "web.example")
-	up := g.upstreamsFor(g.Policy.Load())
+	up := g.pool.For(g.Policy.Load(), g.inForce, g.newForwarder)
 	g.setPolicy("web.example:80")
 	g.Rejudge()
-	if g.upstreamsFor(g.Policy.Load()) == up {
+	if g.pool.For(g.Policy.Load(), g.inForce, g.newForwarder) == up {
 		t.Error("the pool outlives its policy")
 	}
 	req, err := http.NewRequest("GET", "http://web.example/", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := up.forwarder.Forward(t.Context(), forward.Exchange{
+	got := up.Forward(t.Context(), forward.Exchange{
 		Request: req, Writer: httptest.NewRecorder(), Host: "web.example:80", HostField: "web.example", Path: "/", Gate: dialOnly(origin),
 	})
 	if got.Failed != nil || got.Broken != nil || got.Received == 0 {
 		t.Fatalf("%+v", got)
 	}
-	up.done()
+	up.Done()
 	select {
 	case <-ended:
 	case <-time.After(patience):
@@ -238,11 +238,13 @@ type dialOnly string
 func (o dialOnly) Dial(ctx context.Context) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", string(o))
 }
-func (dialOnly) Pass(net.Addr) error    { return nil }
-func (dialOnly) Outgoing(*http.Request) {}
-func (dialOnly) Count(int) error        { return nil }
-func (dialOnly) Upgraded()              {}
-func (dialOnly) Survive(func())         {}
+func (dialOnly) Pass(net.Addr) error           { return nil }
+func (dialOnly) Outgoing(*http.Request)        {}
+func (dialOnly) Incoming(*http.Response) error { return nil }
+func (dialOnly) Fields(http.Header)            {}
+func (dialOnly) Count(int) error               { return nil }
+func (dialOnly) Upgraded()                     {}
+func (dialOnly) Survive(func())                {}
 
 // TestThousandReloads looks for what each reload leaves behind.
 func TestThousandReloads(t *testing.T) {

@@ -55,7 +55,7 @@ func (s *Server) end(ln *listener) {
 	closeAll(&s.judged, stopped)
 	<-s.judged.Gone()
 	s.engine.Trim()
-	s.closeUpstreams() // another Serve of s dials anew
+	s.pool.Close() // another Serve of s dials anew
 }
 
 // Run keeps a Server going that has no listener of its own and is reached by

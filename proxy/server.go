@@ -15,8 +15,10 @@ import (
 	"egressd/proxy/ca"
 	"egressd/proxy/internal/admission"
 	"egressd/proxy/internal/flows"
+	"egressd/proxy/internal/origins"
 	"egressd/proxy/internal/pool"
 	"egressd/proxy/internal/relay"
+	"egressd/proxy/internal/secret"
 	"egressd/proxy/internal/socket"
 )
 
@@ -133,10 +135,16 @@ type state struct {
 	heads  pool.Buffers     // for first bytes
 	held   admission.Budget // of first bytes
 	engine relay.Goroutines // of tunnels; the relay.Engine in use
-	bodies pool.Buffers     // for HTTP bodies
-	pool   upstreamPool     // kept connections to HTTP origins
+	requests
 
 	seams
+}
+
+// requests is what HTTP requests of all clients share.
+type requests struct {
+	bodies pool.Buffers  // for bodies
+	pool   origins.Pools // kept connections to origins
+	values secret.Cache  // of the policy's secrets
 }
 
 // seams are for tests. Nil, zero: the real thing.

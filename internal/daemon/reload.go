@@ -262,7 +262,7 @@ func (d *daemon) enforce(n *policyGate, c candidate, report bool) error {
 
 // reportChange logs and records what changed, if anything did.
 func (d *daemon) reportChange(name string, old, next *policy.Policy, closed int) {
-	diff := policy.Diff(old, next)
+	diff := next.Diff(old)
 	log := d.log.With("policy", name, "digest", next.Digest())
 	if old != nil && old.Digest() == next.Digest() && len(diff.Added)+len(diff.Removed) == 0 {
 		log.Debug("the policy is unchanged")

@@ -5,7 +5,7 @@ package fence
 var proxyRooms = []room{
 	{
 		path:   "proxy",
-		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/approval", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/secret", "proxy/internal/socket", "proxy/internal/wire", "internal/accept"},
+		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/approval", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/origins", "proxy/internal/override", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/secret", "proxy/internal/socket", "proxy/internal/wire", "internal/accept"},
 		std:    []string{"os/exec"},
 		reason: "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
 	},
@@ -20,6 +20,18 @@ var proxyRooms = []room{
 		outside: []string{"github.com/elazarl/goproxy"},
 		std:     []string{"os/exec", "log/slog"},
 		reason:  "carries requests that were let pass: it knows no policy, no event and no Server, so that another forwarder can take its place",
+	},
+	{
+		path:   "proxy/internal/origins",
+		ours:   []string{"policy", "proxy/internal/forward"},
+		std:    []string{"net", "os/exec", "log/slog", "context"},
+		reason: "keeps connections apart by the policy they were dialled under: it decides nothing and opens none",
+	},
+	{
+		path:   "proxy/internal/override",
+		ours:   []string{"policy"},
+		std:    []string{"net", "os/exec", "log/slog", "context"},
+		reason: "reads heads for the policy to judge: it decides nothing",
 	},
 	{
 		path:   "proxy/internal/http1",

@@ -16,7 +16,7 @@ type room struct {
 var rooms = slices.Concat(proxyRooms, []room{
 	{
 		path:    "policy",
-		ours:    []string{"policy/files", "policy/internal/pathmatch", "internal/nearest"},
+		ours:    []string{"policy/files", "policy/internal/pathmatch", "policy/internal/special", "internal/nearest"},
 		outside: []string{"golang.org/x/net/idna", "golang.org/x/net/publicsuffix", "go.yaml.in/yaml/v3"},
 		std:     []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "math/rand", "math/rand/v2", "crypto/rand", "syscall"},
 		reason:  "the one decision is pure: no clock, no network, no logging, so that it gives one answer for one question",
@@ -30,6 +30,11 @@ var rooms = slices.Concat(proxyRooms, []room{
 		path:   "policy/files",
 		std:    []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "path/filepath", "io/fs", "syscall"},
 		reason: "the decision about files judges names: links and what exists are the tiers' business",
+	},
+	{
+		path:   "policy/internal/special",
+		std:    []string{"net", "net/http", "time", "os", "log", "log/slog"},
+		reason: "addresses compared with the registries, pure",
 	},
 	{
 		path:   "policy/presets",

@@ -34,6 +34,9 @@ func Meaning(r policy.Reason) string {
 		policy.ReasonProtocol:         "the gate carries TCP only",
 		policy.ReasonNotAuthenticated: "no credentials, or none that the gate knows",
 		policy.ReasonCeiling:          "the daemon that serves this session does not allow it: its operator must change the ceiling policy",
+		policy.ReasonReflects:         "the answer to this request would be the request itself, with what the gate puts into it",
+		policy.ReasonOverride:         "a field or the query names another method, path or host than the request",
+		policy.ReasonMisplaced:        "the placeholder of a secret stands where the policy does not send the secret",
 		policy.ReasonInternal:         "a bug in the gate",
 	}
 	if int(r) < len(words) {

@@ -23,8 +23,8 @@ func Policy(name string, p *policy.Policy) string {
 	writeRules(&b, "deny", deny, width)
 	for _, s := range p.Secrets() {
 		var hosts []string
-		for _, h := range s.Hosts {
-			hosts = append(hosts, h.String())
+		for _, to := range s.Targets() {
+			hosts = append(hosts, to.String())
 		}
 		fmt.Fprintf(&b, "secret  %s in header %s, towards %s\n", s.Env, s.Header, strings.Join(hosts, ", "))
 	}

@@ -35,7 +35,7 @@ func textOf(r policy.Reason) text {
 	case policy.ReasonIPProhibited:
 		return text{
 			http.StatusForbidden, "destination_ip_prohibited",
-			"the address is private or set aside for a special purpose, and no rule names it", "",
+			"the address is private, set aside for a special purpose or the gate's own machine, and no rule names it", "",
 		}
 	case policy.ReasonSNIMismatch:
 		return denied("the TLS server name is not the host that was asked for", "")
@@ -55,6 +55,12 @@ func textOf(r policy.Reason) text {
 		}
 	case policy.ReasonCeiling:
 		return denied("the session allows it, but the daemon it runs in does not", "Only the daemon's operator can allow it, in the policy that bounds all sessions.")
+	case policy.ReasonReflects:
+		return denied("the answer to this request would be the request itself, with what the gate puts into it", "")
+	case policy.ReasonOverride:
+		return denied("a field or the query names another method, path or host than this request", "Send the request with its own method and path, without the override.")
+	case policy.ReasonMisplaced:
+		return denied("the placeholder of a secret stands where the secret does not go", "The policy's secrets say which header, which host and which port it is for.")
 	case policy.ReasonNotApproved:
 		return denied("nobody approved it", "")
 	case policy.ReasonInterceptOff:

@@ -51,6 +51,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	switch {
 	case err == io.EOF: //nolint:errorlint // io.Reader: EOF comes bare
 		disown(b.resp.Trailer)
+		b.x.Gate.Fields(b.resp.Trailer)
 	case err != nil:
 		b.x.broken = err
 	}

@@ -94,6 +94,12 @@ type Gate interface {
 	Pass(addr net.Addr) error
 	// Outgoing may change the request as it leaves.
 	Outgoing(r *http.Request)
+	// Incoming may change a response before any of it goes to the client, and
+	// put another reader in the place of its Body: content, or what arrives after
+	// a 101. An error: nothing of the response goes on.
+	Incoming(resp *http.Response) error
+	// Fields may change the fields of a 1xx response, and trailers.
+	Fields(h http.Header)
 	// Count is called with the length of every piece of content, either way,
 	// before it is sent on. An error: it is not.
 	Count(n int) error

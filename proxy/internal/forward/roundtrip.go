@@ -44,6 +44,7 @@ func (x *exchange) inform(code int, header http.Header) {
 		return
 	}
 	fromOrigin(header)
+	x.Gate.Fields(header)
 	h := x.Writer.Header()
 	maps.Copy(h, header)
 	x.Writer.WriteHeader(code)
@@ -57,11 +58,13 @@ func (x *exchange) RoundTrip(out *http.Request, _ *goproxy.ProxyCtx) (*http.Resp
 		_ = resp.Body.Close()
 		err = ErrUnasked101
 	}
+	if err == nil {
+		err = x.prepare(resp)
+	}
 	if err != nil {
 		x.failed = err
 		return nil, err
 	}
-	x.prepare(resp)
 	return resp, nil
 }
 
@@ -75,9 +78,13 @@ func (x *exchange) roundTrip(out *http.Request) (*http.Response, error) {
 }
 
 // prepare makes the response fit for the client: hop-by-hop fields removed, no
-// type guessed, its body watched.
-func (x *exchange) prepare(resp *http.Response) {
+// type guessed, its body watched. An error: its body is closed.
+func (x *exchange) prepare(resp *http.Response) error {
 	fromOrigin(resp.Header)
+	if err := x.Gate.Incoming(resp); err != nil {
+		_ = resp.Body.Close()
+		return err
+	}
 	for _, name := range []string{"Content-Type", "Date"} {
 		if _, ok := resp.Header[name]; !ok {
 			resp.Header[name] = nil // else net/http adds one
@@ -85,4 +92,5 @@ func (x *exchange) prepare(resp *http.Response) {
 	}
 	disown(resp.Trailer)
 	resp.Body = &watchedBody{ReadCloser: resp.Body, x: x, resp: resp}
+	return nil
 }

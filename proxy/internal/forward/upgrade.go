@@ -32,15 +32,22 @@ func (x *exchange) upgrade(out *http.Request) {
 		return
 	}
 	fromOrigin(resp.Header)
+	if err := x.Gate.Incoming(resp); err != nil {
+		_ = origin.Close()
+		x.failed = err
+		return
+	}
 	resp.Header.Set("Connection", "Upgrade")
 	resp.Header.Set("Upgrade", got)
-	x.switchProtocols(resp.Header, origin)
+	x.switchProtocols(resp.Header, origin, resp.Body)
 }
 
 // answer copies the response to an upgrade that was not granted. It goes the
 // way of every other response, with the round trip already made.
 func (x *exchange) answer(resp *http.Response) {
-	x.prepare(resp)
+	if x.failed = x.prepare(resp); x.failed != nil {
+		return
+	}
 	defer resp.Body.Close()
 	rw := x.response()
 	for name, values := range resp.Header {
@@ -51,8 +58,8 @@ func (x *exchange) answer(resp *http.Response) {
 }
 
 // switchProtocols sends the 101 in one write and relays until both sides are
-// done.
-func (x *exchange) switchProtocols(header http.Header, origin io.ReadWriteCloser) {
+// done. What origin sends is read from arriving.
+func (x *exchange) switchProtocols(header http.Header, origin io.ReadWriteCloser, arriving io.Reader) {
 	defer origin.Close()
 	x.Gate.Upgraded()
 	conn, rw, err := http.NewResponseController(x.Writer).Hijack()
@@ -75,7 +82,7 @@ func (x *exchange) switchProtocols(header http.Header, origin io.ReadWriteCloser
 		_ = conn.Close()
 	})
 	defer stop()
-	x.relayUpgraded(client, origin)
+	x.relayUpgraded(client, origin, arriving)
 }
 
 // offered reports whether the origin chose one protocol that the client named.
@@ -90,10 +97,10 @@ func offered(asked, got string) bool {
 
 // relayUpgraded copies both ways until both sides have ended. The end of one
 // direction is passed on as a half-close.
-func (x *exchange) relayUpgraded(client, origin io.ReadWriteCloser) {
+func (x *exchange) relayUpgraded(client, origin io.ReadWriteCloser, arriving io.Reader) {
 	up := make(chan error, 1)
 	go x.copyUp(client, origin, up)
-	_, err := copyOne(client, origin, x)
+	_, err := copyOne(client, arriving, x)
 	_ = closeWriteOf(client)
 	if err != nil {
 		_ = client.Close()

@@ -69,20 +69,40 @@ func Reaches(a netip.Addr, port uint16, own netip.AddrPort) bool {
 	return false
 }
 
+// Local reports whether a connection of this process to a would stay on this
+// machine. It asks the system each time, which costs a few system calls and is
+// never out of date. With an error it is not known.
+func Local(a netip.Addr) (bool, error) {
+	a = a.Unmap().WithZone("")
+	if a.IsLoopback() || a.IsUnspecified() {
+		return true, nil
+	}
+	return comesHome(a)
+}
+
 // isLocal reports whether a is an address of this machine. If that cannot be
 // found out, it reports true.
 func isLocal(a netip.Addr) bool {
 	if a.IsLoopback() {
 		return true
 	}
+	if on, err := onInterface(a); on || err != nil {
+		return true
+	}
+	home, err := comesHome(a)
+	return home || err != nil
+}
+
+// onInterface reports whether an interface has a.
+func onInterface(a netip.Addr) (bool, error) {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {
-		return true
+		return false, err
 	}
 	for _, ifa := range addrs {
 		if p, err := netip.ParsePrefix(ifa.String()); err == nil && p.Addr().Unmap().WithZone("") == a {
-			return true
+			return true, nil
 		}
 	}
-	return comesHome(a)
+	return false, nil
 }

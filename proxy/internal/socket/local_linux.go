@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"syscall"
@@ -38,26 +39,32 @@ func netnsCookie(fd int) (uint64, error) {
 	return unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
 }
 
-// comesHome reports whether the kernel treats a as its own although no interface
-// has it: a route of type local (AnyIP) does that, at times for a whole range. The
-// kernel connects to such an address from that address, or from the loopback. If
-// that cannot be found out, comesHome reports true.
-func comesHome(a netip.Addr) bool {
+// comesHome reports whether the kernel treats a as its own: an interface has it,
+// or a route of type local (AnyIP) covers it, at times for a whole range. The
+// kernel connects to such an address from that address, or from the loopback. With
+// an error it is not known.
+func comesHome(a netip.Addr) (bool, error) {
 	domain, to := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: 9, Addr: a.As16()})
 	if a.Is4() {
 		domain, to = unix.AF_INET, &unix.SockaddrInet4{Port: 9, Addr: a.As4()}
 	}
 	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if errors.Is(err, unix.EAFNOSUPPORT) {
+		return false, nil // nor does a connection go there
+	}
 	if err != nil {
-		return true
+		return false, err
 	}
 	defer func() { _ = unix.Close(fd) }() // nothing was sent
-	if unix.Connect(fd, to) != nil {
-		return false // nothing goes there
+	switch err := unix.Connect(fd, to); {
+	case errors.Is(err, unix.EPERM): // a hook of a control group or of nftables, which may judge TCP otherwise
+		return false, err
+	case err != nil:
+		return false, nil // nothing goes there
 	}
 	from, err := unix.Getsockname(fd)
 	if err != nil {
-		return true
+		return false, err
 	}
 	var own netip.Addr
 	switch from := from.(type) {
@@ -66,5 +73,5 @@ func comesHome(a netip.Addr) bool {
 	case *unix.SockaddrInet6:
 		own = netip.AddrFrom16(from.Addr).Unmap()
 	}
-	return own == a || own.IsLoopback()
+	return own == a || own.IsLoopback(), nil
 }

@@ -15,8 +15,8 @@ func TestComesHome(t *testing.T) {
 		"8.8.8.8":    false,
 		"2001:db8::": false,
 	} {
-		if got := comesHome(netip.MustParseAddr(addr)); got != want {
-			t.Errorf("%s: %v", addr, got)
+		if got, err := comesHome(netip.MustParseAddr(addr)); got != want || err != nil {
+			t.Errorf("%s: %v, %v", addr, got, err)
 		}
 	}
 }

@@ -11,6 +11,6 @@ import (
 // all: without network namespaces, always.
 func Reachable(net.Listener) bool { return true }
 
-// comesHome reports whether the system treats a as its own although no interface
-// has it, which only Linux is known to do.
-func comesHome(netip.Addr) bool { return false }
+// comesHome reports whether the system treats a as its own: an interface has it.
+// Only Linux is known to take further ones for its own.
+func comesHome(a netip.Addr) (bool, error) { return onInterface(a) }

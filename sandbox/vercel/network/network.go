@@ -180,6 +180,9 @@ func (t *translator) secrets(p *policy.Policy, value func(env string) (string, b
 			t.wrong = append(t.wrong, "secret "+s.Env+": it has no value here")
 			continue
 		}
+		for _, to := range s.Others {
+			t.wrong = append(t.wrong, "secret "+s.Env+" towards "+to.String()+": Vercel adds headers on port 443 alone")
+		}
 		header := strings.ToLower(s.Header)
 		if header == "authorization" && !strings.Contains(v, " ") {
 			v = "Bearer " + v

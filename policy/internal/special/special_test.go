@@ -1,17 +1,17 @@
-package policy
+package special
 
 import (
 	"net/netip"
 	"testing"
 )
 
-func TestClassifyAddr(t *testing.T) {
+func TestClass(t *testing.T) {
 	for _, tt := range append(blockRows(), embeddedRows()...) {
-		if got := ClassifyAddr(netip.MustParseAddr(tt.addr)); got != tt.want {
-			t.Errorf("ClassifyAddr(%s) = %q, want %q", tt.addr, got, tt.want)
+		if got := Class(netip.MustParseAddr(tt.addr)); got != tt.want {
+			t.Errorf("Class(%s) = %q, want %q", tt.addr, got, tt.want)
 		}
 	}
-	if ClassifyAddr(netip.Addr{}) == "" {
+	if Class(netip.Addr{}) == "" {
 		t.Error("the invalid address passes for public")
 	}
 }
@@ -147,10 +147,10 @@ func TestBlocksCovered(t *testing.T) {
 	}
 	for _, b := range blocks() {
 		a := b.prefix.Addr()
-		if _, _, embeds := embedded(a); embeds || a.Is4In6() {
+		if _, _, embeds := Embedded(a); embeds || a.Is4In6() {
 			continue // judged by the IPv4 inside
 		}
-		if ClassifyAddr(a) == "" {
+		if Class(a) == "" {
 			t.Errorf("%s (%s) passes for public", b.prefix, b.class)
 		}
 	}
@@ -163,8 +163,8 @@ func TestNamesSpecial(t *testing.T) {
 		"64:ff9b::/96": false, "64:ff9b::a00:0/104": true, "64:ff9b::808:808/128": false,
 		"2002::/16": false, "2002:a00::/24": true, "2002:a00:1::/48": true, "2001::/32": false, "::a00:1/128": true,
 	} {
-		if got := namesSpecial(netip.MustParsePrefix(in)); got != want {
-			t.Errorf("namesSpecial(%s) = %t, want %t", in, got, want)
+		if got := Names(netip.MustParsePrefix(in)); got != want {
+			t.Errorf("Names(%s) = %t, want %t", in, got, want)
 		}
 	}
 }

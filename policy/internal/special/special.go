@@ -1,4 +1,8 @@
-package policy
+// Package special knows the special-purpose addresses: private, loopback,
+// link-local and the like, also where an IPv6 address carries an IPv4 one.
+//
+//	special.Class(netip.MustParseAddr("64:ff9b::10.0.0.1")) // "private_use"
+package special
 
 import (
 	_ "embed"
@@ -80,7 +84,7 @@ func className(name string) string {
 	return strings.Trim(b.String(), "_")
 }
 
-// ClassifyAddr reports the special-purpose class of a, such as "private_use"
+// Class reports the special-purpose class of a, such as "private_use"
 // or "link_local" ("" for an ordinary public unicast address). Addresses that
 // carry an IPv4 address (IPv4-mapped, IPv4-compatible, NAT64, 6to4, Teredo)
 // are judged by the IPv4 inside; an IPv4-compatible one is special whatever is
@@ -92,12 +96,12 @@ func className(name string) string {
 // 10/8, or to either in an IPv6 costume. Such an address is refused unless a
 // rule or a hosts entry names it. Left over: NAT64 prefixes an operator chose
 // outside the well-known one cannot be recognised.
-func ClassifyAddr(a netip.Addr) string {
+func Class(a netip.Addr) string {
 	a = a.Unmap().WithZone("")
 	if !a.IsValid() {
 		return "invalid"
 	}
-	if a4, b4, ok := embedded(a); ok {
+	if a4, b4, ok := Embedded(a); ok {
 		if class := classify(a4); class != "" {
 			return class
 		}
@@ -117,10 +121,10 @@ func classify(a netip.Addr) string {
 	return ""
 }
 
-// embedded reports the IPv4 addresses that an IPv6 address carries. Teredo
+// Embedded reports the IPv4 addresses that an IPv6 address carries. Teredo
 // carries two (the server and the client, RFC 4380 section 4); elsewhere both
 // are the same.
-func embedded(a netip.Addr) (first, second netip.Addr, ok bool) {
+func Embedded(a netip.Addr) (first, second netip.Addr, ok bool) {
 	if !a.Is6() {
 		return a, a, false
 	}
@@ -140,4 +144,33 @@ func embedded(a netip.Addr) (first, second netip.Addr, ok bool) {
 		return a, a, false
 	}
 	return first, first, true
+}
+
+// Names reports whether a rule for pre was written for special-purpose
+// addresses: the whole prefix lies inside one special-purpose block. 0.0.0.0/0
+// does not: it stands for the public Internet and opens no private address.
+func Names(pre netip.Prefix) bool {
+	a, bits := pre.Addr(), pre.Bits()
+	switch {
+	case nat64.Contains(a) && bits >= nat64.Bits(), compat.Contains(a) && bits >= compat.Bits()+8:
+		first, _, ok := Embedded(a)
+		if ok {
+			return compat.Contains(a) || insideBlock(netip.PrefixFrom(first, bits-96))
+		}
+	case sixToFour.Contains(a) && bits >= sixToFour.Bits():
+		first, _, _ := Embedded(a)
+		return insideBlock(netip.PrefixFrom(first, min(bits-16, 32)))
+	case teredo.Contains(a):
+		return bits == 128
+	}
+	return insideBlock(pre)
+}
+
+func insideBlock(pre netip.Prefix) bool {
+	for _, b := range blocks() {
+		if b.prefix.Bits() <= pre.Bits() && b.prefix.Contains(pre.Addr()) {
+			return true
+		}
+	}
+	return false
 }
