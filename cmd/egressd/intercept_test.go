@@ -58,13 +58,13 @@ func client(t *testing.T, door, bundle string) *http.Client {
 	}}
 }
 
-// status asks for a page, with a secret's placeholder.
-func status(c *http.Client, page string) (code int, body string, err error) {
+// status asks for a page with these credentials.
+func status(c *http.Client, page, credentials string) (code int, body string, err error) {
 	req, err := http.NewRequest(http.MethodGet, page, nil)
 	if err != nil {
 		return 0, "", err
 	}
-	req.Header.Set("Authorization", "Bearer egressd-placeholder-API_KEY")
+	req.Header.Set("Authorization", credentials)
 	resp, err := c.Do(req)
 	if err != nil {
 		return 0, "", err
@@ -80,7 +80,7 @@ func status(c *http.Client, page string) (code int, body string, err error) {
 func TestBundleGrows(t *testing.T) {
 	port, roots := origin(t, "api.test", "new.test")
 	text := "hosts:\n  api.test: 127.0.0.1\n  new.test: 127.0.0.1\n" +
-		"secrets:\n  - env: API_KEY\n    header: Authorization\n    hosts: [api.test]\n" +
+		"secrets:\n  - env: API_KEY\n    header: Authorization\n    hosts: [\"api.test:" + port + "\"]\n" +
 		"allow:\n  - GET https://api.test:" + port + "/v1/**\n  - api.test:443\n"
 	path, bundle := write(t, "policy.yaml", text), filepath.Join(t.TempDir(), "ca.pem")
 	cmd := exec.Command("egressd", "--policy", path, "--listen", "127.0.0.1:0", "--ca-bundle", bundle)
@@ -89,22 +89,26 @@ func TestBundleGrows(t *testing.T) {
 	p.wait("msg=ready")
 	door := p.addr("proxy")
 	early := client(t, door, bundle)
-	if code, body, err := status(early, "https://api.test:"+port+"/v1/x"); code != 200 || body != "Bearer hunter2" {
+	const placeholder = "Bearer egressd-placeholder-API_KEY" // of a value with seven letters, which comes back as seven asterisks
+	if code, body, err := status(early, "https://api.test:"+port+"/v1/x", placeholder); code != 200 || body != "Bearer *******" {
 		t.Errorf("allowed: %d %q %v", code, body, err)
 	}
-	if code, _, err := status(early, "https://api.test:"+port+"/v2/x"); code != 403 {
+	if code, _, err := status(early, "https://api.test:"+port+"/v2/x", placeholder); code != 403 {
 		t.Errorf("denied: %d %v", code, err)
 	}
 	ways["rename"](t, path, text+"  - GET https://new.test:"+port+"/**\n")
 	p.wait("policy change", "added=", "new.test:")
-	if code, body, err := status(early, "https://api.test:"+port+"/v1/x"); code != 200 || body != "Bearer hunter2" {
+	if code, body, err := status(early, "https://api.test:"+port+"/v1/x", placeholder); code != 200 || body != "Bearer *******" {
 		t.Errorf("who trusts the old bundle: %d %q %v", code, body, err)
 	}
 	late := client(t, door, bundle)
-	if code, body, err := status(late, "https://new.test:"+port+"/x"); code != 200 || body != "Bearer egressd-placeholder-API_KEY" {
+	if code, body, err := status(late, "https://new.test:"+port+"/x", "Bearer mine"); code != 200 || body != "Bearer mine" {
 		t.Errorf("a host of the new policy: %d %q %v", code, body, err)
 	}
-	if _, _, err := status(early, "https://new.test:"+port+"/x"); err == nil {
+	if code, _, err := status(late, "https://new.test:"+port+"/x", placeholder); code != 403 {
+		t.Errorf("a placeholder on its way to another host: %d %v", code, err)
+	}
+	if _, _, err := status(early, "https://new.test:"+port+"/x", "Bearer mine"); err == nil {
 		t.Error("who trusts the old bundle trusts a host that was not in it")
 	}
 	if info := must(os.Stat(bundle))(t); info.Mode().Perm() != 0o644 {
