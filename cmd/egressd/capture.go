@@ -35,11 +35,53 @@ func (o *captureOptions) flags() *flag.FlagSet {
 	fs.StringVar(&o.dns, "dns-port", "3130", "where DNS goes: a `PORT` (3130); none refuses DNS")
 	fs.Var(&o.protect, "protect-port", "only egressd itself may reach this `PORT` from inside, or several")
 	fs.StringVar(&o.netns, "netns", "", "in the network namespace `PATH`, not in this process's own")
-	fs.BoolVar(&o.print, "print", false, "print the rules for nft -f and install nothing")
-	fs.BoolVar(&o.remove, "remove", false, "remove the rules")
+	fs.Var((*typed)(&o.print), "print", "print the rules for nft -f and install nothing; typed in this spelling alone")
+	fs.Var((*typed)(&o.remove), "remove", "remove the rules; typed in this spelling alone")
 	fs.BoolVar(&o.hold, "hold", false, "install the rules, then stay until a signal comes: for the container that owns the namespace")
 	fs.BoolVar(&o.whole, "machine", false, "capture even the machine's own network, with all its programs")
 	return fs
+}
+
+// typed is a flag that leaves a namespace without its rules.
+//
+// Threat: whoever may set a variable or an argument of the container that captures,
+// and not its command, has it print or remove the rules and end as if they were in
+// force; a policy of a cluster that looks for --remove is passed by -remove or
+// --remove=true -> no variable sets such a flag, and there is one spelling. Left
+// over: who may type the flag.
+type typed bool
+
+// IsBoolFlag makes package flag take no value.
+func (t *typed) IsBoolFlag() bool { return true }
+
+// IsTyped implements typedOnly.
+func (t *typed) IsTyped() bool { return true }
+
+func (t *typed) String() string { return "" }
+
+// Set implements flag.Value.
+func (t *typed) Set(s string) error {
+	if s != "true" {
+		return errors.New("it takes no value")
+	}
+	*t = true
+	return nil
+}
+
+// spelled refuses flags of fs that have one spelling in any other one.
+func spelled(fs *flag.FlagSet, args []string) (err error) {
+	fs.VisitAll(func(f *flag.Flag) {
+		if _, ok := f.Value.(typedOnly); !ok {
+			return
+		}
+		for _, arg := range args {
+			bare, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+			if strings.HasPrefix(arg, "-") && bare == f.Name && arg != "--"+f.Name {
+				err = fmt.Errorf("%q: write --%s", arg, f.Name)
+			}
+		}
+	})
+	return err
 }
 
 func (o *captureOptions) setMark(s string) error {
@@ -114,6 +156,12 @@ func (n *numbers) Set(s string) error {
 func (p *program) capture(args []string) int {
 	var o captureOptions
 	fs := o.flags()
+	if len(args) == 1 && args[0] == "help" {
+		return p.help([]string{fs.Name()})
+	}
+	if err := spelled(fs, args); err != nil {
+		return p.Usage(err)
+	}
 	if code, done := p.parse(fs, args); done {
 		return code
 	}

@@ -79,7 +79,7 @@ func helpOf(fs *flag.FlagSet) string {
 	if flags.Len() == 0 {
 		return about
 	}
-	return about + "\nFlags, each an EGRESSD_ variable as well\n" + flags.String()
+	return about + "\nFlags, each an EGRESSD_ variable as well unless it says \"typed\"\n" + flags.String()
 }
 
 // help prints the long help, or that of the command that args name.

@@ -26,6 +26,9 @@ type listed interface{ IsList() bool }
 // again.
 type grouped interface{ Group(parts []string) []string }
 
+// typedOnly is a flag that no variable sets.
+type typedOnly interface{ IsTyped() bool }
+
 // fromEnvironment sets from environ the flags of fs that the command line did not
 // set, and reports the variables that it used. It ignores variables of other
 // commands' flags. A variable that no command knows is an error: a misspelt one
@@ -46,8 +49,14 @@ func fromEnvironment(fs *flag.FlagSet, environ []string) (used []string, err err
 			return nil, unknownVariable(name, known)
 		}
 		f := lookup(fs, name)
-		if f == nil || given[f.Name] || value == "" {
+		if f == nil || value == "" {
 			continue // another command's, or not set
+		}
+		if t, ok := f.Value.(typedOnly); ok && t.IsTyped() {
+			return nil, fmt.Errorf("%s is no variable: type --%s, if that is what you want, and unset it", name, f.Name)
+		}
+		if given[f.Name] {
+			continue
 		}
 		if err := setFlag(f, value); err != nil {
 			return nil, fmt.Errorf("%s=%q: %w", name, value, err)

@@ -294,6 +294,13 @@ func (d *daemon) warn(log *slog.Logger, old, p *policy.Policy) {
 	if hosts := p.Intercepted(); len(hosts) > 0 && d.c.CABundle == "" {
 		log.Warn("the policy opens TLS, and clients will refuse that until they trust egressd: give --ca-bundle FILE and have clients use that file", "hosts", hosts)
 	}
+	var wide []string
+	for _, w := range p.Warnings() {
+		wide = append(wide, w.Error())
+	}
+	for _, w := range first(wide) {
+		log.Warn("a rule is wider than it looks", "warning", w)
+	}
 	if p.Audit() {
 		log.Warn("the policy audits: nothing is denied that a rule could allow")
 	}

@@ -134,3 +134,18 @@ func (s *session) clearLine() {
 		s.Say("\r\x1b[K")
 	}
 }
+
+// maxWarnings bounds the warnings that are printed one by one.
+const maxWarnings = 10
+
+// warn says which rules are wider than they look.
+func (s *session) warn() {
+	all := s.policy.Warnings()
+	for i, w := range all {
+		if i == maxWarnings {
+			s.Say("%s: warning: and %d more: see %s check\n", s.Name, len(all)-i, s.Name)
+			return
+		}
+		s.Say("%s: warning: %s\n", s.Name, cli.Safe(w.Error()))
+	}
+}

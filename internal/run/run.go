@@ -93,6 +93,9 @@ func (s *session) prepare() error {
 	if err = s.opts.filesHeld(s.policy.FileRules()); err != nil {
 		return err
 	}
+	if !s.opts.Report.Quiet {
+		s.warn()
+	}
 	if s.secrets, err = secrets.Find(s.policy, s.Getenv); err != nil {
 		return err
 	}

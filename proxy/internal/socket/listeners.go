@@ -72,12 +72,25 @@ func Reaches(a netip.Addr, port uint16, own netip.AddrPort) bool {
 // Local reports whether a connection of this process to a would stay on this
 // machine. It asks the system each time, which costs a few system calls and is
 // never out of date. With an error it is not known.
+//
+// Where every address is local by a route (AnyIP over everything, as in a lab), that
+// says nothing about one: there the addresses of interfaces count.
 func Local(a netip.Addr) (bool, error) {
 	a = a.Unmap().WithZone("")
 	if a.IsLoopback() || a.IsUnspecified() {
 		return true, nil
 	}
-	return comesHome(a)
+	if home, err := comesHome(a); !home || err != nil {
+		return home, err
+	}
+	nobodys := netip.AddrFrom4([4]byte{240, 0, 0, 1}) // RFC 1112: reserved
+	if a.Is6() {
+		nobodys = netip.AddrFrom16([16]byte{0: 1, 15: 1}) // 100::1, RFC 6666: discarded
+	}
+	if all, err := comesHome(nobodys); !all || err != nil {
+		return true, err
+	}
+	return onInterface(a)
 }
 
 // isLocal reports whether a is an address of this machine. If that cannot be
