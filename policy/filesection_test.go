@@ -49,7 +49,7 @@ func TestFileSection(t *testing.T) {
 	if !slices.Equal(joined, []string{"write: /a", "write: /b", "hide: /c", "home: rw"}) {
 		t.Errorf("joined: %q", joined)
 	}
-	diff := Diff(filePolicy(t, "files: {write: [/a]}"), filePolicy(t, "files: {hide: [/a], home: rw}"))
+	diff := filePolicy(t, "files: {hide: [/a], home: rw}").Diff(filePolicy(t, "files: {write: [/a]}"))
 	if !slices.Equal(diff.Added, []string{"files.hide: /a", "files.home: rw"}) || !slices.Equal(diff.Removed, []string{"files.write: /a"}) {
 		t.Errorf("%+v", diff)
 	}

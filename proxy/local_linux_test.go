@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"testing"
@@ -48,6 +49,25 @@ func TestOwnAddresses(t *testing.T) {
 			}
 			if got.Conn != nil {
 				_ = got.Conn.Close()
+			}
+		}
+	})
+}
+
+// Where every address is local by a route, those of interfaces are refused.
+func TestOwnAddressesAmongLocalOnes(t *testing.T) {
+	inNamespace(t, func() {
+		other := mustAddr("93.184.216.99")
+		if err := errors.Join(iproute.AddAddr("lo", public.String()+"/32"), iproute.Route{To: iproute.All4, Dev: "lo", Local: true}.Add()); err != nil {
+			t.Error(err)
+			return
+		}
+		for addr, want := range map[netip.Addr]policy.Reason{public: policy.ReasonIPProhibited, other: policy.ReasonAllowed} {
+			g := newGate(t, "a.example")
+			g.answer("a.example", addr)
+			_, d := g.resolve(context.Background(), someConn(g.Server), policy.Request{Host: hostOf(t, "a.example"), Port: 443})
+			if d.Reason != want {
+				t.Errorf("%s: %s", addr, d.Reason)
 			}
 		}
 	})
