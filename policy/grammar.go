@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/net/publicsuffix"
-
 	"egressd/policy/internal/pathmatch"
+	"egressd/policy/internal/suffix"
 )
 
 // Implementation constant: the longest rule text.
@@ -174,23 +173,10 @@ func wildcardError(host string) error {
 	if strings.LastIndexByte(host, '*') == 0 {
 		base = last // *example.com
 	}
-	if h, err := ParseHost(base); err == nil && !publicSuffix(h.Name()) {
+	if h, err := ParseHost(base); err == nil && !suffix.Public(h.Name()) {
 		fix = "write *." + base
 	}
 	return wrong(fix, "rule host %q: * stands only for whole labels at the front", host)
-}
-
-// publicSuffix reports whether name is a whole ICANN suffix such as com or
-// co.uk. Suffixes of the list's private half (github.io) are ordinary domains.
-func publicSuffix(name string) bool {
-	suffix, icann := publicsuffix.PublicSuffix(name)
-	if icann && suffix == name {
-		return true
-	}
-	// A list entry "*.ck" makes every name directly below ck a suffix.
-	below := "x." + name
-	suffix, icann = publicsuffix.PublicSuffix(below)
-	return icann && suffix == below
 }
 
 // hostFix says how to write a host that ParseHost refuses.
@@ -215,7 +201,7 @@ func (p *pattern) setSuffix(text, base string) error {
 		return wrong("write the address itself or a prefix such as 203.0.113.0/24", "rule host %q: an address has no subdomains", text)
 	}
 	p.name = h.Name()
-	if publicSuffix(p.name) {
+	if suffix.Public(p.name) {
 		return wrong("name the domain: *.example."+p.name, "rule host %q covers a whole public suffix", text)
 	}
 	return nil

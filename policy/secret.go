@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -18,11 +17,7 @@ func (a target) String() string {
 	if a.Port == 443 {
 		return a.Host.String()
 	}
-	host := a.Host.String()
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	return host + ":" + strconv.Itoa(int(a.Port))
+	return hostPort(a.Host, a.Port)
 }
 
 // add adds a host (port 443) or host:port to those that s goes to.

@@ -1,10 +1,6 @@
 package policy
 
-import (
-	"strings"
-
-	"golang.org/x/net/publicsuffix"
-)
+import "egressd/policy/internal/suffix"
 
 // Warnings lists the allow rules that are wider than they look: those that
 // cover a suffix below which strangers own names, such as *.github.io. Such a
@@ -19,7 +15,7 @@ func (p *Policy) Warnings() []Problem {
 			continue
 		}
 		name := r.parsed.name
-		if (r.parsed.scope == scopeBelow || r.parsed.scope == scopeTree) && sharedSuffix(name) {
+		if (r.parsed.scope == scopeBelow || r.parsed.scope == scopeTree) && suffix.Shared(name) {
 			out = append(out, Problem{
 				Pos:  r.Pos,
 				What: "rule " + r.Text + " covers everybody's names below " + name + ", not one owner's",
@@ -28,17 +24,4 @@ func (p *Policy) Warnings() []Problem {
 		}
 	}
 	return out
-}
-
-// sharedSuffix reports whether name is a suffix of the list's private half, or
-// the base of one ("*.compute.amazonaws.com"): names directly below belong to
-// different owners.
-func sharedSuffix(name string) bool {
-	for _, n := range [...]string{name, "x." + name} {
-		suffix, icann := publicsuffix.PublicSuffix(n)
-		if !icann && suffix == n && strings.Contains(n, ".") {
-			return true
-		}
-	}
-	return false
 }

@@ -16,8 +16,8 @@ type room struct {
 var rooms = slices.Concat(proxyRooms, []room{
 	{
 		path:    "policy",
-		ours:    []string{"policy/files", "policy/internal/pathmatch", "policy/internal/special", "internal/nearest"},
-		outside: []string{"golang.org/x/net/idna", "golang.org/x/net/publicsuffix", "go.yaml.in/yaml/v3"},
+		ours:    []string{"policy/files", "policy/internal/pathmatch", "policy/internal/special", "policy/internal/suffix", "internal/nearest"},
+		outside: []string{"golang.org/x/net/idna", "go.yaml.in/yaml/v3"},
 		std:     []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "math/rand", "math/rand/v2", "crypto/rand", "syscall"},
 		reason:  "the one decision is pure: no clock, no network, no logging, so that it gives one answer for one question",
 	},
@@ -30,6 +30,12 @@ var rooms = slices.Concat(proxyRooms, []room{
 		path:   "policy/files",
 		std:    []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "path/filepath", "io/fs", "syscall"},
 		reason: "the decision about files judges names: links and what exists are the tiers' business",
+	},
+	{
+		path:    "policy/internal/suffix",
+		outside: []string{"golang.org/x/net/publicsuffix"},
+		std:     []string{"net", "net/http", "time", "os", "log", "log/slog"},
+		reason:  "names compared with the list of public suffixes, pure",
 	},
 	{
 		path:   "policy/internal/special",
