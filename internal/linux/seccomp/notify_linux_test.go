@@ -107,7 +107,7 @@ func TestListenTwice(t *testing.T) {
 func TestCalls(t *testing.T) {
 	both := filter(Calls{Connect: true, Write: true}.rules())
 	openat := func(flags uint64) call {
-		return call{unix.SYS_OPENAT, nativeArch, [6]uint64{0, 0, flags | high}}
+		return call{nr: unix.SYS_OPENAT, arch: nativeArch, args: [6]uint64{0, 0, flags | high}}
 	}
 	for _, tt := range []struct {
 		name string
