@@ -99,7 +99,8 @@ func (b *builder) planted(r Rule, a Access) error {
 		return nil
 	}
 	for dir := path.Dir(p); dir != "/"; dir = path.Dir(dir) {
-		if base.Decide(dir).Access == ReadWrite || b.letsWrite(dir) {
+		d := base.Decide(dir) // what is temporary is not the machine's
+		if d.Access == ReadWrite && d.Reason != Temporary || b.letsWrite(dir) {
 			return fmt.Errorf("path %q leads to %s by a link that a program could have made: name %s itself, if you mean it", r.Path, real, real)
 		}
 	}

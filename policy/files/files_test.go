@@ -157,7 +157,7 @@ func TestNamesLikePatterns(t *testing.T) {
 // is followed.
 func TestPlantedLinks(t *testing.T) {
 	links := map[string]string{
-		work + "/build": home + "/.ssh", work + "/data": "/srv/data", work + "/in": work + "/src", home + "/proj": "/srv/proj",
+		work + "/build": home + "/.ssh", work + "/data": "/srv/data", work + "/in": work + "/src", home + "/proj": "/srv/proj", "/tmp/link": "/srv/tmp",
 		"/srv/out/deep": "/etc", home + "/.cache/x/y": home + "/.bashrc",
 	}
 	pl := Place{Workspace: work, Home: home, Resolve: func(p string) string {
@@ -181,6 +181,7 @@ func TestPlantedLinks(t *testing.T) {
 		{Section{Read: rules("data")}, "/srv/data/x", true}, // it can be read anyway
 		{Section{Write: rules("in")}, work + "/src/x", true},
 		{Section{Write: rules("~/proj")}, "/srv/proj/x", true},
+		{Section{Write: rules("/tmp/link")}, "/srv/tmp/x", true},
 		{Section{Hide: rules("build")}, "", true},
 	} {
 		g, err := tt.s.In(pl)
