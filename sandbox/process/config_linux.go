@@ -17,10 +17,11 @@ type config struct {
 	home   string          // the program's HOME; "": none
 	mounts mountinfo.Table // of this process
 
-	env      []string     // of the spec
-	gate     *files.Gate  // which files the program may read and write
-	readOnly bool         // Backend.ReadOnly
-	found    *places.Plan // what the rules are about here
+	commands map[string]bool // what installed found
+	env      []string        // of the spec
+	gate     *files.Gate     // which files the program may read and write
+	readOnly bool            // Backend.ReadOnly
+	found    *places.Plan    // what the rules are about here
 }
 
 // needsHidden reports whether something is to be brought back that lies behind

@@ -264,3 +264,38 @@ func TestFileRules(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// nestedFileAttack tries, with every capability in namespaces of its own, to take
+// the mounts off. Each line that it prints is a way in.
+const nestedFileAttack = `
+cd /; umount -l "$1/.git/config"; umount -l "$1/.git/hooks"; umount -l "$1/.git"; umount -l "$HOME/.ssh"
+mount -o remount,bind,rw "$1/.git/config"; mount -o remount,bind,rw /; mkdir -p /tmp/view; mount --bind "$1" /tmp/view; mount --bind "$HOME" /tmp/view
+mount --move "$1/.git/config" /tmp/view
+exec 2>/dev/null
+(echo x >>"$1/.git/config") && echo "writes the configuration"
+touch "$1/.git/hooks/x" && echo "makes a hook"
+mv "$1/.git" "$1/git" && echo "moves the repository"
+test -s "$HOME/.ssh/id_ed25519" && echo "sees a key"
+test -s /tmp/view/.ssh/id_ed25519 && echo "sees a key below a bind"
+touch "$HOME/x" && echo "writes in HOME"
+echo done
+`
+
+// TestFilesNested holds every place in namespaces that a program makes.
+func TestFilesNested(t *testing.T) {
+	needNamespaces(t)
+	if os.Geteuid() == 0 {
+		t.Skip("the kernel lets uid 0 map itself only with CAP_SETFCAP; the run as an ordinary user tries this")
+	}
+	p := newPerson(t, "/var/tmp")
+	spec := p.spec()
+	spec.Argv = []string{"/bin/sh", "-c", `unshare -Urmp --fork sh -c "$1" x "$2" 2>/dev/null; true`, "x", nestedFileAttack, p.work}
+	if got := run(t, &Backend{Nested: true}, spec); strings.TrimSpace(got.out) != "done" {
+		t.Errorf("nested: %q, %v, want done alone", got.out, got.err)
+	}
+	b := without("files", "read-only")
+	b.Nested = true
+	if got := run(t, b, spec); strings.Count(got.out, "\n") != 7 {
+		t.Errorf("without the layers, this test shows nothing: %q", got.out)
+	}
+}

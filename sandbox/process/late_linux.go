@@ -28,21 +28,15 @@ func (k *keptFiles) close() {
 }
 
 // guardFiles begins to watch for protected names that do not exist yet.
-func (s *supervisor) guardFiles(c *config) error {
+func (s *supervisor) guardFiles(c *config) {
 	if !c.found.Whole {
 		s.b.log().Warn("this directory is too large to look through: names deep in it that run later outside are not protected", slog.String("dir", c.Dir))
 	}
 	if len(c.found.Watch) == 0 || s.b.hooks.skip["latecomers"] {
-		return nil
+		return
 	}
-	guard, err := latecomers.Open(latecomers.Config{Gate: c.gate, Plan: c.found, Aside: s.b.Outside.Aside, Refused: s.fileRefused, Log: s.b.log()})
-	if err != nil {
-		s.b.log().Warn("protected files that do not exist yet are not guarded, and can be made: " + err.Error())
-		return nil //nolint:nilerr // said: a machine out of inotify instances still runs programs
-	}
-	s.files.guard = guard
-	go guard.Run()
-	return nil
+	s.files.guard = latecomers.New(latecomers.Config{Gate: c.gate, Plan: c.found, Aside: s.b.Outside.Aside, Refused: s.fileRefused, Log: s.b.log()})
+	go s.files.guard.Run()
 }
 
 // fileRefused tells and records something that was moved out of the program's

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"egressd/internal/linux/lookpath"
+	"golang.org/x/sys/unix"
+
 	"egressd/policy/files"
 	"egressd/sandbox"
 )
@@ -28,9 +29,12 @@ func (c *config) makeMissing(user *sandbox.Cred) (remove func()) {
 		return remove
 	}
 	var missing []string
-	want := func(path string) {
+	want := func(path string, commands ...string) {
 		rel, ok := strings.CutPrefix(path, home+"/")
-		if _, err := os.Lstat(path); ok && err != nil && c.gate.Decide(path).Access == files.ReadWrite {
+		if !ok || unix.Access(path, unix.F_OK) == nil || c.gate.Decide(path).Access != files.ReadWrite {
+			return
+		}
+		if len(commands) == 0 || slices.ContainsFunc(commands, c.installed) {
 			missing = append(missing, rel)
 		}
 	}
@@ -38,8 +42,8 @@ func (c *config) makeMissing(user *sandbox.Cred) (remove func()) {
 		want(filepath.Join(home, strings.TrimPrefix(dir, "~/")))
 	}
 	for _, a := range c.gate.Anchors() {
-		if len(a.Commands) > 0 && slices.ContainsFunc(a.Commands, c.installed) {
-			want(a.Path)
+		if len(a.Commands) > 0 {
+			want(a.Path, a.Commands...)
 		}
 	}
 	if len(missing) == 0 {
@@ -63,9 +67,23 @@ func (c *config) makeMissing(user *sandbox.Cred) (remove func()) {
 	}
 }
 
+// installed reports whether PATH holds the command. It is asked for a dozen at
+// every start, so it remembers, and looks no closer than it must.
 func (c *config) installed(command string) bool {
-	_, err := lookpath.Find(command, c.Dir, c.Path)
-	return err == nil
+	is, ok := c.commands[command]
+	if ok {
+		return is
+	}
+	for _, dir := range filepath.SplitList(c.Path) {
+		if is = filepath.IsAbs(dir) && unix.Access(dir+"/"+command, unix.X_OK) == nil; is {
+			break
+		}
+	}
+	if c.commands == nil {
+		c.commands = map[string]bool{}
+	}
+	c.commands[command] = is
+	return is
 }
 
 // makeOwned makes rel and the directories above it, as far as they are missing.

@@ -1,7 +1,6 @@
 package latecomers
 
 import (
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -17,8 +16,12 @@ import (
 // Bounds of one guard.
 const (
 	maxWatches = 8192 // directories
-	firstTime  = 64   // directories watched before the program starts; the rest follows at once
 	maxEntries = 4096 // entries read of one directory
+
+	pollFor   = time.Second           // from the start on
+	pollEvery = 20 * time.Millisecond // meanwhile
+	pollSlow  = 200 * time.Millisecond
+	tick      = 10 * time.Millisecond // file systems count times in ticks of up to this
 )
 
 // Config is what a guard needs.
@@ -28,7 +31,7 @@ type Config struct {
 	// Aside is a directory out of the program's reach for what is moved away, made
 	// when it is needed; "": it is renamed where it is.
 	Aside string
-	// Refused is told of each thing that was moved away, by Run's goroutine.
+	// Refused is told of each thing that was moved away, by one goroutine at a time.
 	Refused func(Refusal)
 	Log     *slog.Logger
 }
@@ -36,144 +39,205 @@ type Config struct {
 // Refusal is something that was moved away.
 type Refusal struct {
 	Path     string         // where it was
-	To       string         // where it is now; "" it could not be moved: Err says why
-	Err      error          // nil: it is out of the way
+	To       string         // where it is now
+	Err      error          // why it could not be moved; nil: it was
 	Decision files.Decision // what refused it
 }
 
 // Guard watches for one run. Only Close may be called while Run runs.
 type Guard struct {
 	Config
-	in      *os.File // inotify
 	started time.Time
-	last    map[string]bool // last elements of protected names
-	globs   bool            // some are patterns
-	byWD    map[int]*watched
+	names   names
 	byPath  map[string]*watched
-	later   []string        // not watched yet
-	repos   map[string]bool // git directories that were made during the run
 	moved   int
 	full    bool // no more directories can be watched, which was told
-	ended   chan struct{}
+
+	in   *os.File // inotify; nil: directories are polled
+	byWD map[int]*watched
+
+	stop, ended chan struct{}
+}
+
+// names are the last elements of protected names.
+type names struct {
+	last  map[string]bool
+	globs bool // some are patterns
 }
 
 // watched is a directory.
 type watched struct {
-	wd    int
 	path  string
-	depth int // below one that was there at the start
+	depth int           // below one that was there at the start
+	seen  unix.Timespec // its time when it was looked at
+	wd    int           // -1: it is polled
 }
 
-// Open begins to watch. Nothing that the program does after it is missed, but what
-// it does in the last of more than 64 directories within a moment.
-func Open(c Config) (*Guard, error) {
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	if err != nil {
-		return nil, os.NewSyscallError("inotify_init1", err)
-	}
+// New makes a guard for a program that has not started yet.
+func New(c Config) *Guard {
 	g := &Guard{
-		Config: c, in: os.NewFile(uintptr(fd), "inotify"), started: time.Now(), last: map[string]bool{},
-		byWD: map[int]*watched{}, byPath: map[string]*watched{}, repos: map[string]bool{}, ended: make(chan struct{}),
+		Config: c, started: time.Now(), names: names{last: map[string]bool{}}, byPath: map[string]*watched{}, byWD: map[int]*watched{},
+		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	for _, a := range c.Gate.Anchors() {
 		if a.Access < files.ReadWrite {
 			base := filepath.Base(a.Path)
-			g.last[base] = true
-			g.globs = g.globs || strings.ContainsAny(base, `*?[\`)
+			g.names.last[base] = true
+			g.names.globs = g.names.globs || strings.ContainsAny(base, `*?[\`)
 		}
 	}
-	first := min(len(c.Plan.Watch), firstTime)
-	for _, dir := range c.Plan.Watch[:first] {
+	for _, dir := range c.Plan.Watch {
 		g.watch(dir, 0)
 	}
-	g.later = c.Plan.Watch[first:]
-	return g, nil
+	return g
 }
 
 // Run watches until Close.
 func (g *Guard) Run() {
 	defer close(g.ended)
-	g.rest()
-	buf := make([]byte, 64<<10)
+	end := time.NewTimer(pollFor)
+	defer end.Stop()
+	every := time.NewTicker(pollEvery)
+	defer every.Stop()
 	for {
-		n, err := g.in.Read(buf)
-		if err != nil {
-			return // Close's deadline
+		select {
+		case <-g.stop:
+			return
+		case <-every.C:
+			g.poll(false)
+		case <-end.C:
+			if err := g.notify(); err != nil {
+				g.Log.Warn("the kernel does not tell of new files, which are looked for 5 times a second: " + err.Error())
+				every.Reset(pollSlow)
+				continue
+			}
+			g.poll(true)
+			g.serve()
+			return
 		}
-		g.events(buf[:n])
 	}
 }
 
-// Close ends Run, judges what was made last, and stops watching. The program must
-// have ended.
+// Close ends Run and judges what was made last. The program must have ended.
 func (g *Guard) Close() {
-	g.in.SetReadDeadline(time.Now()) //nolint:errcheck // inotify can be polled
+	close(g.stop)
 	<-g.ended
-	fd := int(g.in.Fd())
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := unix.Read(fd, buf)
-		if err != nil || n <= 0 {
-			break
-		}
-		g.events(buf[:n])
+	g.poll(true)
+	if g.in != nil {
+		g.in.Close()
 	}
-	for repo := range g.repos {
-		g.scan(repo, 0)
-	}
-	g.in.Close()
 }
 
-// rest watches the directories that Open left, and looks at what came meanwhile.
-func (g *Guard) rest() {
-	for _, dir := range g.later {
-		if g.watch(dir, 0) {
-			g.look(dir, 0, true)
+// poll looks into the directories that were changed since they were looked at; at
+// last into all that were changed since the start.
+func (g *Guard) poll(last bool) {
+	now := time.Now()
+	for path, w := range g.byPath {
+		if w.wd >= 0 && !last {
+			continue
 		}
+		var st unix.Stat_t
+		if unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			g.forget(path)
+			continue
+		}
+		changed := time.Unix(st.Mtim.Unix())
+		if changed.Before(g.started.Add(-tick)) || !last && st.Mtim == w.seen && !inGit(path) { // there, a file is judged by what is in it
+			continue
+		}
+		if now.Sub(changed) > 2*tick { // else it may change again without another time
+			w.seen = st.Mtim
+		}
+		g.look(path, w.depth, true)
 	}
-	g.later = nil
 }
 
 const watchMask = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN_CLOSE_WRITE | unix.IN_ONLYDIR | unix.IN_EXCL_UNLINK
 
-// watch adds a directory.
+// notify lets the kernel tell of changes from now on.
+func (g *Guard) notify() error {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return os.NewSyscallError("inotify_init1", err)
+	}
+	g.in = os.NewFile(uintptr(fd), "inotify")
+	for _, w := range g.byPath {
+		g.notice(w)
+	}
+	return nil
+}
+
+// serve handles what the kernel tells until Close.
+func (g *Guard) serve() {
+	go func() {
+		<-g.stop
+		g.in.SetReadDeadline(time.Now()) //nolint:errcheck // inotify can be polled
+	}()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := g.in.Read(buf)
+		if err != nil {
+			return
+		}
+		g.events(buf[:n])
+	}
+}
+
+// watch adds a directory, and reports whether it is watched.
 func (g *Guard) watch(dir string, depth int) bool {
 	if g.byPath[dir] != nil {
 		return true
 	}
-	d, err := openDir(dir)
-	if err != nil {
-		return false // gone, or a link has taken its place
-	}
-	defer unix.Close(d)
-	wd := -1
-	mask := uint32(watchMask)
-	if inGit(dir) {
-		mask |= unix.IN_MODIFY // a file that is never closed is obeyed as well
-	}
-	if err = unix.ENOSPC; len(g.byWD) < maxWatches {
-		wd, err = unix.InotifyAddWatch(int(g.in.Fd()), descriptor(d), mask)
-	}
-	if errors.Is(err, unix.ENOSPC) && !g.full {
-		g.full = true
-		g.Log.Warn("not every directory can be watched (at most 8192 in a run; fs.inotify.max_user_watches): "+
-			"what the program makes under a protected name there stays", slog.String("first", dir))
-	}
-	if err != nil {
+	if len(g.byPath) >= maxWatches {
+		g.tooMany(dir)
 		return false
 	}
-	w := &watched{wd: wd, path: dir, depth: depth}
-	g.byWD[wd], g.byPath[dir] = w, w
+	w := &watched{path: dir, depth: depth, wd: -1}
+	g.byPath[dir] = w
+	if g.in != nil {
+		g.notice(w)
+	}
 	return true
+}
+
+// notice asks the kernel to tell of w.
+func (g *Guard) notice(w *watched) {
+	d, err := openDir(w.path)
+	if err != nil {
+		return // gone, or a link has taken its place
+	}
+	defer unix.Close(d)
+	mask := uint32(watchMask)
+	if inGit(w.path) {
+		mask |= unix.IN_MODIFY // a file that is never closed is obeyed as well
+	}
+	wd, err := unix.InotifyAddWatch(int(g.in.Fd()), descriptor(d), mask)
+	if err != nil {
+		g.tooMany(w.path)
+		return
+	}
+	w.wd = wd
+	g.byWD[wd] = w
+}
+
+func (g *Guard) tooMany(dir string) {
+	if !g.full {
+		g.full = true
+		g.Log.Warn("too many directories to watch them all (8192 in a run; fs.inotify.max_user_watches): what the program makes under "+
+			"a protected name in the others stays until the end of the run, or for good", slog.String("first", dir))
+	}
 }
 
 // forget drops a directory that was moved, and those in it: their paths are wrong.
 func (g *Guard) forget(dir string) {
 	for path, w := range g.byPath {
-		if path == dir || strings.HasPrefix(path, dir+"/") {
-			unix.InotifyRmWatch(int(g.in.Fd()), uint32(w.wd)) //nolint:errcheck // it may be gone
+		if path != dir && !strings.HasPrefix(path, dir+"/") {
+			continue
+		}
+		delete(g.byPath, path)
+		if w.wd >= 0 {
 			delete(g.byWD, w.wd)
-			delete(g.byPath, path)
+			unix.InotifyRmWatch(int(g.in.Fd()), uint32(w.wd)) //nolint:errcheck // it may be gone
 		}
 	}
 }

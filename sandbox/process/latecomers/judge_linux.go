@@ -73,7 +73,6 @@ func (g *Guard) judge(w *watched, name string, dir bool) {
 		return
 	}
 	if newRepository(path) {
-		g.repos[path] = true
 		g.scan(path, 0)
 		return
 	}
@@ -107,21 +106,28 @@ func (g *Guard) look(dir string, depth int, since bool) {
 	entries, _ := f.ReadDir(maxEntries) // what could be read counts
 	w := &watched{path: dir, depth: depth}
 	for _, e := range entries {
-		if !since || g.new(int(f.Fd()), e.Name()) {
-			g.judge(w, e.Name(), e.IsDir())
+		name := e.Name()
+		if since && (!g.matters(dir, name, e.IsDir()) || !g.new(int(f.Fd()), name)) {
+			continue
 		}
+		g.judge(w, name, e.IsDir())
 	}
 	f.Close()
 }
 
+// matters reports whether a name can be protected, or is a directory that is not
+// watched.
+func (g *Guard) matters(dir, name string, isDir bool) bool {
+	return g.names.last[name] || g.names.globs || name == ".git" || inGit(dir) || isDir && g.byPath[filepath.Join(dir, name)] == nil
+}
+
 // new reports whether name was made, renamed or changed since the guard began.
-// File systems count in ticks of up to 10 ms.
 func (g *Guard) new(dir int, name string) bool {
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
 	}
-	return !time.Unix(st.Ctim.Unix()).Before(g.started.Add(-10 * time.Millisecond))
+	return !time.Unix(st.Ctim.Unix()).Before(g.started.Add(-tick))
 }
 
 // verdict is what becomes of a new name.
@@ -141,7 +147,7 @@ func (g *Guard) verdict(dir, name string) verdict {
 	if name == ".git" {
 		return g.gitEntry(path)
 	}
-	if !g.last[name] && !g.globs {
+	if !g.names.last[name] && !g.names.globs {
 		return verdict{}
 	}
 	if g.Gate.Decide(dir).Access < files.ReadWrite {
