@@ -46,18 +46,21 @@ func (b *Backend) newGroup(user *sandbox.Cred) (*bounds.Group, error) {
 			return nil, err
 		}
 	}
-	if l.Pids == 0 && l.Memory == 0 && l.CPU == 0 {
+	ordinary := os.Geteuid() != 0 || user != nil && user.UID != 0
+	switch {
+	case l.Pids == 0 && !countsPids(ordinary):
+		l.Pids = DefaultPids() // a group is all there is; without one launch doctor says so
+	case l.Pids == 0 && l.Memory == 0 && l.CPU == 0:
 		return nil, nil
 	}
 	g, err := bounds.New(bounds.Limits{Pids: int(l.Pids), Memory: l.Memory, CPU: int(l.CPU)})
 	if err == nil {
 		return g, nil
 	}
-	ordinary := os.Geteuid() != 0 || user != nil && user.UID != 0
-	if l.Memory == 0 && l.CPU == 0 && countsPids(ordinary) {
+	if l.Memory == 0 && l.CPU == 0 && (b.Limits.Pids == 0 || countsPids(ordinary)) {
 		return nil, nil
 	}
-	asked := Limits{Pids: l.Pids, Memory: l.Memory, CPU: l.CPU}
+	asked := Limits{Pids: b.Limits.Pids, Memory: l.Memory, CPU: l.CPU}
 	return nil, &sandbox.CapabilityError{
 		Isolation: isolationNetns,
 		What:      fmt.Sprintf("--limit %s needs a control group, and none can be made here: %v", asked, err), Fix: groupFix,

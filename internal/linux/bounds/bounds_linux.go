@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -116,6 +117,9 @@ func prepare(dir string, need []string) error {
 			return &fs.PathError{Op: "write", Path: name, Err: err}
 		}
 	}
+	if busy, err := holdsProcesses(dir); busy || err != nil {
+		return errors.Join(err, fmt.Errorf("%s: there are processes in it, so groups below it cannot have limits", dir))
+	}
 	control := filepath.Join(dir, "cgroup.subtree_control")
 	enabled, err := words(control)
 	if err != nil {
@@ -138,6 +142,25 @@ func prepare(dir string, need []string) error {
 		}
 	}
 	return nil
+}
+
+// holdsProcesses reports whether dir has processes of its own. The root may. Another
+// group that has some can enable pids and cpu all the same, and takes no process below
+// it from then on (cgroups(7), thread mode).
+func holdsProcesses(dir string) (bool, error) {
+	if _, err := os.Stat(filepath.Join(dir, "cgroup.type")); errors.Is(err, fs.ErrNotExist) {
+		return false, nil // the root
+	}
+	f, err := os.Open(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	n, err := f.Read(make([]byte, 1))
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n > 0, err
 }
 
 func words(name string) ([]string, error) {

@@ -50,6 +50,22 @@ func TestWhatIsMissing(t *testing.T) {
 	}
 }
 
+// A group with processes of its own is passed over, whatever it seems to allow.
+func TestBusy(t *testing.T) {
+	root := tree(t, map[string]string{".": "pids/pids", "a": "pids/pids"})
+	for name, text := range map[string]string{"cgroup.type": "domain\n", "cgroup.procs": "1\n"} {
+		if err := os.WriteFile(filepath.Join(root, "a", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := prepare(filepath.Join(root, "a"), []string{"pids"}); err == nil || !strings.Contains(err.Error(), "processes in it") {
+		t.Errorf("got %v", err)
+	}
+	if err := prepare(root, []string{"pids"}); err != nil {
+		t.Errorf("the root: %v", err)
+	}
+}
+
 // Where the kernel's files cannot be written, nothing is bounded.
 func TestNotDelegated(t *testing.T) {
 	root := tree(t, map[string]string{".": "pids/pids", "a": "pids/"})

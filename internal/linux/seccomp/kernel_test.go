@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 // runProbe installs the filter, all of it, none of it, or all but the rule
 // named by filterName, and prints what the probe's call returns.
 func runProbe(name, filterName string) int {
+	runtime.LockOSThread() // no_new_privs is the thread's that installs
 	if name == "no core" { // as the init does before
 		if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1}); err != nil {
 			fmt.Println(err)
