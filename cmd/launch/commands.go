@@ -28,6 +28,7 @@ func (l *launcher) commands() []cli.Command {
 		{Name: "--help", Run: l.help},
 		{Name: "explain", Run: l.explain, Flags: func() *flag.FlagSet { return new(explainOptions).flags() }},
 		{Name: "check", Run: l.check},
+		{Name: "apply", Run: l.apply, Flags: func() *flag.FlagSet { return new(applyOptions).flags() }},
 		{Name: "doctor", Run: l.doctor},
 		{Name: "presets", Run: l.presets},
 		{Name: "demo", Run: l.demo},

@@ -70,6 +70,9 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	if b.Outside, err = s.outside(); err != nil {
 		return spec, nil, err
 	}
+	if b.Outside.Overlay, err = s.makeLayer(spec); err != nil {
+		return spec, nil, err
+	}
 	if person != nil {
 		b.Asking = person.Asking
 	}

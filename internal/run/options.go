@@ -54,6 +54,7 @@ type Program struct {
 	Nested  bool
 	Limits  process.Limits
 
+	OverlayTo  string // --overlay, and a directory that keeps the changes; "": none
 	OnReplaced string // onReplacedEnd or onReplacedContinue
 	Publish    []process.Publish
 	HostPorts  []process.HostPort
@@ -105,6 +106,7 @@ func (o *Options) Flags() *flag.FlagSet {
 	fs.StringVar(&o.Report.Learn, "learn", "", "write the smallest policy that would have allowed this run to this new `FILE`")
 	fs.BoolVar(&o.Report.Approve, "approve", false, "ask on the terminal about what no rule covers")
 	fs.BoolVar(&o.Program.Nested, "nested", false, "let the program make sandboxes of its own inside (bwrap, Chromium's); always on for Codex")
+	fs.StringVar(&o.Program.OverlayTo, "overlay-to", "", "as --overlay, and keep the changes in this new `DIR` for launch apply")
 	fs.StringVar(&o.Program.OnReplaced, "on-replaced", onReplacedEnd, "`WHAT` becomes of a run when policy, events or launcher are replaced on this machine meanwhile: end, or continue")
 	fs.StringVar(&o.Daemon, "egressd", "", "let the egressd that listens at `unix:PATH` serve the sandbox; its policy is a ceiling")
 	fs.StringVar(&o.Program.User, "user", "", "as root: run the program as this user `NAME`")

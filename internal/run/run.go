@@ -25,6 +25,7 @@ import (
 	"egressd/internal/run/trail"
 	"egressd/policy"
 	"egressd/sandbox"
+	"egressd/sandbox/process"
 	"egressd/sandbox/process/spawn"
 	"egressd/sandbox/vercel/api"
 )
@@ -77,6 +78,7 @@ type session struct {
 	daemon  daemon
 
 	recording *recording  // of a run with a name, else nil
+	layer     *layer      // of a run with an overlay in the process tier, else nil
 	client    *api.Client // of a hosted run
 	showing   atomic.Bool // progress stands on the terminal
 }
@@ -110,6 +112,7 @@ func (s *session) execute() (int, error) {
 	ctx, arm, stop := interrupt.Second(context.Background())
 	defer stop()
 	spec, backend, err := s.assemble()
+	defer func() { _ = s.layer.end(false) }() // unless it was ended
 	if err != nil {
 		return ExitLauncher, err
 	}
@@ -126,6 +129,8 @@ func (s *session) execute() (int, error) {
 		res, err = backend.Run(ctx, spec)
 		s.clearLine()
 	}
+	err = errors.Join(err, s.layer.end(err == nil || errors.Is(err, process.ErrReplaced)))
+	s.layer = nil
 	if err != nil && res.ExitCode == cli.ExitOK {
 		res.ExitCode = ExitLauncher
 	}

@@ -67,6 +67,8 @@ func (o *Options) validateProcess() error {
 		return fmt.Errorf("--isolation %q: netns or env", o.Isolation)
 	case o.Isolation == isolationEnv && o.fileFlag() != "":
 		return fmt.Errorf("%s is for --isolation netns: with env nothing holds a program to files", o.fileFlag())
+	case o.Isolation == isolationEnv && o.overlaid():
+		return errors.New("--overlay is for --isolation netns: with env nothing holds a program to files")
 	case o.Isolation == isolationEnv && len(p.Publish)+len(p.HostPorts) > 0:
 		return errors.New("--publish and --host-port are for --isolation netns: with env the program is on the host's loopback already")
 	case p.OnReplaced != onReplacedEnd && p.OnReplaced != onReplacedContinue:
@@ -167,6 +169,7 @@ func uselessFlags(tier string) []uselessFlag {
 			{"publish", "a script of the hermetic tier has no server to reach"},
 			{"host-port", "a script of the hermetic tier has no network but what --allow lets curl fetch; --host gives a name an address"},
 			{"nested", "the hermetic tier runs no programs, and so none that makes sandboxes"},
+			{"overlay-to", "write --overlay; to keep the changes, run the script again without it"},
 			{"on-replaced", "a script has the workspace alone, and no name in it is protected by a mount"},
 			{"egressd", "the hermetic tier has no doors to hand over: it serves its one client itself"},
 			{"write", noFileRules},
@@ -180,6 +183,8 @@ func uselessFlags(tier string) []uselessFlag {
 			{"publish", "use --port"},
 			{"host-port", "the VM cannot reach this machine"},
 			{"nested", "the VM is its own"},
+			{"overlay", "the workspace is a copy there; what comes back is judged file by file"},
+			{"overlay-to", "the workspace is a copy there; what comes back is judged file by file"},
 			{"on-replaced", "the VM has no files of this machine"},
 			{"egressd", "Vercel enforces the policy"},
 			{"limit", "the VM is the bound: --vcpus says how large it is"},

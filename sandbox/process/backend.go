@@ -15,6 +15,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/netip"
 	"slices"
@@ -89,6 +90,13 @@ type Outside struct {
 	// where it is.
 	Aside string
 
+	// Overlay is a directory with an empty directory "changes" and an empty directory
+	// "work", of the user that the program runs as, 0700 and on a disk with extended
+	// attributes. What the program changes in its working directory ends up in
+	// "changes", as overlayfs keeps it, and the working directory stays as it is. "":
+	// the program changes it. The directory is hidden.
+	Overlay string
+
 	// KeepOn lets a run go on when a protected file was replaced on this machine, so
 	// that the program can change what stands there now. Without it the run is ended,
 	// with exit code 125 and an error.
@@ -97,6 +105,10 @@ type Outside struct {
 	// program's reach although it was replaced.
 	Replaced func(Replacement)
 }
+
+// ErrReplaced is why a run was ended before its program: a protected file was
+// replaced on this machine.
+var ErrReplaced = errors.New("was replaced on this machine during the run, which took its protection away: the program was ended")
 
 // Replacement is a protected name that no longer leads to the file that it led to.
 type Replacement struct {

@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,10 +10,6 @@ import (
 	"egressd/internal/linux/replaced"
 	"egressd/sandbox"
 )
-
-// ErrReplaced is why a run was ended before its program: a protected file was
-// replaced on this machine.
-var ErrReplaced = errors.New("was replaced on this machine during the run, which took its protection away: the program was ended")
 
 // watched lists the names whose mounts must last: all that is protected or hidden,
 // but what a private directory hides anyway.

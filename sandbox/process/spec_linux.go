@@ -40,6 +40,10 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
+	layer, err := s.layer(dir, mounts)
+	if err != nil {
+		return nil, err
+	}
 	c := &config{paths: pathValues(s.spec.Env), home: sandbox.EnvValue(s.spec.Env, "HOME"), mounts: mounts, env: s.spec.Env, readOnly: s.b.ReadOnly}
 	if c.gate, err = s.filesGate(dir, argv); err != nil {
 		return nil, err
@@ -48,7 +52,7 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 		Argv: argv, Dir: dir, Path: sandbox.EnvValue(s.spec.Env, "PATH"),
 		TmpDir: absolute(sandbox.EnvValue(s.spec.Env, "TMPDIR")), RuntimeDir: absolute(sandbox.EnvValue(s.spec.Env, "XDG_RUNTIME_DIR")),
 		Capture: control.Capture{Mode: s.b.CaptureMode, Ports: s.policy().Ports()},
-		Plan:    control.Plan{Shown: shown, Hidden: hidden}, Protect: protect, CA: s.doors.Bundle(),
+		Plan:    control.Plan{Shown: shown, Hidden: hidden, Layer: layer}, Protect: protect, CA: s.doors.Bundle(),
 		Limits: s.b.ownLimits(), Nested: s.b.Nested, Skip: s.b.hooks.skipped(),
 	}
 	for _, p := range s.b.HostPorts {
@@ -142,10 +146,14 @@ func nameless(path string) bool {
 	return err == nil && (mountinfo.Within(path, "/dev") || mountinfo.Within(path, "/proc"))
 }
 
-// hidden lists the directories of Outside.Hide by their real names.
+// hidden lists the directories of Outside.Hide, and Outside.Overlay, by their real names.
 func (s *supervisor) hidden() ([]string, error) {
 	var dirs []string
-	for _, dir := range s.b.Outside.Hide {
+	hide := s.b.Outside.Hide
+	if o := s.b.Outside.Overlay; o != "" {
+		hide = append(slices.Clone(hide), o)
+	}
+	for _, dir := range hide {
 		real, err := filepath.EvalSymlinks(dir)
 		if err == nil {
 			real, err = filepath.Abs(real)

@@ -187,7 +187,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 		path: "internal/run",
 		ours: []string{
 			"policy", "dnsfilter", "gate", "gate/handover", "internal/cli", "internal/cli/policyflags", "internal/run/approve", "internal/run/interrupt",
-			"internal/run/microvm", "internal/run/place", "internal/run/records", "internal/run/runas", "internal/run/script", "internal/run/secrets", "internal/run/tap",
+			"internal/run/microvm", "internal/run/overlay", "internal/run/place", "internal/run/records", "internal/run/runas", "internal/run/script", "internal/run/secrets", "internal/run/tap",
 			"internal/run/trail", "policy/files",
 			"sandbox", "sandbox/advisory", "sandbox/hermetic", "sandbox/process", "sandbox/process/spawn", "sandbox/vercel", "sandbox/vercel/api", "sandbox/vercel/network",
 		},
@@ -227,6 +227,11 @@ var rooms = slices.Concat(proxyRooms, []room{
 		ours:   []string{"sandbox/vercel/fake"},
 		std:    []string{"os/exec", "log"},
 		reason: "the double of the hosted API and a listener",
+	},
+	{
+		path:   "internal/run/overlay",
+		std:    []string{"net", "net/http", "os/exec", "log/slog"},
+		reason: "two directories and their differences: which names may be written is the file gate's to say",
 	},
 	{
 		path:   "internal/run/place",

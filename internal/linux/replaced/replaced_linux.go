@@ -21,7 +21,6 @@ const (
 	earlyChecks  = 50 * time.Millisecond  // between checks, while there is no inotify
 	notifyAfter  = time.Second            // of Run, inotify is asked for
 	blindChecks  = 250 * time.Millisecond // where inotify is not to be had, or not everywhere
-	doubtTime    = 2 * time.Millisecond   // until a rename that is half done is looked at again
 	restTime     = 2 * time.Millisecond   // after a notice that is about other files
 	seldomChecks = 5 * time.Second        // where it is: for what other machines do to a network file system
 )
@@ -43,7 +42,6 @@ type name struct {
 	id      identity
 	mounted bool // a mount was seen on it
 	told    identity
-	doubt   bool // the mount is gone, but the name leads where it led
 	over    bool // it was told as exposed: nothing worse can happen to it
 }
 
@@ -101,18 +99,30 @@ type Change struct {
 	// Exposed: no mount is on the name any more, and the one below it can be written.
 	Exposed bool
 
-	was *os.File
+	was *name
 }
+
+// The kernel takes a mount away a moment before the name leads elsewhere.
+const (
+	halfDoneLooks = 40
+	halfDoneTime  = 5 * time.Millisecond
+)
 
 // Digests reports the SHA-256, in hex, of the file that the name led to and of the
 // one that it leads to now. "": there is none, or it cannot be read, is no regular
 // file, or is larger than 64 MB.
 func (c Change) Digests() (was, now string) {
+	for range halfDoneLooks {
+		if c.was.now() != c.was.id {
+			break
+		}
+		<-time.After(halfDoneTime)
+	}
 	if f, err := os.OpenFile(c.Path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0); err == nil {
 		now = digest(f)
 		f.Close()
 	}
-	return digest(c.was), now
+	return digest(c.was.file), now
 }
 
 func digest(f *os.File) string {
@@ -163,13 +173,7 @@ func (w *Watch) Run(ctx context.Context, tell func(Change)) {
 	began, pause := time.Now(), earlyChecks
 	var n *notifier
 	for {
-		doubt := w.check(tell)
-		if doubt && wait(fds[:1], doubtTime) {
-			return
-		}
-		if doubt {
-			continue
-		}
+		w.check(tell)
 		if n == nil && time.Since(began) >= notifyAfter {
 			n = newNotifier(w.names)
 			defer n.close()
@@ -240,8 +244,8 @@ func (w *Watch) text() string {
 	return string(data)
 }
 
-// check compares every name with what it led to. doubt: look again soon.
-func (w *Watch) check(tell func(Change)) (doubt bool) {
+// check compares every name with what it led to.
+func (w *Watch) check(tell func(Change)) {
 	data := w.text()
 	for _, n := range w.names {
 		if n.over {
@@ -251,17 +255,12 @@ func (w *Watch) check(tell func(Change)) (doubt bool) {
 		point, readOnly := mountinfo.At(data, n.path)
 		on := point == n.path
 		lost := n.mounted && !on
-		switch {
-		case now == n.told && !lost:
-			n.mounted, n.doubt = n.mounted || on, false
-			continue
-		case now == n.told && !n.doubt: // most likely a rename that is half done
-			n.doubt, doubt = true, true
+		n.mounted = on
+		if now == n.told && !lost {
 			continue
 		}
-		n.mounted, n.doubt, n.told = on, false, now
+		n.told = now
 		n.over = point == "" || !on && !readOnly
-		tell(Change{Path: n.path, Exposed: n.over, was: n.file})
+		tell(Change{Path: n.path, Exposed: n.over, was: n})
 	}
-	return doubt
 }

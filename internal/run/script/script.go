@@ -32,16 +32,14 @@ type Options struct {
 // Register defines the flags on fs.
 func (o *Options) Register(fs *flag.FlagSet) {
 	fs.StringVar(&o.File, "script", "", "hermetic tier: run this `FILE`; what follows -- are its arguments")
-	fs.BoolVar(&o.Overlay, "overlay", false, "hermetic tier: keep the script's changes out of the workspace, and report them")
+	fs.BoolVar(&o.Overlay, "overlay", false, "keep changes out of the workspace (of the process tier: the working directory), and report them")
 }
 
-// Given reports the first of the flags that was given, or "".
+// Given reports the first of the flags that was given and is for this tier alone, or
+// "".
 func (o *Options) Given() string {
-	switch {
-	case o.File != "":
+	if o.File != "" {
 		return "--script"
-	case o.Overlay:
-		return "--overlay"
 	}
 	return ""
 }

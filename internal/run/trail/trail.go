@@ -131,6 +131,13 @@ func (t *Trail) Shares(f *os.File) bool {
 	return errX == nil && errY == nil && x.Mode()&os.ModeDevice == 0 && os.SameFile(x, y)
 }
 
+// Changed records a change that an overlay kept out of the workspace: 'A' added, 'M'
+// modified or 'D' deleted.
+func (t *Trail) Changed(path string, kind byte) error {
+	kinds := map[byte]event.Change{'A': event.Added, 'M': event.Modified, 'D': event.Deleted}
+	return t.emit(&event.FileChanged{Path: path, Change: kinds[kind]})
+}
+
 // Replaced records that a protected file was replaced; see [event.FileReplaced].
 func (t *Trail) Replaced(path, was, now string, exposed bool) error {
 	return t.emit(&event.FileReplaced{Path: path, Was: was, Now: now, Exposed: exposed})

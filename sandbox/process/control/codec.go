@@ -102,6 +102,9 @@ func (m *Plan) code(c *ipc.Coder) {
 	ipc.List(c, &m.Shown, one)
 	c.Texts(&m.Masks)
 	c.Texts(&m.Hidden)
+	c.Text(&m.Layer.Over)
+	c.Text(&m.Layer.Upper)
+	c.Text(&m.Layer.Work)
 	ipc.List(c, &m.Places, func(p *Place) {
 		c.Text(&p.Path)
 		c.Byte((*byte)(&p.Kind))

@@ -57,10 +57,18 @@ type Plan struct {
 	Shown  []Bind   // what the caller shows at another path, outermost first; see process.Bind
 	Masks  []string // sockets to hide
 	Hidden []string // directories that are empty inside
+	Layer  Layer    // over the working directory
 	Places []Place  // what can be written, and what is hidden, outermost first
 	Own    string   // the directory for the run's own files
 	Resolv string   // the file behind /etc/resolv.conf; "" none
 	Hosts  *string  // for /etc/hosts; nil: there is none
+}
+
+// Layer is a directory that takes the changes to another one. The zero Layer is
+// none.
+type Layer struct {
+	Over        string // the directory whose changes it takes
+	Upper, Work string // on one file system
 }
 
 // Bind is something of the host that is mounted inside.

@@ -57,9 +57,9 @@ func (b *builder) finish(begun bool) error {
 	}
 	var err error
 	if begun {
-		err = b.steps([]step{{"pick", b.pickBinds}})
+		err = b.steps([]step{{"overlay", b.overlay}, {"pick", b.pickBinds}})
 	} else {
-		err = b.hide(step{"pick", b.pickBinds})
+		err = b.hide(step{"overlay", b.overlay}, step{"pick", b.pickBinds})
 	}
 	if err != nil {
 		return err

@@ -56,7 +56,11 @@ func run(args []string) int {
 	}
 	in := &initProcess{ctl: control.NewConn(controlFD)}
 	in.told.ctl = in.ctl
-	var err error
+	err := mayPassModes(false)
+	if err != nil {
+		in.fail(&stepError{"start", err})
+		return initCrashed
+	}
 	if again {
 		err = in.takeOver()
 	} else {

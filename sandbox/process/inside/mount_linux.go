@@ -32,7 +32,8 @@ func cloneTree(path string, readOnly bool) (tree, error) {
 	return t, nil
 }
 
-// newTree mounts a new file system of type fstype, not attached anywhere yet.
+// newTree mounts a new file system of type fstype, not attached anywhere yet. An
+// option without a value is a flag.
 func newTree(fstype string, attrs int, options ...[2]string) (tree, error) {
 	fs, err := unix.Fsopen(fstype, unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -40,7 +41,13 @@ func newTree(fstype string, attrs int, options ...[2]string) (tree, error) {
 	}
 	defer unix.Close(fs)
 	for _, o := range options {
-		if err := unix.FsconfigSetString(fs, o[0], o[1]); err != nil {
+		err := error(nil)
+		if o[1] == "" {
+			err = unix.FsconfigSetFlag(fs, o[0])
+		} else {
+			err = unix.FsconfigSetString(fs, o[0], o[1])
+		}
+		if err != nil {
 			return -1, fmt.Errorf("%s: %s=%s: %w", fstype, o[0], o[1], err)
 		}
 	}

@@ -200,6 +200,7 @@ const namespaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NE
 
 // Capabilities, linux/capability.h.
 const (
+	capDACOver  = 1
 	capSetPCAP  = 8
 	capNetBind  = 10
 	capNetAdmin = 12
@@ -220,6 +221,8 @@ func inNamespaces(o Options, control int) (int, error) {
 		return execute(o, attr, control)
 	}
 	attr.Cloneflags |= syscall.CLONE_NEWUSER
+	// For an overlay alone: the init lowers it at once, see package inside.
+	attr.AmbientCaps = append(attr.AmbientCaps, capDACOver)
 	m, err := ownIDs()
 	if err != nil {
 		return 0, err
