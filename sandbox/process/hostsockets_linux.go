@@ -76,7 +76,7 @@ func (s hostSocket) inPlace() bool {
 // Bounds of the search for sockets whose path leads nowhere.
 const searchFiles = 200_000
 
-// searchSockets finds sockets in dirs and below, nearest first. whole is false if
+// searchSockets finds sockets and FIFOs in dirs and below, nearest first. whole is false if
 // there were more than searchFiles files.
 func searchSockets(dirs []string) (found []string, whole bool) {
 	left := searchFiles
@@ -92,7 +92,7 @@ func searchSockets(dirs []string) (found []string, whole bool) {
 				switch path := filepath.Join(queue[0], e.Name()); {
 				case e.IsDir():
 					queue = append(queue, path)
-				case e.Type() == os.ModeSocket:
+				case leadsOut(e.Type()):
 					found = append(found, path)
 				}
 			}

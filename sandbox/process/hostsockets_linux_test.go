@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"egressd/sandbox"
 	"egressd/sandbox/process/control"
 )
@@ -162,4 +164,36 @@ func TestUnixSockets(t *testing.T) {
 			t.Errorf("without the layer it was stopped all the same, so this test shows nothing: %s", out)
 		}
 	})
+}
+
+// TestFIFO opens a FIFO of the working directory to write to its reader outside.
+// One that argv names is the program's.
+func TestFIFO(t *testing.T) {
+	work := tempDir(t, "/tmp")
+	path := filepath.Join(work, "fifo")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(reader)
+	for _, tt := range []struct {
+		name  string
+		b     *Backend
+		argv  []string
+		heard bool
+	}{
+		{"found", new(Backend), []string{"/bin/sh", "-c", `set -- fif*; echo out >"$1"`}, false},
+		{"found, without the layer", without("sockets"), []string{"/bin/sh", "-c", `set -- fif*; echo out >"$1"`}, true},
+		{"named", new(Backend), []string{"/bin/sh", "-c", `echo out >"$0"`, "fifo"}, true},
+	} {
+		res := run(t, tt.b, sandbox.Spec{Argv: tt.argv, Dir: work, Env: []string{"PATH=/usr/bin:/bin"}})
+		var buf [16]byte
+		n, err := unix.Read(reader, buf[:])
+		if heard := err == nil && n > 0; heard != tt.heard {
+			t.Errorf("%s: heard %v: %q, %v: %s", tt.name, heard, buf[:max(n, 0)], err, res.out)
+		}
+	}
 }

@@ -8,15 +8,15 @@ import (
 	"egressd/sandbox/process/control"
 )
 
-// maskSockets hides every planned socket that can still be seen behind an
-// empty file that no one may open: connecting to it is refused.
+// maskSockets hides every planned socket and FIFO that can still be seen behind an
+// empty file that no one may open: connecting to it, or opening it, is refused.
 func (b *builder) maskSockets() error {
 	if len(b.cfg.Plan.Masks) > control.MaxMasks {
 		return errors.New("too many unix sockets outside /tmp and /run to hide them all")
 	}
 	var mask string
 	for _, path := range b.cfg.Plan.Masks {
-		if fi, err := os.Lstat(path); err != nil || fi.Mode().Type() != fs.ModeSocket {
+		if fi, err := os.Lstat(path); err != nil || fi.Mode().Type() != fs.ModeSocket && fi.Mode().Type() != fs.ModeNamedPipe {
 			continue // behind a private root, or gone
 		}
 		if mask == "" {
