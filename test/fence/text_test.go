@@ -43,6 +43,10 @@ var textBans = []textBan{
 		},
 	},
 	{
+		what: "the mark of a merge that was not finished",
+		re:   regexp.MustCompile(`^(<<<<` + `<<< |>>>>` + `>>> )|\n(<<<<` + `<<< |>>>>` + `>>> )`),
+	},
+	{
 		what: "an emoji or another pictograph",
 		re:   regexp.MustCompile(`[\x{1F300}-\x{1FAFF}\x{2600}-\x{27BF}]`),
 		in:   []string{".go", ".md"},
