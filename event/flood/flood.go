@@ -140,16 +140,16 @@ func (r *Sink) Emit(e event.Event) error {
 // denial reports what e is summed up by; ok is false if it is not to be: it denies
 // nothing, or ends a flow that was allowed.
 func denial(e *event.Event) (k sumKey, ok bool) {
-	if e.WasAllowed {
+	if v, decides := e.Verdict(); !decides || e.WasAllowed || v.Decision != event.Blocked {
 		return k, false
 	}
 	var client netip.AddrPort
 	switch b := e.Body.(type) {
 	case *event.Connection:
-		ok = b.Decision == event.Blocked && b.Repeated == 0
+		ok = b.Repeated == 0
 		k.door, k.reason, k.host, k.port, client = b.Door, b.Reason, b.Host, b.Port, b.Client
 	case *event.Query:
-		ok = b.Decision == event.Blocked && b.Repeated == 0
+		ok = b.Repeated == 0
 		k.query, k.door, k.reason, k.host, k.asked, client = true, event.DoorDNS, b.Reason, b.Host, b.Asked, b.Client
 	}
 	k.policy, k.session, k.from = e.Policy, e.Session, clientOf(client.Addr())

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -292,4 +294,36 @@ func hostOf(name string) policy.Host {
 		panic(err)
 	}
 	return h
+}
+
+// BenchmarkAllowed compares the way of what is allowed, to a writer and through what
+// bounds a policy.
+func BenchmarkAllowed(b *testing.B) {
+	for _, way := range []string{"writer", "bounded"} {
+		b.Run(way, func(b *testing.B) {
+			f, err := os.Create(filepath.Join(b.TempDir(), "events"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer f.Close()
+			w := &event.Writer{W: f}
+			var to event.Sink = w
+			if way == "bounded" {
+				share, _ := w.Share(1<<40, 0, 1<<50, nil)
+				s := &Sink{To: share}
+				defer s.Close()
+				to = s
+			}
+			b.RunParallel(func(pb *testing.PB) {
+				e := deniedQuery("192.0.2.1:1", "good.example")
+				e.Body.(*event.Query).Verdict = event.Verdict{Decision: event.Allowed, Reason: policy.ReasonAllowed}
+				for pb.Next() {
+					if err := to.Emit(e); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
+	}
 }

@@ -143,7 +143,7 @@ func (s *session) execute() (int, error) {
 		s.Say("launch: the time limit of %v is over: %s\n", spec.Timeout, what)
 	}
 	for _, name := range res.Met {
-		s.Say("launch: %s\n", s.opts.Program.Limits.Met(name))
+		s.Say("launch: %s\n", s.opts.Program.Limits.InForce().Met(name))
 	}
 	s.trail.Met(res.Met)
 	return res.ExitCode, errors.Join(err, s.trail.Ended(res.ExitCode, res.Ended.Sub(res.Started), err))

@@ -22,6 +22,12 @@ func TestLimitsByName(t *testing.T) {
 	if got := (Limits{}).InForce(); got.Pids != DefaultPids() || got.String() == "" || (Limits{}).String() != "" {
 		t.Errorf("in force without a limit: %q", got)
 	}
+	if got := (Limits{}).InForce().Met("pids"); strings.Contains(got, "pids=0") || !strings.Contains(got, "not started") {
+		t.Errorf("the default was met: %q", got)
+	}
+	if got := l.Met("memory"); !strings.Contains(got, "--limit memory=1073741824") || !strings.Contains(got, "killed") {
+		t.Errorf("memory was met: %q", got)
+	}
 	for s, want := range map[string]string{
 		"": "NAME=N", "pids": "NAME=N", "pids=": "not a number", "pids=x": "not a number", "pids=1": "32 is the least", "pids=-5": "not a number",
 		"memory=1M": "33554432 is the least", "memory=many": "512M", "cpu=0": "processors", "cpu=NaN": "processors", "cpu=0.001": "0.01 is the least",
