@@ -22,6 +22,7 @@ var lateAttacks = []struct{ name, script, planted string }{
 	{"envrc as a link", "echo x >other; ln -s other .envrc", ".envrc"},
 	{"tools of an agent", "echo {} >.mcp.json", ".mcp.json"},
 	{"editor's tasks", "mkdir .vscode && echo {} >.vscode/tasks.json", ".vscode/tasks.json"},
+	{"editor's tasks, in a directory that was empty", "mkdir .vscode && sleep 0.1 && echo {} >.vscode/tasks.json", ".vscode/tasks.json"},
 	{"editor's tasks, moved in", "mkdir other && echo {} >other/tasks.json; mv other .vscode", ".vscode/tasks.json"},
 	{"editor's tasks, in a new directory", "mkdir -p a/b/c; mkdir a/b/c/.vscode && echo {} >a/b/c/.vscode/tasks.json", "a/b/c/.vscode/tasks.json"},
 	{"editor's tasks, in a new tree", "mkdir -p n/.vscode && echo {} >n/.vscode/tasks.json; mv n m", "m/.vscode/tasks.json"},

@@ -71,6 +71,10 @@ type watched struct {
 	depth int           // below one that was there at the start
 	seen  unix.Timespec // its time when it was looked at
 	wd    int           // -1: it is polled
+
+	// hollow is what refuses this directory. It is empty, and so obeyed by nobody:
+	// nested sandboxes make such ones to mount on. What comes into it takes it away.
+	hollow *files.Decision
 }
 
 // New makes a guard for a program that has not started yet.

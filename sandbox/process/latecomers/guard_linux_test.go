@@ -111,7 +111,7 @@ func TestNotified(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.in.Close()
-	if err := os.Mkdir(filepath.Join(dir, ".vscode"), 0o700); err != nil {
+	if err := os.Symlink("x", filepath.Join(dir, ".envrc")); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 4096)
@@ -127,8 +127,50 @@ func TestNotified(t *testing.T) {
 	if len(*got) != 1 {
 		t.Errorf("refused: %+v", *got)
 	}
-	if _, err := os.Lstat(filepath.Join(dir, ".vscode")); err == nil {
+	if _, err := os.Lstat(filepath.Join(dir, ".envrc")); err == nil {
 		t.Error("it stands")
+	}
+}
+
+// An empty directory is obeyed by nobody: it stays until something comes into it,
+// which the kernel tells of, or a look.
+func TestHollow(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		dir := realTemp(t)
+		g, got := guard(t, dir)
+		if told {
+			if err := g.notify(); err != nil {
+				t.Fatal(err)
+			}
+			defer g.in.Close()
+		}
+		hear := func() {
+			if !told {
+				g.poll(false)
+				return
+			}
+			buf := make([]byte, 4096)
+			n, err := g.in.Read(buf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.events(buf[:n])
+		}
+		hollow := filepath.Join(dir, ".vscode")
+		if err := os.Mkdir(hollow, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		hear()
+		if _, err := os.Lstat(hollow); err != nil || len(*got) != 0 {
+			t.Errorf("an empty directory was moved away: %v, %+v", err, *got)
+		}
+		if err := os.WriteFile(filepath.Join(hollow, "tasks.json"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		hear()
+		if _, err := os.Lstat(hollow); err == nil || len(*got) != 1 || (*got)[0].Path != hollow {
+			t.Errorf("refused: %+v", *got)
+		}
 	}
 }
 

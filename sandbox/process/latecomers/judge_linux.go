@@ -65,8 +65,14 @@ func (g *Guard) judge(w *watched, name string, dir bool) {
 	if g.Plan.Known[path] {
 		return
 	}
+	if w.hollow != nil {
+		g.aside(filepath.Dir(w.path), filepath.Base(w.path), *w.hollow)
+		return
+	}
 	if v := g.verdict(w.path, name); v.refused {
-		g.aside(w.path, name, v.decision)
+		if !dir || !g.leaveHollow(path, v.decision) {
+			g.aside(w.path, name, v.decision)
+		}
 		return
 	}
 	if !dir {
@@ -82,6 +88,17 @@ func (g *Guard) judge(w *watched, name string, dir bool) {
 	if !places.Skipped(name) && w.depth < places.MaxDepth {
 		g.scan(path, w.depth+1)
 	}
+}
+
+// leaveHollow watches a refused directory, which is moved away with the first
+// thing that comes into it. False: it cannot be watched.
+func (g *Guard) leaveHollow(path string, d files.Decision) bool {
+	if !g.watch(path, places.MaxDepth) {
+		return false
+	}
+	g.byPath[path].hollow = &d
+	g.look(path, places.MaxDepth, false)
+	return true
 }
 
 // scan watches a new directory, and looks at what is in it already.
@@ -105,12 +122,18 @@ func (g *Guard) look(dir string, depth int, since bool) {
 	}
 	entries, _ := f.ReadDir(maxEntries) // what could be read counts
 	w := &watched{path: dir, depth: depth}
+	if known := g.byPath[dir]; known != nil {
+		w.hollow = known.hollow
+	}
 	for _, e := range entries {
 		name := e.Name()
-		if since && (!g.matters(dir, name, e.IsDir()) || !g.new(int(f.Fd()), name)) {
+		if since && w.hollow == nil && (!g.matters(dir, name, e.IsDir()) || !g.new(int(f.Fd()), name)) {
 			continue
 		}
 		g.judge(w, name, e.IsDir())
+		if w.hollow != nil {
+			break // it went with its first entry
+		}
 	}
 	f.Close()
 }
