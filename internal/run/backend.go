@@ -35,7 +35,7 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	}
 	log := slog.New(slog.DiscardHandler)
 	if !o.Report.Quiet {
-		log = slog.New(slog.NewTextHandler(s.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		log = slog.New(slog.NewTextHandler(lines(s.Stderr), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	if err := s.separate(&spec); err != nil {
 		return spec, nil, err
@@ -74,7 +74,7 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 		return spec, nil, err
 	}
 	if person != nil {
-		b.Asking = person.Asking
+		person.Hold = b.Hold
 	}
 	if o.Daemon != "" {
 		b.DoorServer = func(ctx context.Context, own []netip.AddrPort) (process.DoorServer, error) {
@@ -177,8 +177,7 @@ func (s *session) asker() *approve.Terminal {
 	if err := approve.Available(tty); err != nil {
 		s.Say("launch: --approve: %v: what no rule covers is denied\n", err)
 	}
-	// Only the process tier leaves a stopped program alone while a question stands.
-	return &approve.Terminal{Path: tty, Freeze: s.opts.Isolation == isolationNetns && s.opts.Tier != script.Tier}
+	return &approve.Terminal{Path: tty}
 }
 
 // resolver resolves names after the verdict, with the DNS servers of the policy, or

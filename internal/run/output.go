@@ -1,10 +1,15 @@
 package run
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/term"
 
 	"egressd/internal/cli"
 	"egressd/sandbox/hermetic"
@@ -73,6 +78,25 @@ func (s *session) keptOut(all []hermetic.Change, total int) {
 		}
 		s.Say("launch: %s kept out of the workspace: %s\n", changes(total), list(names, total, maxKeptOut))
 	}
+}
+
+// lines is a writer to f whose lines begin at the left on a terminal that a program
+// has set so that they would not.
+func lines(f *os.File) io.Writer {
+	if f == nil || !term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return returning{f}
+}
+
+// returning writes a carriage return before each line feed.
+type returning struct{ w io.Writer }
+
+func (r returning) Write(b []byte) (int, error) {
+	if _, err := r.w.Write(bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n"))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // changes counts changes.

@@ -20,6 +20,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"egressd/gate"
 	"egressd/gate/handover"
@@ -36,10 +37,6 @@ type Backend struct {
 	// Gate is what judges and records the program's flows. Its Isolation and Own
 	// are this tier's to set.
 	Gate gate.Config
-
-	// Asking reports whether Gate.Ask holds the terminal and has stopped the program
-	// for that time: such a stop is left alone. Nil: it never does.
-	Asking func() bool
 
 	// Nested lets the program make namespaces and mounts of its own, for programs
 	// that put their tools into a sandbox again. Capture, masks and protected files
@@ -77,7 +74,25 @@ type Backend struct {
 	// Run takes it, or discards it when it does not fit. Nil: Run starts one.
 	Early *spawn.Pending
 
-	hooks testHooks
+	hooks   testHooks
+	current atomic.Pointer[running] // the run that started its program last; nil: none runs
+}
+
+// running is a run whose program has started.
+type running struct {
+	hold func(context.Context) (release func(), err error)
+}
+
+// Hold stops everything inside the run of b and keeps its output back, so that the
+// caller has the terminal, which is reset, to itself. It returns once that is so, in
+// seconds at most; the caller then calls release. After an error nothing has
+// changed. If no program runs that is an error. One Hold at a time.
+func (b *Backend) Hold(ctx context.Context) (release func(), err error) {
+	r := b.current.Load()
+	if r == nil {
+		return nil, errors.New("no program is running")
+	}
+	return r.hold(ctx)
 }
 
 // Outside is about what is not the program's: what it does not see, and what

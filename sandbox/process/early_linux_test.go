@@ -19,17 +19,16 @@ func TestEarly(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		fits bool
-		b    Backend
+		mode string // of the capture
 		spec sandbox.Spec
 	}{
 		"the same files":       {fits: true, spec: sandbox.Spec{Argv: []string{"/bin/true"}}},
 		"files of its own":     {spec: sandbox.Spec{Argv: []string{"/bin/true"}}},
-		"another mode":         {fits: true, b: Backend{CaptureMode: "anyip"}, spec: sandbox.Spec{Argv: []string{"/bin/true"}}},
+		"another mode":         {fits: true, mode: "anyip", spec: sandbox.Spec{Argv: []string{"/bin/true"}}},
 		"a link to the hidden": {fits: true, spec: sandbox.Spec{Argv: []string{"/usr/bin/test", "-d", hidden}}},
 		"nothing to run":       {fits: true},
 	} {
-		b := c.b
-		b.Early = spawn.Ahead()
+		b := &Backend{CaptureMode: c.mode, Early: spawn.Ahead()}
 		c.spec.Dir = "/"
 		if c.fits {
 			c.spec.Stdin, c.spec.Stdout, c.spec.Stderr = os.Stdin, os.Stdout, os.Stderr

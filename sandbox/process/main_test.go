@@ -5,6 +5,7 @@ package process
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -36,11 +37,25 @@ func TestMain(m *testing.M) {
 }
 
 // launchMain is a small launcher: no policy, the command as it stands.
-func launchMain(argv []string) int {
+func launchMain(args []string) int {
+	flags := flag.NewFlagSet("launch", flag.ExitOnError)
+	skip := flags.String("skip", "", "a layer to leave out")
+	limit := flags.Duration("timeout", 0, "")
+	question := flags.Bool("ask", false, "on SIGIO, ask for a line as launch --approve does")
+	if flags.Parse(args) != nil {
+		return 2
+	}
 	b := &Backend{Gate: gate.Config{Policy: new(policy.Current), Events: new(recorder)}}
+	if *skip != "" {
+		b.hooks.skip = map[string]bool{*skip: true}
+	}
+	if *question {
+		go ask(b)
+	}
 	dir, _ := os.Getwd()
 	res, err := b.Run(context.Background(), sandbox.Spec{
-		Argv: argv, Dir: dir, Env: []string{"PATH=/usr/bin:/bin", "TERM=xterm", "PS1=ready> "}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Argv: flags.Args(), Dir: dir, Env: []string{"PATH=/usr/bin:/bin", "TERM=xterm", "PS1=ready> "}, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Timeout: *limit, Grace: time.Second,
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -227,7 +242,7 @@ func TestAsOrdinaryUser(t *testing.T) {
 	if err := os.WriteFile(binary, data, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"--reuid=65534", "--regid=65534", "--clear-groups", binary, "-test.timeout=120s"}
+	args := []string{"--reuid=65534", "--regid=65534", "--clear-groups", binary, "-test.timeout=300s"}
 	if testing.Verbose() {
 		args = append(args, "-test.v")
 	}

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+
+	"egressd/test/console"
 )
 
 // TestSignalInit sends everything that can be sent to pid 1 inside. The first
@@ -23,8 +25,8 @@ func TestSignalInit(t *testing.T) {
 // What the inside does to the terminal must not outlast it.
 func TestTerminalExclusive(t *testing.T) {
 	python := needPython(t)
-	c := atTerminal(t, "/bin/sh", "-c", self(t)+` launch `+python+` -c 'import fcntl, termios; fcntl.ioctl(0, termios.TIOCEXCL)'; true >/dev/tty && echo "op""en"`)
-	c.expect("open")
+	c := console.Start(t, console.Options{}, "/bin/sh", "-c", self(t)+` launch `+python+` -c 'import fcntl, termios; fcntl.ioctl(0, termios.TIOCEXCL)'; true >/dev/tty && echo "op""en"`)
+	c.Expect("open")
 }
 
 // Files of the run are for every user inside, whatever the launcher's umask.

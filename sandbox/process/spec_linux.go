@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"egressd/internal/linux/foreground"
 	"egressd/internal/linux/mountinfo"
 	"egressd/policy"
 	"egressd/sandbox"
@@ -64,9 +63,7 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 	for _, p := range s.b.Publish {
 		c.Capture.Reserved = append(c.Capture.Reserved, p.inside())
 	}
-	if foreground.IsTerminal(stdio[0]) && foreground.IsTerminal(stdio[1]) && s.tty.owned() {
-		c.Foreground, s.tty.granted = true, true
-	}
+	c.Foreground = s.tty.foreground
 	s.files.unmake = c.makeMissing(s.spec.RunAs)
 	s.files.env = c.agentFiles(s.spec.RunAs)
 	missed, err := c.plan()

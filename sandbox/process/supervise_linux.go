@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"sync"
 	"syscall"
 	"time"
@@ -14,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"egressd/internal/linux/bounds"
-	"egressd/internal/linux/foreground"
 	"egressd/internal/linux/ipc"
 	"egressd/internal/linux/kernelversion"
+	"egressd/internal/linux/relay"
 	"egressd/internal/linux/stdfiles"
 	"egressd/sandbox"
 	"egressd/sandbox/process/control"
@@ -38,11 +37,11 @@ func (b *Backend) Supports(spec sandbox.Spec) error {
 
 // Run runs spec and reports how it ended. The signals HUP, INT, QUIT, TERM, USR1
 // and USR2 that this process gets are forwarded to the program, unless they were
-// ignored when this process started. The program gets the terminal if the launcher
-// holds it. When ctx ends, the program is ended as after a timeout. Run returns
-// when nothing of the run is left: no process, no mount, no goroutine, no
-// descriptor. An error means that no program ran, or is ErrReplaced; a
-// *sandbox.CapabilityError says what the machine can't do.
+// ignored when this process started. Where spec's standard files are a terminal the
+// program has one of its own, which is relayed. When ctx ends, the program is ended
+// as after a timeout. Run returns when nothing of the run is left: no process, no
+// mount, no goroutine, no descriptor. An error means that no program ran, or is
+// ErrReplaced; a *sandbox.CapabilityError says what the machine can't do.
 func (b *Backend) Run(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
 	res := sandbox.Result{ExitCode: sandbox.ExitLauncher, Started: time.Now()}
 	defer b.Early.Discard() // unless it was taken
@@ -90,6 +89,11 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	if err := stdfiles.Check(stdio, spec.Protect); err != nil {
 		return err
 	}
+	person, err := relay.Find(stdio)
+	if err != nil {
+		return err
+	}
+	defer person.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ln, err := b.listenPublished(ctx)
@@ -105,11 +109,13 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	if err != nil {
 		return errors.Join(err, group.Discard())
 	}
-	s := &supervisor{b: b, spec: spec, res: res, child: c, group: group, tty: openTerminal(), published: ln, messages: make(chan initMessage)}
+	s := &supervisor{
+		b: b, spec: spec, res: res, child: c, group: group, published: ln, messages: make(chan initMessage),
+		tty: newTerminal(person, stdio),
+	}
 	defer s.closeNames()
 	defer s.files.close()
 	defer s.closeGroup()
-	defer func() { s.tty.takeBack(res.ExitCode > sandbox.ExitSignal || res.TimedOut || !s.running) }()
 	return s.supervise(ctx, stdio)
 }
 
@@ -128,11 +134,13 @@ func (s *supervisor) supervise(ctx context.Context, stdio [3]*os.File) error {
 		s.child.Kill() // it has ended by itself, mostly
 		closeDoors()
 		s.child.ctl.Shutdown()
+		s.b.current.Store(nil)
 		for im := range s.messages {
 			ipc.CloseAll(im.fds) // drained, so that the reader can end
 		}
 		stopSignals() // takes a while, as does the end of the namespaces
 		s.child.Wait()
+		s.tty.end() // nobody inside is left to write
 		wg.Wait()
 		s.child.ctl.Close()
 		s.dials.fail(errors.New("the run has ended"))
@@ -148,12 +156,11 @@ func (s *supervisor) supervise(ctx context.Context, stdio [3]*os.File) error {
 	}
 	// The init is busy now, and would have been held up before. A signal that
 	// ended the launcher until here ended the init as well.
-	var signals <-chan os.Signal
-	signals, stopSignals = catchSignals()
+	stopSignals = s.tty.catchSignals()
 	if s.spec.Forwarding != nil {
 		s.spec.Forwarding()
 	}
-	return s.lastLook(s.loop(ctx, signals, func(d *control.DoorsReady, fds []*os.File) error {
+	return s.lastLook(s.loop(ctx, s.tty.signals, func(d *control.DoorsReady, fds []*os.File) error {
 		return s.open(serving, &wg, d, fds)
 	}))
 }
@@ -202,6 +209,7 @@ func (s *supervisor) loop(ctx context.Context, signals <-chan os.Signal, open fu
 					return err
 				}
 				s.running = true
+				s.b.current.Store(&running{s.hold})
 				setUp.Stop()
 				res.Started = time.Now()
 				if s.spec.Timeout > 0 {
@@ -211,11 +219,23 @@ func (s *supervisor) loop(ctx context.Context, signals <-chan os.Signal, open fu
 				if !res.TimedOut {
 					res.ExitCode = m.Exited.Code
 				}
+				s.tty.release()
 				return nil
 			case m.Failed != nil:
 				return setUpError(m.Failed)
+			case m.Terminal != nil:
+				err := s.tty.relayTo(im.fds)
+				ipc.CloseAll(im.fds)
+				if err != nil {
+					return err
+				}
 			case m.Stopped != nil:
 				s.stopped(m.Stopped.Sig)
+			case m.Held != nil:
+				select {
+				case s.tty.held <- struct{}{}:
+				default: // whoever asked has given up
+				}
 			case m.Dialled != nil:
 				s.dials.deliver(m.Dialled, im.fds)
 			case m.Refused != nil:
@@ -228,6 +248,13 @@ func (s *supervisor) loop(ctx context.Context, signals <-chan os.Signal, open fu
 				return err
 			}
 		case sig := <-signals:
+			if s.terminalSignal(sig) {
+				break
+			}
+			if !s.running && sig == syscall.SIGTSTP {
+				stopSelf(syscall.SIGTSTP)
+				break
+			}
 			if !s.running {
 				res.ExitCode = sandbox.ExitSignal + int(sig.(syscall.Signal))
 				return fmt.Errorf("%w (%v)", errTooEarly, sig)
@@ -292,35 +319,6 @@ func (s *supervisor) order(sig syscall.Signal, all bool) {
 	s.child.ctl.Send(control.Message{Signal: &control.SignalOrder{Sig: sig, All: all}}) //nolint:errcheck // the init's end is seen elsewhere
 }
 
-// stopped handles a stopped program. If it stopped because it needs the terminal,
-// it gets it; else the launcher's whole job stops until it is resumed. Without a
-// terminal nobody could resume it, so only the program stays stopped; so it does
-// while a question to the person is open (see Backend.Asking).
-func (s *supervisor) stopped(sig syscall.Signal) {
-	if s.tty == nil || s.b.Asking != nil && s.b.Asking() {
-		return
-	}
-	wants := sig == syscall.SIGTTIN || sig == syscall.SIGTTOU
-	if !wants || !s.tty.owned() {
-		if !s.tty.granted && !wants {
-			return
-		}
-		if !wants {
-			sig = syscall.SIGTSTP // SIGSTOP would stop a group that nobody can wake
-		}
-		stopSelf(sig)
-	}
-	fg := s.tty.owned() || s.tty.granted && !s.someoneElseHolds()
-	s.tty.granted = s.tty.granted || fg
-	s.child.ctl.Send(control.Message{Resume: &control.ResumeOrder{Foreground: fg}}) //nolint:errcheck // the init's end is seen elsewhere
-}
-
-// someoneElseHolds reports whether the terminal belongs to neither the launcher nor
-// the program, but to the shell that put this job into the background.
-func (s *supervisor) someoneElseHolds() bool {
-	return foreground.Of(s.tty.f) != unix.Getpgrp()
-}
-
 // read turns the control socket into messages until it closes.
 func (s *supervisor) read() {
 	defer close(s.messages)
@@ -372,16 +370,4 @@ func (b *Backend) log() *slog.Logger {
 		return b.Gate.Log
 	}
 	return slog.New(slog.DiscardHandler)
-}
-
-// catchSignals catches what is forwarded to the program. What was ignored when this
-// process started (nohup) stays ignored.
-func catchSignals() (<-chan os.Signal, func()) {
-	c := make(chan os.Signal, 16)
-	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2} {
-		if !signal.Ignored(s) {
-			signal.Notify(c, s)
-		}
-	}
-	return c, func() { signal.Stop(c) }
 }

@@ -354,6 +354,11 @@ var rooms = slices.Concat(proxyRooms, []room{
 		reason: "runs what the pages say",
 	},
 	{
+		path:   "test/console",
+		std:    []string{"net", "net/http"},
+		reason: "a person at a terminal, for tests of any room",
+	},
+	{
 		path:   "test/nohup",
 		std:    []string{"net", "os/exec"},
 		reason: "one thing that tests of several rooms do before they start programs",
@@ -431,6 +436,11 @@ var rooms = slices.Concat(proxyRooms, []room{
 		reason: "a leaf below every server: errors in, an answer out",
 	},
 	{
+		path:   "internal/screen",
+		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
+		reason: "control sequences: pure",
+	},
+	{
 		path:   "internal/nearest",
 		std:    []string{"net", "net/http", "time", "os", "os/exec", "log", "log/slog"},
 		reason: "a leaf below policy: words in, a word out",
@@ -449,10 +459,16 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:    "internal/run/...",
-		ours:    []string{"policy", "policy/files", "event", "event/flood", "internal/cli", "internal/cli/policyflags"},
+		ours:    []string{"policy", "policy/files", "event", "event/flood", "internal/cli", "internal/cli/policyflags", "internal/screen"},
 		outside: []string{"golang.org/x"},
 		std:     []string{"net/http/pprof"},
 		reason:  "one mechanism of a run each: it knows nothing of the daemon; internal/cli is below it",
+	},
+	{
+		path:   "internal/linux/relay",
+		ours:   []string{"internal/linux/foreground", "internal/screen"},
+		std:    []string{"net", "net/http", "os/exec", "log", "log/slog"},
+		reason: "bytes between two terminals, and the modes of one",
 	},
 	{
 		path:    "internal/linux/...",

@@ -33,32 +33,17 @@ type Terminal struct {
 	Path string        // the terminal, "/dev/tty". It is opened for each question
 	Wait time.Duration // how long to wait for an answer, before it is a no. Zero: 2 minutes
 
-	// Freeze stops the program that holds the terminal (SIGSTOP) for the time of a
-	// question, so that it cannot read the answer. Set it only if the program's
-	// supervisor ignores such a stop while Asking reports true.
-	Freeze bool
+	// Hold stops the program and keeps its output back for the time of a question,
+	// until release is called. Then nothing but this process uses the terminal. After
+	// an error the answer is no. Nil: the program may hold the terminal, and is only
+	// kept from reading it.
+	Hold func(ctx context.Context) (release func(), err error)
 
 	mu      sync.Mutex
 	turn    chan struct{} // one question at a time
 	waiting int
 	asking  map[string]*question
 	answers map[string]answer
-	stands  bool      // a question is on the terminal
-	stood   time.Time // the end of the last one
-}
-
-// Asking reports whether a question is on the terminal, or was a moment ago. A
-// program that stops then was stopped for the question, and continues by itself.
-func (t *Terminal) Asking() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.stands || !t.stood.IsZero() && time.Since(t.stood) < time.Second
-}
-
-func (t *Terminal) setAsking(stands bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stands, t.stood = stands, time.Now()
 }
 
 // question is one that is on the terminal, or waits for its turn.
@@ -148,9 +133,7 @@ func (t *Terminal) inTurn(ctx context.Context, r policy.Request, d policy.Decisi
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	t.setAsking(true)
-	defer t.setAsking(false)
-	return ask(ctx, t.Path, t.Freeze, Question(r, d))
+	return t.ask(ctx, Question(r, d), r.Host.String())
 }
 
 // Question is the text on the terminal.
@@ -168,7 +151,7 @@ func Question(r policy.Request, d policy.Decision) string {
 	if r.Method != "" {
 		what += " (" + cli.Safe(r.Method) + " " + cli.Safe(r.Path) + ")"
 	}
-	return fmt.Sprintf("launch: the program wants to reach %s\nlaunch: %s. Allow? [y]es once, [a]lways in this run, [n]o, ne[v]er in this run: ", what, d.Reason)
+	return fmt.Sprintf("launch: the program wants to reach %s\nlaunch: %s. Allow? [y]es once, [n]o, ne[v]er in this run, or a part of its name (%d letters or more) for always in this run: ", what, d.Reason, minPart)
 }
 
 // Available reports an error if nobody can be asked on the terminal at path.
@@ -180,32 +163,59 @@ func Available(path string) error {
 	return f.Close()
 }
 
-// read reads one line. After a line that is not a clear answer it asks again.
-func read(in io.Reader, out io.Writer) word {
+// minPart is how much of a host's name is a yes for the whole run.
+const minPart = 4
+
+// names reports whether typed shows that the person has read host: a part of it,
+// and not just its last label, which many hosts share.
+//
+// Threat: a key that the person meant for the program, or a habit of saying "a",
+// allows a host for the whole run -> that takes a part of the name. Left over: y,
+// which allows one flow.
+func names(typed, host string) bool {
+	if typed == host {
+		return true
+	}
+	at := strings.Index(host, typed)
+	return len(typed) >= minPart && at >= 0 && at < strings.LastIndexAny(host, ".:")
+}
+
+// Keys that end a line as well: Ctrl-C and Ctrl-\, for which the answer is no.
+const interrupt, quit = 0x03, 0x1c
+
+// read reads one line about host. After a line that is not a clear answer it asks
+// again. key is the interrupt or quit that ended it, 0: neither.
+func read(in io.Reader, out io.Writer, host string) (w word, key byte) {
 	line := make([]byte, 0, 16)
 	one := make([]byte, 1)
 	for range 4096 {
 		if n, err := in.Read(one); err != nil || n != 1 {
-			return no
+			return no, 0
+		}
+		if one[0] == interrupt || one[0] == quit {
+			return no, one[0]
 		}
 		if one[0] != '\n' && one[0] != '\r' {
 			line = append(line, one[0])
 			continue
 		}
-		switch strings.ToLower(strings.TrimSpace(string(line))) {
-		case "y", "yes":
-			return once
-		case "a", "always":
-			return always
-		case "n", "no", "":
-			return no
-		case "v", "never":
-			return never
+		again := "launch: y, n, v or a part of the name? "
+		switch typed := strings.ToLower(strings.TrimSpace(string(line))); {
+		case typed == "y" || typed == "yes":
+			return once, 0
+		case typed == "n" || typed == "no" || typed == "":
+			return no, 0
+		case typed == "v" || typed == "never":
+			return never, 0
+		case typed == "a" || typed == "always":
+			again = fmt.Sprintf("launch: for always type %d letters or more of the name: ", minPart)
+		case names(typed, host):
+			return always, 0
 		}
 		line = line[:0]
-		if _, err := io.WriteString(out, "launch: y, a, n or v? "); err != nil {
-			return no
+		if _, err := io.WriteString(out, again); err != nil {
+			return no, 0
 		}
 	}
-	return no
+	return no, 0
 }

@@ -5,15 +5,20 @@ package approve
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"egressd/internal/screen"
 	"egressd/policy"
 )
 
@@ -145,11 +150,14 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"y\n", true, true, false},
 		{"YES\r", true, true, false},
-		{"a\n", true, false, true},
+		{"a\n\n", false, false, false}, // for the whole run it takes a part of the name
+		{"always\nEXAMPLE\n", true, false, true},
+		{".com\ncom\nexa\n\n", false, false, false},
+		{"api.ex\n", true, false, true},
 		{"n\n", false, false, false}, // retries of the moment are not asked about
 		{"\n", false, false, false},
 		{"v\n", false, false, false},
-		{"what?\nalways\n", true, false, true},
+		{"what?\napi.example.com\n", true, false, true},
 		{"\x04", false, false, false}, // end of file
 	} {
 		t.Run(fmt.Sprintf("%q", tt.typed), func(t *testing.T) {
@@ -187,9 +195,9 @@ func TestOneQuestionForOneDestination(t *testing.T) {
 	for range 10 {
 		go func() { answers <- term.Ask(t.Context(), request(t, "b.example.com"), notListed) }()
 	}
-	p.typed("a\n")
+	p.typed("a.example\n")
 	p.await("b.example.com:443", 1)
-	p.typed("a\n")
+	p.typed("b.example\n")
 	for range 20 {
 		if !<-answers {
 			t.Error("one of the askers was denied")
@@ -257,6 +265,40 @@ func TestTypedAheadAndMode(t *testing.T) {
 	}
 	if *after != *raw {
 		t.Errorf("the terminal's mode was changed: %+v, want %+v", after, raw)
+	}
+}
+
+// With Hold the terminal is asked for, reset before the question, and given back;
+// Ctrl-C is a no, and an interrupt for the program.
+func TestHold(t *testing.T) {
+	p := newPTY(t)
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, syscall.SIGINT)
+	defer signal.Stop(interrupted)
+	var held, released atomic.Int32
+	fail := errors.New("nobody runs")
+	var err error
+	term := &Terminal{Path: p.path, Hold: func(context.Context) (func(), error) {
+		held.Add(1)
+		return func() { released.Add(1) }, err
+	}}
+	said := make(chan bool)
+	go func() { said <- term.Ask(t.Context(), request(t, "a.example.com"), notListed) }()
+	p.await(screen.Reset+"\r\nlaunch: the program wants", 1)
+	p.typed("y\x03")
+	if <-said {
+		t.Error("Ctrl-C is a yes")
+	}
+	<-interrupted
+	if held.Load() != 1 || released.Load() != 1 {
+		t.Errorf("held %d times, released %d", held.Load(), released.Load())
+	}
+	err = fail
+	if term.Ask(t.Context(), request(t, "b.example.com"), notListed) {
+		t.Error("a yes although the program could not be held")
+	}
+	if n := strings.Count(p.screen(), "wants to reach"); n != 1 {
+		t.Errorf("%d questions on a terminal that was not ours", n)
 	}
 }
 

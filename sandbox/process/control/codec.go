@@ -16,6 +16,9 @@ func (m *Message) code(c *ipc.Coder) {
 		ipc.Choice(9, &m.Failed, (*FailReport).code),
 		ipc.Choice(10, &m.Dialled, (*DialOutcome).code),
 		ipc.Choice(11, &m.Refused, (*Refusal).code),
+		ipc.Choice(12, &m.Hold, (*HoldOrder).code),
+		ipc.Choice(13, &m.Held, (*HeldReport).code),
+		ipc.Choice(14, &m.Terminal, (*TerminalReady).code),
 	)
 }
 
@@ -29,6 +32,10 @@ func (b *Bind) code(c *ipc.Coder) {
 func (m *GoAhead) code(c *ipc.Coder)     { c.Texts(&m.Env) }
 func (m *ResumeOrder) code(c *ipc.Coder) { c.Bool(&m.Foreground) }
 func (m *StopReport) code(c *ipc.Coder)  { c.Signal(&m.Sig) }
+func (m *HoldOrder) code(c *ipc.Coder)   { c.Bool(&m.On) }
+
+func (*HeldReport) code(*ipc.Coder)    {}
+func (*TerminalReady) code(*ipc.Coder) {}
 
 func (m *SignalOrder) code(c *ipc.Coder) {
 	c.Signal(&m.Sig)

@@ -19,7 +19,7 @@ type Config struct {
 
 	CA []byte // certificates in PEM for ca.pem; empty: no interception
 
-	Foreground bool // the program gets the terminal
+	Foreground bool // the program holds its terminal from the start
 
 	Limits Limits
 	Nested bool // the program may make namespaces of its own

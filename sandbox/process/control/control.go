@@ -19,15 +19,18 @@ type Message struct {
 	Go     *GoAhead     // the doors are served: start the program
 	Signal *SignalOrder // pass a signal on
 	Resume *ResumeOrder // after a stop: go on
+	Hold   *HoldOrder   // stop everything for a while
 	Dial   *DialOrder   // connect to a server inside
 
 	// From the init.
-	Doors   *DoorsReady  // with the listeners' descriptors
-	Stopped *StopReport  // the program was stopped (Ctrl-Z)
-	Exited  *ExitReport  // the program ended
-	Failed  *FailReport  // no program was started
-	Dialled *DialOutcome // with the connection's descriptor
-	Refused *Refusal     // something that a program inside tried
+	Doors    *DoorsReady    // with the listeners' descriptors
+	Terminal *TerminalReady // with the master of the program's terminal; before Doors or after
+	Stopped  *StopReport    // the program was stopped (Ctrl-Z)
+	Held     *HeldReport    // answers Hold
+	Exited   *ExitReport    // the program ended
+	Failed   *FailReport    // no program was started
+	Dialled  *DialOutcome   // with the connection's descriptor
+	Refused  *Refusal       // something that a program inside tried
 }
 
 // GoAhead carries the program's whole environment.
@@ -39,8 +42,20 @@ type SignalOrder struct {
 	All bool // every process inside, not just the program
 }
 
-// ResumeOrder continues a stopped program.
+// ResumeOrder continues a stopped program. With Foreground its group holds its
+// terminal, else the init does.
 type ResumeOrder struct{ Foreground bool }
+
+// HoldOrder stops every process inside, or lets those go on that it has stopped.
+// That the program stops or goes on by it is not reported.
+type HoldOrder struct{ On bool }
+
+// HeldReport says that nothing inside runs any more but the init.
+type HeldReport struct{}
+
+// TerminalReady comes with the master of a pseudo-terminal, which the program has
+// wherever the standard files of its init were terminals.
+type TerminalReady struct{}
 
 // DialOrder asks for a connection to a server inside.
 type DialOrder struct {

@@ -82,7 +82,6 @@ func (b *builder) finish(begun bool) error {
 // hide replaces the host's devices, settings and processes. What is needed of
 // them is picked up first, and what more does.
 func (b *builder) hide(more ...step) error {
-	b.openTerminal()
 	err := b.steps(append([]step{{"alone", makePrivate}, {"list", b.listMounts}, {"pick", b.pickUp}}, more...))
 	if err != nil {
 		return err
@@ -93,6 +92,7 @@ func (b *builder) hide(more ...step) error {
 		{"sys", b.mountSys},
 		{"dev", b.mountDev},
 		{"elsewhere", b.coverElsewhere},
+		{"terminal", b.ownTerminal},
 	})
 }
 

@@ -3,7 +3,6 @@ package inside
 import (
 	"errors"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,28 +24,12 @@ func devices() []string {
 	return names
 }
 
-// terminalPath reports the device of the first terminal among the standard
-// files; "" none.
-func terminalPath() string {
-	for fd := range 3 {
-		if _, err := unix.IoctlGetTermios(fd, unix.TCGETS); err != nil {
-			continue
-		}
-		var open, named unix.Stat_t
-		path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
-		if err == nil && unix.Fstat(fd, &open) == nil && unix.Stat(path, &named) == nil && open.Rdev == named.Rdev {
-			return path
-		}
-	}
-	return ""
-}
-
 // mountDev builds a small /dev.
 //
 // Threat: a device of the host is a way out or in (another terminal of the
 // same user, vsock, a disk or a tun device for root) -> only the harmless ones
-// are there, terminals made inside are in an instance of their own, and the
-// launcher's terminal is /dev/console.
+// are there, and terminals are in an instance of their own. /dev/tty is whatever
+// terminal a process inside has; see ownTerminal.
 func (b *builder) mountDev() error {
 	dev, err := newTree("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, [2]string{"mode", "755"}, [2]string{"size", "1m"})
 	if err != nil {

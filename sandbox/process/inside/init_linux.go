@@ -32,10 +32,12 @@ type initProcess struct {
 	cfg control.Config
 	env []string // the program's
 	ctl *control.Conn
-	tty *os.File // the controlling terminal; nil: none
+	tty *os.File // the program's terminal; nil: none
 
 	diag *unixdiag.Conn // tells sockets apart; nil: nothing asks
 	told notices
+
+	holding holding
 }
 
 // run is the init's main function. It returns when the program has ended
@@ -162,8 +164,7 @@ func (in *initProcess) firstByte() (begin bool, err error) {
 	}
 }
 
-// openTerminal opens the controlling terminal, if there is one, before /dev
-// changes.
+// openTerminal opens the program's terminal, if there is one, once more.
 func (in *initProcess) openTerminal() {
 	if f, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0); err == nil {
 		in.tty = f

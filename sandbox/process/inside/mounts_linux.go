@@ -21,13 +21,6 @@ func (b *builder) pickUp() error {
 		}
 		b.devices = append(b.devices, device{t, name})
 	}
-	if path := terminalPath(); path != "" {
-		t, err := cloneTree(path, false)
-		if err != nil {
-			return err
-		}
-		b.devices = append(b.devices, device{t, "console"})
-	}
 	b.cgroup = -1
 	if t, err := cloneTree("/sys/fs/cgroup", true); err == nil {
 		b.cgroup = t

@@ -20,7 +20,7 @@ import (
 // program is the process that this sandbox is for.
 type program struct {
 	pid   int
-	group atomic.Int64 // that holds the terminal while the program is stopped
+	group atomic.Int64 // that is to hold the terminal when the program goes on
 }
 
 // run starts the program and serves it until it ends or the supervisor is gone.
@@ -52,10 +52,12 @@ func (in *initProcess) wait(p *program) int {
 		case pid != p.pid:
 			continue
 		case st.Stopped():
-			if g := in.foreground(); g > 0 {
+			if g := in.foreground(); g > 1 { // 1 is the init itself: the program was in the background
 				p.group.Store(int64(g))
 			}
-			report.Stopped = &control.StopReport{Sig: st.StopSignal()}
+			if report.Stopped = in.stopReport(pid, st.StopSignal()); report.Stopped == nil {
+				continue
+			}
 		default:
 			report.Exited = exited(st)
 		}
@@ -110,12 +112,19 @@ func (in *initProcess) obey(m control.Message, p *program) {
 		}
 	case m.Resume != nil:
 		group := int(p.group.Load())
-		if m.Resume.Foreground && in.tty != nil {
+		if in.tty != nil && m.Resume.Foreground {
 			foreground.Set(in.tty, group)
+		} else if in.tty != nil {
+			foreground.Set(in.tty, os.Getpid())
 		}
 		syscall.Kill(-p.pid, syscall.SIGCONT) //nolint:errcheck // it has just ended
 		if group != p.pid {
 			syscall.Kill(-group, syscall.SIGCONT) //nolint:errcheck // may be gone
+		}
+	case m.Hold != nil:
+		in.hold(m.Hold.On, p)
+		if m.Hold.On {
+			in.ctl.Send(control.Message{Held: &control.HeldReport{}}) //nolint:errcheck // gone
 		}
 	case m.Dial != nil:
 		go in.dial(*m.Dial)

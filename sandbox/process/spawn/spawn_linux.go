@@ -211,8 +211,12 @@ func inNamespaces(o Options, control int) (int, error) {
 	attr := &syscall.SysProcAttr{
 		Cloneflags: namespaces,
 		Pdeathsig:  syscall.SIGKILL,
-		// A group of its own, so that no "kill 0" reaches in or out.
-		Setpgid: true,
+		// A session of its own, so that no "kill 0" reaches in or out.
+		//
+		// Threat: a process inside opens the person's terminal by /dev/tty, and reads
+		// what is typed into the shell outside -> it is the terminal of another session.
+		// Nothing is left over.
+		Setsid: true,
 		// An ordinary user's capabilities do not survive execve unless ambient.
 		AmbientCaps: []uintptr{capNetAdmin, capSysAdmin, capNetBind, capSetPCAP},
 		Credential:  o.RunAs,
