@@ -15,6 +15,7 @@ import (
 func layered(t *testing.T) (work, base string) {
 	t.Helper()
 	work, base = tempDir(t, "/var/tmp"), tempDir(t, "/var/tmp")
+	t.Cleanup(func() { os.Chmod(filepath.Join(base, "work/work"), 0o700) }) // overlayfs makes it, with mode 0
 	for _, err := range []error{
 		os.WriteFile(filepath.Join(work, "kept"), []byte("old\n"), 0o644), os.MkdirAll(filepath.Join(work, "a,b:c\\d/e"), 0o755),
 		os.Mkdir(filepath.Join(base, "changes"), 0o755), os.Mkdir(filepath.Join(base, "work"), 0o700),
