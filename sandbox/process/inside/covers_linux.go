@@ -4,27 +4,46 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"egressd/sandbox/process/control"
 )
 
-// maxWatched bounds the covers that are watched. watchAfter, in milliseconds, is
-// when that begins: to end a watch takes the kernel some 10 ms, which a run that is
-// over before should not wait for.
-const (
-	maxWatched = 512
-	watchAfter = 1000
-)
+// maxWatched bounds the covers that are watched.
+const maxWatched = 512
+
+// watchAfter is when that begins: to end a watch takes the kernel some 10 ms, which
+// a run that is over before should not wait for.
+func (in *initProcess) watchAfter() time.Duration {
+	if in.skips("delay") {
+		return 0
+	}
+	return time.Second
+}
+
+// waitOrder waits for an order, and begins to watch covers when it is time. A
+// thread of its own, only to wait, would cost each start half a millisecond.
+func (in *initProcess) waitOrder(watch time.Time) {
+	for in.unwatched {
+		left := max(0, time.Until(watch).Milliseconds())
+		n, err := unix.Poll([]unix.PollFd{{Fd: controlFD, Events: unix.POLLIN}}, int(left))
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case n != 0 || err != nil:
+			return
+		default:
+			in.unwatched = false
+			go in.watchCovers()
+		}
+	}
+}
 
 // watchCovers tells of covered files and directories that a program opens: it finds
 // them empty. A name below a covered directory is looked for, not opened, which
-// nobody sees. It returns when nothing is to be watched, else with this process.
+// nobody sees. It returns when nothing can be watched, else with this process.
 func (in *initProcess) watchCovers() {
-	if !in.skips("delay") {
-		unix.Poll(nil, watchAfter) //nolint:errcheck // earlier does no harm
-	}
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
 	if err != nil {
 		in.told.tell(control.Refusal{Call: control.CallUnseen, Path: err.Error()})

@@ -37,7 +37,8 @@ type initProcess struct {
 	diag *unixdiag.Conn // tells sockets apart; nil: nothing asks
 	told notices
 
-	holding holding
+	holding   holding
+	unwatched bool // covers are to be watched; the goroutine that listens sees to it
 }
 
 // run is the init's main function. It returns when the program has ended

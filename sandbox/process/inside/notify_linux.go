@@ -54,9 +54,7 @@ func (in *initProcess) listenCalls() error {
 		return err
 	}
 	c := &connector{calls: l, told: &in.told, diag: in.diag, masks: in.cfg.Plan.Masks, nested: in.cfg.Nested}
-	if calls.Write && in.covers() {
-		go in.watchCovers()
-	}
+	in.unwatched = calls.Write && in.covers()
 	for range handlers {
 		go serveCalls(l, c, &writer{calls: l, told: &in.told, nested: in.cfg.Nested})
 	}

@@ -80,7 +80,8 @@ func exited(st syscall.WaitStatus) *control.ExitReport {
 // listen obeys the supervisor's orders. When the supervisor is gone, it ends
 // everything here: the program's end wakes wait, whose report fails.
 func (in *initProcess) listen(p *program) {
-	for {
+	for watch := time.Now().Add(in.watchAfter()); ; {
+		in.waitOrder(watch)
 		m, fds, err := in.ctl.Receive()
 		ipc.CloseAll(fds)
 		if err != nil {
