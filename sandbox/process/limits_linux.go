@@ -16,6 +16,9 @@ import (
 	"egressd/sandbox/process/control"
 )
 
+// behindGroup is how many processes more than its control group pid 1 allows.
+const behindGroup = 64
+
 // groupFix is what to do where no control group can be made.
 const groupFix = "start launch in a session of systemd that may have control groups below it: systemd-run --user --scope -p Delegate=yes launch ...; in a container, mount /sys/fs/cgroup writable; or leave the limit out"
 
@@ -84,8 +87,13 @@ func enoughFiles(n int64) error {
 
 // ownLimits are those that pid 1 keeps. Before 5.14 the kernel counts processes
 // outside as well where it counts by user, so that the default is a wide one there.
-func (b *Backend) ownLimits() control.Limits {
-	l := control.Limits{Processes: int(b.Limits.Pids), Files: int(b.Limits.Files), Disk: int(b.Limits.Disk)}
+// Where a control group counts, its bound is to be met first, as it tells that it was.
+func (s *supervisor) ownLimits() control.Limits {
+	limits := s.b.Limits
+	l := control.Limits{Processes: int(limits.Pids), Files: int(limits.Files), Disk: int(limits.Disk)}
+	if s.group != nil && l.Processes > 0 {
+		l.Processes += behindGroup
+	}
 	if l.Processes == 0 && !kernelversion.AtLeast(5, 14) {
 		l.Processes = 4096
 	}

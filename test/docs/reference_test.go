@@ -137,6 +137,7 @@ func TestMetricsReference(t *testing.T) {
 	m.PolicyRejected("default")
 	m.TokensLoaded(1, nil)
 	m.TokensLoaded(0, errors.New("no"))
+	m.Volume("default", func() metrics.Volume { return metrics.Volume{Summed: 1} })
 	rec := httptest.NewRecorder()
 	m.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	types, labels := map[string]string{}, map[string][]string{}
