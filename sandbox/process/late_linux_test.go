@@ -35,6 +35,7 @@ var lateAttacks = []struct{ name, script, planted string }{
 	{"a .git file", "mkdir r && echo 'gitdir: ../evil' >r/.git", "r/.git"},
 	{"a .git link", "mkdir r evil && ln -s ../evil r/.git", "r/.git"},
 	{"one that is not closed", "mkdir -p r/.git; exec 3>r/.git/config; printf '[core]\\n\\tfsmonitor = touch x\\n' >&3", "r/.git/config"},
+	{"an empty directory exchanged for a full one", "mkdir .vscode other; echo {} >other/tasks.json; rmdir .vscode; mv other .vscode", ".vscode/tasks.json"},
 	{"a name among many", "i=0; while [ $i -lt 300 ]; do mkdir d$i; i=$((i+1)); done; echo x >d299/.envrc", "d299/.envrc"},
 }
 
