@@ -119,7 +119,7 @@ func TestNotified(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.events(buf[:n-1])
+	g.events(buf[:unix.SizeofInotifyEvent+1])
 	if len(*got) != 0 {
 		t.Errorf("half an event was taken: %+v", *got)
 	}
