@@ -2,7 +2,10 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -55,17 +58,11 @@ func (s *supervisor) watchNames() {
 	if w.Watch == nil {
 		return
 	}
-	table, err := s.child.Mounts()
-	if err != nil {
-		s.b.log().Warn("the mounts inside cannot be watched: protected files are, by their names: " + err.Error())
-	} else {
-		w.Mounts(table)
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop, w.ended = stop, make(chan struct{})
 	go func() {
 		defer close(w.ended)
-		w.Run(ctx, func(c replaced.Change) {
+		w.Run(ctx, s.openMounts, func(c replaced.Change) {
 			select {
 			case w.changed <- c:
 			case <-ctx.Done():
@@ -73,6 +70,15 @@ func (s *supervisor) watchNames() {
 			}
 		})
 	}()
+}
+
+// openMounts opens the mountinfo file of the run; nil: there is none to be had.
+func (s *supervisor) openMounts() *os.File {
+	f, err := s.child.Mounts()
+	if errors.Is(err, fs.ErrPermission) {
+		s.b.log().Warn("the mounts inside cannot be watched: protected files are, by their names: " + err.Error())
+	}
+	return f // any other error is the end of the init
 }
 
 // lastLook handles what happened to the protected names since they were looked at

@@ -2,8 +2,7 @@
 // or that a mount over it is gone:
 //
 //	w, err := replaced.Open(paths)
-//	w.Mounts(table)
-//	go w.Run(ctx, func(c replaced.Change) { ... })
+//	go w.Run(ctx, openMounts, func(c replaced.Change) { ... })
 //	... // Run has returned
 //	w.Check(...)
 //	w.Close()

@@ -81,16 +81,9 @@ func (w *Watch) Close() {
 	for _, n := range w.names {
 		n.file.Close()
 	}
-	w.Mounts(nil)
-}
-
-// Mounts says which mountinfo file shows the mounts over the names. The Watch closes
-// it. Without one, or with nil, every change counts as exposed.
-func (w *Watch) Mounts(table *os.File) {
 	if w.table != nil {
 		w.table.Close()
 	}
-	w.table = table
 }
 
 // Change is a name that was replaced, removed, or lost its mount.
@@ -138,14 +131,17 @@ func digest(f *os.File) string {
 }
 
 // Run tells of every change until ctx ends. What happened after its last look is
-// for Check to find.
+// for Check to find. mounts opens the mountinfo file that shows the mounts over the
+// names; it is called at the first look, a little later, and the Watch closes the
+// file, which keeps all these mounts for so long. If mounts is nil or reports nil,
+// every change counts as exposed.
 //
 // Threat: a program inside waits for the moment at which a protected file is a
 // plain file again -> the kernel's word about a lost mount arrives at once, through
 // the mountinfo file; that of a name that moved away within 50 ms in the first
 // second, at once later (inotify), within 250 ms where inotify is not to be had.
 // Left over: what the program does until it is ended. It is told, not undone.
-func (w *Watch) Run(ctx context.Context, tell func(Change)) {
+func (w *Watch) Run(ctx context.Context, mounts func() *os.File, tell func(Change)) {
 	var stop [2]int
 	if err := unix.Pipe2(stop[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return // unreachable: a process without descriptors has started no run
@@ -166,6 +162,9 @@ func (w *Watch) Run(ctx context.Context, tell func(Change)) {
 	fds := []unix.PollFd{{Fd: int32(stop[0]), Events: unix.POLLIN}, {Fd: -1, Events: unix.POLLPRI}, {Fd: -1, Events: unix.POLLIN}}
 	if wait(fds, firstCheck) {
 		return
+	}
+	if mounts != nil {
+		w.table = mounts()
 	}
 	if w.table != nil {
 		fds[1].Fd = int32(w.table.Fd())

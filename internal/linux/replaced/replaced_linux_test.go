@@ -39,7 +39,7 @@ func TestWatch(t *testing.T) {
 			defer w.Close()
 			ctx, stop := context.WithCancel(t.Context())
 			told, ended := make(chan Change, 10), make(chan struct{})
-			go func() { defer close(ended); w.Run(ctx, func(c Change) { told <- c }) }()
+			go func() { defer close(ended); w.Run(ctx, nil, func(c Change) { told <- c }) }()
 			<-time.After(tt.after) // the two ways to notice are what is tested
 			must(t, os.WriteFile(filepath.Join(dir, "b", "other"), nil, 0o600))
 			must(t, os.WriteFile(file, []byte("new"), 0o600)) // in place: no replacement
