@@ -3,15 +3,16 @@
 //	audit := &flood.Sink{To: writer}
 //	defer audit.Close()
 //
-// A client's denials get a line each up to a burst of 100, then 10 a second (1000
-// and 200 for all clients together). Beyond that those that agree in client,
+// A client's denials get a line each up to a burst of 2,000, then 100 a second (10,000
+// and 1,000 for all clients together): what a test suite is refused is on record one
+// by one. Beyond that those that agree in client,
 // policy, door, reason and destination are summed up: once a second they become one
 // event, the last of them, with their number and the time of the first. Everything
 // else passes as it comes: what is allowed, the end of a flow, the denial of a flow
 // that was allowed before. Events about neither a flow nor a file write the counts first.
 //
 // Threat: a program inside, or one client of many, fills the disk with denials that
-// cost it nothing (50,000 questions in 3 s were 28 MB) -> about 170 lines a second
+// cost it nothing (50,000 questions in 3 s were 28 MB) -> about 260 lines a second
 // for one client, whatever it asks for; a client is an address, or an IPv6 /64, so
 // that many source addresses of one machine are not many clients. Left over: of
 // denials that came too fast to more than 32 destinations in a second, the
@@ -30,13 +31,13 @@ import (
 	"egressd/policy"
 )
 
-// Bounds of [Sink]. A client that is told no ten times a second is listed; one
+// Bounds of [Sink]. A client that is told no a hundred times a second is listed; one
 // that floods is counted.
 const (
-	listedBurst   = 100  // denials of one client that get a line each at once
-	listedRate    = 10   // and a second from then on
-	allBurst      = 1000 // the same for all clients together
-	allRate       = 200
+	listedBurst   = 2000   // denials of one client that get a line each at once
+	listedRate    = 100    // and a second from then on
+	allBurst      = 10_000 // the same for all clients together
+	allRate       = 1000
 	sumEvery      = time.Second // how often counts are written
 	maxClients    = 1024        // with an allowance of their own; the others share one
 	maxSums       = 256         // lines with a host, a second

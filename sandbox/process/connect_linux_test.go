@@ -99,7 +99,10 @@ func TestLateSocket(t *testing.T) {
 			defer close(made)
 			for range 500 {
 				if _, err := os.Stat(filepath.Join(work, "started")); err == nil {
-					listenUnix(t, filepath.Join(work, "late"))
+					listenUnix(t, filepath.Join(work, "bound"))
+					if err := os.Rename(filepath.Join(work, "bound"), filepath.Join(work, "late")); err != nil { // it listens by then
+						t.Error(err)
+					}
 					return
 				}
 				time.Sleep(10 * time.Millisecond) // polling: somebody inside makes it

@@ -218,9 +218,14 @@ func TestLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, n := range names {
-			if n.Name() != "events.jsonl" {
+			if n.Name() != "events.jsonl" && n.Name() != ".local" {
 				t.Errorf("left in the home directory: %s", n.Name())
 			}
+		}
+		// The directory of launch's records is made before a program could plant one.
+		records, err := filepath.Glob(filepath.Join(e.home, ".local", "*", "*", "*"))
+		if dir := filepath.Join(e.home, ".local", "state", "egressd"); err != nil || len(records) > 0 || !isDirectory(dir) {
+			t.Errorf("left in %s: %v", dir, records)
 		}
 	})
 }
@@ -248,4 +253,9 @@ func leftovers(t *testing.T) map[string]bool {
 		all["mount "+line] = true
 	}
 	return all
+}
+
+func isDirectory(path string) bool {
+	fi, err := os.Lstat(path)
+	return err == nil && fi.IsDir()
 }
