@@ -110,7 +110,7 @@ func TestFloodOfDenials(t *testing.T) {
 	}
 	p.signal(syscall.SIGTERM)
 	p.exit(patience)
-	if lines, denials := told(t, events, "loud"); denials != n || lines > 2000 {
+	if lines, denials := told(t, events, "loud"); denials != n || lines > 4000 { // a burst of 2,000, then some hundred a second
 		t.Errorf("%d lines tell of %d denials, want %d", lines, denials, n)
 	}
 }
