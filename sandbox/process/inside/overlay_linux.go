@@ -45,7 +45,7 @@ func (b *builder) overlay() error {
 		return e
 	}
 	if err != nil {
-		return fmt.Errorf("an overlay in a user namespace needs Linux 5.11, its module, and a disk with extended attributes for %s: %w", l.Upper, err)
+		return fmt.Errorf("an overlay in a user namespace needs Linux 5.11, its module, and a disk for %s with extended attributes, which is not an overlay itself, as a container's is: %w", l.Upper, err)
 	}
 	return t.attach(l.Over)
 }
