@@ -210,21 +210,30 @@ func (e ended) blocked(match func(map[string]any) bool) int {
 }
 
 // decision finds the decision about the flow of a row that the client at local
-// opened. A port may be used again within a session, so an event that names the
-// row's host goes first.
-func (e ended) decision(local string, r row) map[string]any {
+// opened. A port may be used again within a session, so an event of that door that
+// names the row's host goes first, then one that names it.
+func (e ended) decision(local string, r row, door rune) map[string]any {
 	host := strings.ToLower(strings.TrimSuffix(r.host, "."))
-	var found map[string]any
+	word := strings.TrimPrefix(doorOps[door], "door.")
+	if door == 'd' {
+		word = "transparent"
+	}
+	var found, elsewhere map[string]any
 	for _, ev := range e.events {
 		if ev["type"] != "network.connected" || ev["client"] != local {
 			continue
 		}
-		if ev["host"] == host && ev["port"] == float64(r.port) {
+		switch named := ev["host"] == host && ev["port"] == float64(r.port); {
+		case named && ev["door"] == word:
 			return ev
-		}
-		if found == nil {
+		case named && elsewhere == nil: // two doors may have seen one port of clients
+			elsewhere = ev
+		case found == nil:
 			found = ev
 		}
+	}
+	if elsewhere != nil {
+		return elsewhere
 	}
 	return found
 }

@@ -131,10 +131,10 @@ func (g group) checkAllowed(t *testing.T, who person, at gate) {
 		for _, d := range r.through() {
 			res := e.results[rowID(i, d)]
 			if !res.Reached {
-				t.Errorf("%s by %s: allowed, but the origin did not answer: %+v\nevent: %v", r.name, doorOps[d], res, e.decision(res.Local, r))
+				t.Errorf("%s by %s: allowed, but the origin did not answer: %+v\nevent: %v", r.name, doorOps[d], res, e.decision(res.Local, r, d))
 				continue
 			}
-			if ev := e.decision(res.Local, r); ev == nil || ev["decision"] != "allowed" {
+			if ev := e.decision(res.Local, r, d); ev == nil || ev["decision"] != "allowed" {
 				t.Errorf("%s by %s: the origin answered, but the events hold %v for client %s\n%s", r.name, doorOps[d], ev, res.Local, e.about(strings.ToLower(r.host)))
 			}
 		}
@@ -158,7 +158,7 @@ func (g group) checkDenied(t *testing.T, who person, at gate) {
 			checkDenial(t, r, d, e.results[rowID(i, d)], e, reasons)
 		}
 		if len(reasons) > 1 {
-			t.Errorf("%s: the doors give different reasons: %v", r.name, reasons)
+			t.Errorf("%s: the doors give different reasons: %v\n%s", r.name, reasons, e.about(strings.ToLower(r.host)))
 		}
 	}
 	g.checkNothingLeft(t, seen, at.asksFirst())
@@ -176,7 +176,7 @@ func checkDenial(t *testing.T, r row, d rune, res job.Result, e ended, reasons m
 	if d == 'd' && res.Err == "" && res.Status == 3 {
 		return // no such name: the DNS rows look at its events
 	}
-	ev := e.decision(res.Local, r)
+	ev := e.decision(res.Local, r, d)
 	if ev == nil {
 		if res.Local != "" && d != 'd' {
 			t.Errorf("%s by %s: denied, but no event says so (client %s)", r.name, doorOps[d], res.Local)
