@@ -8,7 +8,7 @@ build: ## the static binaries, in bin/
 test: ## Go and nothing else, as root or not: some minutes on two cores
 	go test ./... ./hermetic/...
 
-check: ## the rest, as root on Debian: it installs what it uses; 45 minutes on two cores
+check: ## the rest, as root on Debian: it installs what it uses; 25 minutes on two cores
 	bash .ci/run check
 
 all: ## both, as CI runs them
