@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -181,7 +183,8 @@ func TestRoute(t *testing.T) {
 
 // A door that fails is told, and the others go on.
 func TestDoorFails(t *testing.T) {
-	g, err := New(Config{Events: new(recorder)})
+	told, w := io.Pipe()
+	g, err := New(Config{Events: new(recorder), Log: slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelError}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,6 +193,11 @@ func TestDoorFails(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- g.Serve(ctx, Doors{Explicit: []net.Listener{bad, good}}) }()
+	line, _ := bufio.NewReader(told).ReadString('\n') // before it, stop could come first
+	if !strings.Contains(line, "closed early") || !strings.Contains(line, "door=proxy") {
+		t.Errorf("logged %q", line)
+	}
+	go io.Copy(io.Discard, told)
 	connect(t, good, "a.example:443")
 	stop()
 	if err := <-done; !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), "proxy door") {
