@@ -256,7 +256,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "sandbox/process/inside",
-		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/linux/seccomp", "internal/linux/foreground", "internal/linux/ipc", "internal/linux/kernelversion", "internal/linux/landlock", "internal/linux/lookpath", "internal/linux/mountinfo", "internal/linux/unixdiag"},
+		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/linux/seccomp", "internal/linux/foreground", "internal/linux/inotify", "internal/linux/ipc", "internal/linux/kernelversion", "internal/linux/landlock", "internal/linux/lookpath", "internal/linux/mountinfo", "internal/linux/unixdiag"},
 		std:    []string{"net", "net/http", "encoding/json", "regexp", "text/template", "log/slog", "os/exec", "os/signal"},
 		reason: "pid 1 of every run: it starts fast, and it holds nothing that the harness could want",
 	},
@@ -285,7 +285,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "sandbox/process/latecomers",
-		ours:   []string{"policy/files", "sandbox/process/places"},
+		ours:   []string{"policy/files", "sandbox/process/places", "internal/linux/inotify"},
 		std:    []string{"net", "net/http", "os/exec"},
 		reason: "what appears under a protected name: it watches and moves, the gate decides",
 	},
@@ -447,7 +447,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "internal/daemon/...",
-		ours:   []string{"policy", "event"},
+		ours:   []string{"policy", "event", "internal/linux/inotify"},
 		std:    []string{"net/http/pprof"},
 		reason: "one mechanism of the daemon each: it knows nothing of launch",
 	},

@@ -1,13 +1,13 @@
 package watch
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/internal/linux/inotify"
 )
 
 // What is asked about a directory: names that come, go or change, and writers
@@ -21,8 +21,8 @@ const fileMask = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB | unix.IN
 
 const eventBufferBytes = 16 << 10
 
-// inotify is the kernel's word on Linux. See inotify(7).
-type inotify struct {
+// kernelEvents is the kernel's word on Linux. See inotify(7).
+type kernelEvents struct {
 	fd     int // of file; used by place only, which is never called after close
 	file   *os.File
 	signal chan struct{}
@@ -47,7 +47,7 @@ func newEvents() (source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inotify: %w", err)
 	}
-	n := &inotify{
+	n := &kernelEvents{
 		fd: fd, file: os.NewFile(uintptr(fd), "inotify"),
 		signal: make(chan struct{}, 1), ended: make(chan struct{}),
 		byWD: make(map[int]*mark), byPath: make(map[string]*mark),
@@ -56,14 +56,14 @@ func newEvents() (source, error) {
 	return n, nil
 }
 
-func (n *inotify) changes() <-chan struct{} { return n.signal }
+func (n *kernelEvents) changes() <-chan struct{} { return n.signal }
 
-func (n *inotify) close() {
+func (n *kernelEvents) close() {
 	_ = n.file.Close()
 	<-n.ended
 }
 
-func (n *inotify) place(files []string, names []entry) (complete bool) {
+func (n *kernelEvents) place(files []string, names []entry) (complete bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	complete = true
@@ -107,7 +107,7 @@ func (n *inotify) place(files []string, names []entry) (complete bool) {
 	return complete
 }
 
-func (n *inotify) writing(file string, at entry, links uint64) bool {
+func (n *kernelEvents) writing(file string, at entry, links uint64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if m := n.byPath[file]; m != nil && m.open {
@@ -118,7 +118,7 @@ func (n *inotify) writing(file string, at entry, links uint64) bool {
 }
 
 // read hands events over until the descriptor is closed.
-func (n *inotify) read() {
+func (n *kernelEvents) read() {
 	defer close(n.ended)
 	buf := make([]byte, eventBufferBytes)
 	for {
@@ -136,25 +136,17 @@ func (n *inotify) read() {
 }
 
 // take books a buffer of events and reports whether any of them matters.
-func (n *inotify) take(buf []byte) (matters bool) {
+func (n *kernelEvents) take(buf []byte) (matters bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for len(buf) >= unix.SizeofInotifyEvent {
-		wd := int(int32(binary.NativeEndian.Uint32(buf)))
-		mask := binary.NativeEndian.Uint32(buf[4:])
-		end := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(buf[12:]))
-		if end > len(buf) {
-			break // unreachable: the kernel writes whole events
-		}
-		name, _, _ := bytes.Cut(buf[unix.SizeofInotifyEvent:end], []byte{0})
-		matters = n.book(wd, mask, string(name)) || matters
-		buf = buf[end:]
+	for e := range inotify.Events(buf) {
+		matters = n.book(e.WD, e.Mask, string(e.Name)) || matters
 	}
 	return matters
 }
 
 // book notes one event. n.mu is held.
-func (n *inotify) book(wd int, mask uint32, name string) (matters bool) {
+func (n *kernelEvents) book(wd int, mask uint32, name string) (matters bool) {
 	if mask&unix.IN_Q_OVERFLOW != 0 {
 		for _, m := range n.byWD { // what writers did is lost with the rest
 			m.open = false

@@ -113,7 +113,7 @@ func TestWatchesAreBounded(t *testing.T) {
 	src, err := newEvents()
 	must(t, err)
 	defer src.close()
-	n := src.(*inotify)
+	n := src.(*kernelEvents)
 	dir := t.TempDir()
 	link := filepath.Join(dir, "policy.yaml")
 	l := scanner{paths: []string{link}, src: src}
@@ -137,7 +137,7 @@ func TestWatchesAreBounded(t *testing.T) {
 // Names that do not matter wake nobody.
 func TestNamesThatMatter(t *testing.T) {
 	dir := &mark{dir: true, names: map[string]bool{"f": true}, creating: map[string]bool{}}
-	n := &inotify{byWD: map[int]*mark{1: dir}}
+	n := &kernelEvents{byWD: map[int]*mark{1: dir}}
 	for _, tt := range []struct {
 		wd      int
 		mask    uint32
@@ -162,7 +162,7 @@ func TestNamesThatMatter(t *testing.T) {
 
 // What the kernel could not keep is taken for a change, and nobody for a writer.
 func TestOverflow(t *testing.T) {
-	n := &inotify{byWD: map[int]*mark{1: {open: true, creating: map[string]bool{"x": true}}}}
+	n := &kernelEvents{byWD: map[int]*mark{1: {open: true, creating: map[string]bool{"x": true}}}}
 	if !n.book(-1, unix.IN_Q_OVERFLOW, "") || n.byWD[1].open || len(n.byWD[1].creating) > 0 {
 		t.Error("an overflow changes nothing")
 	}

@@ -1,12 +1,12 @@
 package replaced
 
 import (
-	"bytes"
-	"encoding/binary"
 	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/internal/linux/inotify"
 )
 
 // What is asked about a directory, and about the file itself, whose directory may
@@ -73,11 +73,8 @@ func (n *notifier) drain() (matters bool) {
 		if err != nil || size <= 0 {
 			return matters
 		}
-		for b := buf[:size]; len(b) >= unix.SizeofInotifyEvent; {
-			end := min(unix.SizeofInotifyEvent+int(binary.NativeEndian.Uint32(b[12:])), len(b))
-			part, _, _ := bytes.Cut(b[unix.SizeofInotifyEvent:end], []byte{0})
-			matters = matters || n.parts[string(part)] // an overflow has no name either
-			b = b[end:]
+		for e := range inotify.Events(buf[:size]) {
+			matters = matters || n.parts[string(e.Name)] // an overflow has no name either
 		}
 	}
 	return true

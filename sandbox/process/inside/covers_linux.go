@@ -1,13 +1,13 @@
 package inside
 
 import (
-	"encoding/binary"
 	"errors"
 	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"egressd/internal/linux/inotify"
 	"egressd/sandbox/process/control"
 )
 
@@ -49,7 +49,7 @@ func (in *initProcess) watchCovers() {
 		in.told.tell(control.Refusal{Call: control.CallUnseen, Path: err.Error()})
 		return
 	}
-	paths := map[int32]string{}
+	paths := map[int]string{}
 	for _, p := range in.cfg.Plan.Places {
 		if p.Kind != control.PlaceCovered || len(paths) == maxWatched {
 			continue
@@ -57,7 +57,7 @@ func (in *initProcess) watchCovers() {
 		wd, err := unix.InotifyAddWatch(fd, p.Path, unix.IN_OPEN|unix.IN_DONT_FOLLOW)
 		switch {
 		case err == nil:
-			paths[int32(wd)] = p.Path // #nosec: an int of the kernel's
+			paths[wd] = p.Path
 		case errors.Is(err, unix.ENOSPC):
 			in.told.tell(control.Refusal{Call: control.CallUnseen, Path: err.Error()})
 		}
@@ -71,7 +71,7 @@ func (in *initProcess) covers() bool {
 }
 
 // tellOpened tells what is opened for as long as this process lives.
-func (in *initProcess) tellOpened(fd int, paths map[int32]string) {
+func (in *initProcess) tellOpened(fd int, paths map[int]string) {
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := unix.Read(fd, buf)
@@ -81,12 +81,10 @@ func (in *initProcess) tellOpened(fd int, paths map[int32]string) {
 		if err != nil {
 			return
 		}
-		for b := buf[:n]; len(b) >= unix.SizeofInotifyEvent; {
-			wd := int32(binary.NativeEndian.Uint32(b)) // #nosec: a number as it is
-			if path := paths[wd]; path != "" {
+		for e := range inotify.Events(buf[:n]) {
+			if path := paths[e.WD]; path != "" {
 				in.told.tell(control.Refusal{Call: control.CallRead, Path: path})
 			}
-			b = b[min(unix.SizeofInotifyEvent+int(binary.NativeEndian.Uint32(b[12:])), len(b)):]
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package latecomers
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
@@ -13,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"egressd/internal/linux/inotify"
 	"egressd/policy/files"
 	"egressd/sandbox/process/places"
 )
@@ -21,23 +20,17 @@ func descriptor(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // events handles what the kernel reports.
 func (g *Guard) events(b []byte) {
-	for len(b) >= unix.SizeofInotifyEvent {
-		wd := int(int32(binary.NativeEndian.Uint32(b)))
-		mask, size := binary.NativeEndian.Uint32(b[4:]), int(binary.NativeEndian.Uint32(b[12:]))
-		if size > len(b)-unix.SizeofInotifyEvent {
-			return
-		}
-		name := string(bytes.TrimRight(b[unix.SizeofInotifyEvent:unix.SizeofInotifyEvent+size], "\x00"))
-		b = b[unix.SizeofInotifyEvent+size:]
+	for e := range inotify.Events(b) {
+		mask, name := e.Mask, string(e.Name)
 		if mask&unix.IN_Q_OVERFLOW != 0 {
 			g.everything()
 			continue
 		}
-		w := g.byWD[wd]
+		w := g.byWD[e.WD]
 		switch {
 		case w == nil:
 		case mask&unix.IN_IGNORED != 0:
-			delete(g.byWD, wd)
+			delete(g.byWD, e.WD)
 			if g.byPath[w.path] == w {
 				delete(g.byPath, w.path)
 			}
