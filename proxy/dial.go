@@ -117,10 +117,7 @@ func (s *Server) attempt(ctx context.Context, from *conn, r policy.Request, a ne
 				return &deniedDial{because(policy.ReasonInternal)}
 			}
 			r.Addr = got.Addr()
-			if final = s.check(from, r); final.Allowed() {
-				final = s.checkAddrs(from, r, []netip.Addr{r.Addr})
-			}
-			if !final.Allowed() {
+			if final = s.checkAddr(from, r); !final.Allowed() {
 				return &deniedDial{final}
 			}
 			return nil

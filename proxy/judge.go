@@ -28,16 +28,31 @@ func (s *Server) judge(ctx context.Context, c *conn, r policy.Request) policy.De
 
 // check is judge without the person.
 func (s *Server) check(c *conn, r policy.Request) policy.Decision {
+	return s.checkBy(c, r, func(p *policy.Policy) policy.Decision { return p.Decide(r) })
+}
+
+// checkAddr is check for r.Addr, which is about to be dialled.
+func (s *Server) checkAddr(c *conn, r policy.Request) policy.Decision {
+	return s.checkBy(c, r, func(p *policy.Policy) policy.Decision {
+		d := p.Decide(r)
+		if d.Allowed() {
+			d = s.checkLocal(p, r, r.Addr, d)
+		}
+		return d
+	})
+}
+
+func (s *Server) checkBy(c *conn, r policy.Request, ask func(*policy.Policy) policy.Decision) policy.Decision {
 	if c.over() != "" {
 		return because(policy.ReasonOverload)
 	}
 	if s.loops(c, r) {
 		return because(policy.ReasonLoop)
 	}
-	return s.decide(c, r, func(p *policy.Policy) policy.Decision { return p.Decide(r) })
+	return s.decide(c, r, ask)
 }
 
-// checkAddrs is check for all addresses of r.Host at once.
+// checkAddrs checks all addresses of r.Host at once.
 func (s *Server) checkAddrs(c *conn, r policy.Request, addrs []netip.Addr) policy.Decision {
 	for _, a := range addrs {
 		if s.loops(c, policy.Request{Host: r.Host, Port: r.Port, Addr: a}) {
