@@ -50,8 +50,8 @@ func (f *fileParser) paths(n *yaml.Node, where string) (rules []files.Rule) {
 // files, too.
 func (c *compiler) files(s files.Section) {
 	c.p.files = c.p.files.Join(s)
-	for _, rules := range [][]files.Rule{s.Write, s.Read, s.Hide} {
-		for _, r := range rules {
+	for _, list := range s.Lists() {
+		for _, r := range list.Rules {
 			if err := files.Check(r.Path); err != nil {
 				c.errs.add(Pos{File: r.At}, "", "%s", err)
 			}

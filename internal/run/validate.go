@@ -126,9 +126,9 @@ func (o *Options) filesHeld(s files.Section) error {
 	if o.Tier == TierProcess {
 		tier = "--isolation env"
 	}
-	for _, list := range [][]files.Rule{s.Write, s.Read, s.Hide} {
-		if len(list) > 0 {
-			where = list[0].At
+	for _, list := range s.Lists() {
+		if len(list.Rules) > 0 {
+			where = list.Rules[0].At
 			break
 		}
 	}

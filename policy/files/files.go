@@ -42,6 +42,19 @@ func (a Access) String() string {
 	return "hidden"
 }
 
+// Key reports what gives a path this Access: "hide", "read" or "write", the key in
+// a policy and the flag. Of what a program wanted to do with a file, it is the verb.
+func (a Access) Key() string {
+	switch a {
+	case ReadOnly:
+		return "read"
+	case ReadWrite:
+		return "write"
+	case Hidden:
+	}
+	return "hide"
+}
+
 // Home is what becomes of the home directory as a whole.
 type Home uint8
 
@@ -104,6 +117,17 @@ type Section struct {
 	Home  Home
 }
 
+// List is one list of a Section.
+type List struct {
+	Access Access
+	Rules  []Rule
+}
+
+// Lists are the lists of s, in the order in which they are written.
+func (s Section) Lists() []List {
+	return []List{{ReadWrite, s.Write}, {ReadOnly, s.Read}, {Hidden, s.Hide}}
+}
+
 // IsZero reports whether s says nothing.
 func (s Section) IsZero() bool {
 	return len(s.Write) == 0 && len(s.Read) == 0 && len(s.Hide) == 0 && s.Home == HomeUnset
@@ -124,12 +148,9 @@ func (s Section) Join(other Section) Section {
 // Lines spells s as policy text, one line a fact, in order.
 func (s Section) Lines() []string {
 	var out []string
-	for _, list := range []struct {
-		word  string
-		rules []Rule
-	}{{"write", s.Write}, {"read", s.Read}, {"hide", s.Hide}} {
-		for _, r := range list.rules {
-			out = append(out, list.word+": "+r.Path)
+	for _, list := range s.Lists() {
+		for _, r := range list.Rules {
+			out = append(out, list.Access.Key()+": "+r.Path)
 		}
 	}
 	if s.Home != HomeUnset {

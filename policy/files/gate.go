@@ -106,9 +106,9 @@ func (s Section) In(pl Place) (*Gate, error) {
 		b.add(orderLogin, Rule{Path: Literal(p), At: "agent"}, Decision{Access: ReadWrite, Reason: State})
 	}
 	b.base, b.own = len(b.out), s
-	b.written(s.Write, ReadWrite)
-	b.written(s.Read, ReadOnly)
-	b.written(s.Hide, Hidden)
+	for _, list := range s.Lists() {
+		b.written(list.Rules, list.Access)
+	}
 	if len(b.wrong) > 0 {
 		return nil, b.wrong[0]
 	}

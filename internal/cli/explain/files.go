@@ -23,7 +23,7 @@ func Files(g *files.Gate, questions []FileQuestion) (text string, allowed bool) 
 	allowed = true
 	for _, q := range questions {
 		d := g.Decide(q.Path)
-		word, verb := "allowed", wish(q.Wanted)
+		word, verb := "allowed", q.Wanted.Key()
 		if d.Access < q.Wanted {
 			word, allowed = "denied", false
 		}
@@ -40,13 +40,6 @@ func Files(g *files.Gate, questions []FileQuestion) (text string, allowed bool) 
 		}
 	}
 	return b.String(), allowed
-}
-
-func wish(a files.Access) string {
-	if a == files.ReadWrite {
-		return "write"
-	}
-	return "read"
 }
 
 func writeFileAdvice(b *strings.Builder, q FileQuestion, d files.Decision) {
@@ -88,15 +81,12 @@ func FileMeaning(r files.Reason) string {
 
 // writeFileRules lists the rules of a files section, each with its place.
 func writeFileRules(b *strings.Builder, s files.Section) {
-	for _, list := range []struct {
-		word  string
-		rules []files.Rule
-	}{{"write", s.Write}, {"read", s.Read}, {"hide", s.Hide}} {
-		for _, r := range list.rules[:min(len(list.rules), maxRules)] {
-			fmt.Fprintf(b, "%-7s %s  %s\n", list.word, cli.Safe(r.Path), cli.Safe(r.At))
+	for _, list := range s.Lists() {
+		for _, r := range list.Rules[:min(len(list.Rules), maxRules)] {
+			fmt.Fprintf(b, "%-7s %s  %s\n", list.Access.Key(), cli.Safe(r.Path), cli.Safe(r.At))
 		}
-		if more := len(list.rules) - maxRules; more > 0 {
-			fmt.Fprintf(b, "%-7s and %d more\n", list.word, more)
+		if more := len(list.Rules) - maxRules; more > 0 {
+			fmt.Fprintf(b, "%-7s and %d more\n", list.Access.Key(), more)
 		}
 	}
 	if s.Home != files.HomeUnset {

@@ -9,11 +9,7 @@ import (
 
 // SpellFile spells the flag that opens a path, for a POSIX shell.
 func SpellFile(path string, wanted files.Access) string {
-	flag := "--read "
-	if wanted == files.ReadWrite {
-		flag = "--write "
-	}
-	return flag + cli.Quote(files.Literal(path))
+	return "--" + wanted.Key() + " " + cli.Quote(files.Literal(path))
 }
 
 // Spell spells rules as --allow flags for a POSIX shell: what a person types to

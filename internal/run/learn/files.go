@@ -72,16 +72,13 @@ func (r *Recorder) writeFiles(b *bytes.Buffer) {
 		return
 	}
 	b.WriteString("files:\n")
-	for _, list := range []struct {
-		word  string
-		rules []files.Rule
-	}{{"write", s.Write}, {"read", s.Read}, {"hide", s.Hide}} {
-		if len(list.rules) == 0 {
+	for _, list := range s.Lists() {
+		if len(list.Rules) == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "  %s:\n", list.word)
+		fmt.Fprintf(b, "  %s:\n", list.Access.Key())
 		var done []string
-		for _, rule := range list.rules {
+		for _, rule := range list.Rules {
 			if !slices.Contains(done, rule.Path) {
 				done = append(done, rule.Path)
 				fmt.Fprintf(b, "    - %s\n", scalar(rule.Path))
@@ -99,11 +96,7 @@ func (r *Recorder) fileDoubts() (lines []string) {
 		if f.learned() {
 			continue
 		}
-		word := "read"
-		if f.wanted == files.ReadWrite {
-			word = "write"
-		}
-		lines = append(lines, fmt.Sprintf("#   - %s   # files.%s: %s", scalar(cli.Safe(files.Literal(f.path))), word, f.reason))
+		lines = append(lines, fmt.Sprintf("#   - %s   # files.%s: %s", scalar(cli.Safe(files.Literal(f.path))), f.wanted.Key(), f.reason))
 	}
 	return lines
 }

@@ -74,11 +74,7 @@ func writeFiles(b *bytes.Buffer, list []*fileTotal) {
 			fmt.Fprintf(b, "  refused  and %d more: see --events FILE\n", len(list)-i)
 			break
 		}
-		wish := "read"
-		if t.wanted == files.ReadWrite {
-			wish = "write"
-		}
-		fmt.Fprintf(b, "  refused  %-5s %s  %-9s %s\n", wish, cli.Safe(t.path), plural(int(t.count), "time"), t.reason)
+		fmt.Fprintf(b, "  refused  %-5s %s  %-9s %s\n", t.wanted.Key(), cli.Safe(t.path), plural(int(t.count), "time"), t.reason)
 		if t.cut || cli.Safe(t.path) != t.path {
 			continue // the flag would name another file
 		}
