@@ -459,7 +459,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:    "internal/run/...",
-		ours:    []string{"policy", "policy/files", "event", "event/flood", "internal/cli", "internal/cli/policyflags", "internal/screen"},
+		ours:    []string{"policy", "policy/files", "event", "event/flood", "internal/cli", "internal/cli/policyflags", "internal/linux/foreground", "internal/screen"},
 		outside: []string{"golang.org/x"},
 		std:     []string{"net/http/pprof"},
 		reason:  "one mechanism of a run each: it knows nothing of the daemon; internal/cli is below it",

@@ -1,7 +1,7 @@
 // Package foreground reads and sets which process group holds a terminal:
 //
-//	if foreground.Of(tty) != unix.Getpgrp() {
-//		foreground.Set(tty, unix.Getpgrp())
+//	if foreground.Of(fd) != unix.Getpgrp() {
+//		foreground.Set(fd, unix.Getpgrp())
 //	}
 package foreground
 
@@ -18,20 +18,19 @@ func IsTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// Of reports the process group that holds terminal f: 0 if it is in another
-// process namespace, -1 if f is not a terminal.
-func Of(f *os.File) int {
-	g, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+// Of reports the process group that holds terminal fd: 0 if it is in another
+// process namespace, -1 if fd is not the controlling terminal of this process.
+func Of(fd int) int {
+	g, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	if err != nil {
 		return -1
 	}
 	return g
 }
 
-// Set gives terminal f to group. The caller may be in the background. If the
+// Set gives terminal fd to group. The caller may be in the background. If the
 // terminal is gone, nothing happens.
-func Set(f *os.File, group int) {
-	fd := int(f.Fd())
+func Set(fd, group int) {
 	Quietly(func() { unix.IoctlSetPointerInt(fd, unix.TIOCSPGRP, group) }) //nolint:errcheck // the terminal is gone
 }
 

@@ -151,13 +151,13 @@ func (r *Relay) settle() {
 func (r *Relay) setRaw() {
 	if r.saved != nil {
 		mode := raw(*r.saved, r.shared)
-		r.t.set(&mode, false)
+		r.t.set(&mode)
 	}
 }
 
 func (r *Relay) restore() {
 	if r.saved != nil {
-		r.t.set(r.saved, false)
+		r.t.set(r.saved)
 		r.saved = nil
 	}
 }

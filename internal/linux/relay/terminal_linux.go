@@ -92,18 +92,12 @@ func (t *Terminal) Foreground() bool {
 	if t == nil || !t.job {
 		return t != nil
 	}
-	group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
+	return foreground.Of(t.fd) == unix.Getpgrp()
 }
 
-// set sets the modes of the terminal: drain says to show first what was written. A
-// terminal that hung up has none.
-func (t *Terminal) set(mode *unix.Termios, drain bool) {
-	how := uint(unix.TCSETS)
-	if drain {
-		how = unix.TCSETSW
-	}
-	foreground.Quietly(func() { unix.IoctlSetTermios(t.fd, how, mode) }) //nolint:errcheck // hung up
+// set sets the modes of the terminal. One that hung up has none.
+func (t *Terminal) set(mode *unix.Termios) {
+	foreground.Quietly(func() { unix.IoctlSetTermios(t.fd, unix.TCSETS, mode) }) //nolint:errcheck // hung up
 }
 
 // raw is mode m without anything that the kernel does to keys and output: the

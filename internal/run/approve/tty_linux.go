@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"egressd/internal/linux/foreground"
 	"egressd/internal/screen"
 )
 
@@ -111,8 +112,7 @@ func (t *terminal) foreground(ctx context.Context) bool {
 	tick := time.NewTicker(foregroundEvery)
 	defer tick.Stop()
 	for told := false; ; told = true {
-		group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
-		if err != nil || group == unix.Getpgrp() {
+		if group := foreground.Of(t.fd); group < 0 || group == unix.Getpgrp() {
 			return true
 		}
 		if !told {
@@ -137,7 +137,7 @@ func (t *terminal) take(alone bool) error {
 	if !alone {
 		signal.Ignore(syscall.SIGTTOU) // a background process that changes the terminal is stopped by it
 	}
-	if group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); !alone && err == nil && group > 0 && group != unix.Getpgrp() {
+	if group := foreground.Of(t.fd); !alone && group > 0 && group != unix.Getpgrp() {
 		if err := unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, unix.Getpgrp()); err != nil {
 			signal.Reset(syscall.SIGTTOU)
 			return fmt.Errorf("terminal: %w", err)

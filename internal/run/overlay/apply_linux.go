@@ -9,16 +9,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 )
-
-func sorted(names []string) []string {
-	slices.Sort(names)
-	return names
-}
 
 // Apply makes the changes in the directory that they belong to. What the gate
 // refuses, what is no file, link or directory, and what was changed there since the
@@ -26,18 +20,14 @@ func sorted(names []string) []string {
 // After an error a part of the changes is made.
 func (s *Store) Apply(gate Gate, dry bool) (Result, error) {
 	var res Result
-	lower, err := os.OpenRoot(s.Workspace)
-	if err != nil {
-		return res, err
-	}
-	defer lower.Close()
-	upper, err := os.OpenRoot(filepath.Join(s.Dir, upperName))
+	upper, lower, err := s.roots()
 	if err != nil {
 		return res, err
 	}
 	defer upper.Close()
+	defer lower.Close()
 	var all []entry
-	if err := s.walk(func(e entry) error { all = append(all, e); return nil }); err != nil {
+	if err := walk(upper, lower, func(e entry) error { all = append(all, e); return nil }); err != nil {
 		return res, err
 	}
 	a := &applier{Store: s, upper: upper, lower: lower, gate: gate, refused: map[string]bool{}}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -42,7 +43,13 @@ type walker struct {
 // Changes lists at most so many changes, in the order of their names; total counts
 // all of them.
 func (s *Store) Changes(most int) (list []Change, total int, err error) {
-	err = s.walk(func(e entry) error {
+	upper, lower, err := s.roots()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer upper.Close()
+	defer lower.Close()
+	err = walk(upper, lower, func(e entry) error {
 		if total++; len(list) < most {
 			list = append(list, e.Change)
 		}
@@ -51,18 +58,21 @@ func (s *Store) Changes(most int) (list []Change, total int, err error) {
 	return list, total, err
 }
 
+// roots opens the directory of changes and the one that they belong to. The caller
+// closes both.
+func (s *Store) roots() (upper, lower *os.Root, err error) {
+	if upper, err = os.OpenRoot(filepath.Join(s.Dir, upperName)); err != nil {
+		return nil, nil, err
+	}
+	if lower, err = os.OpenRoot(s.Workspace); err != nil {
+		upper.Close()
+		return nil, nil, err
+	}
+	return upper, lower, nil
+}
+
 // walk calls each for every change.
-func (s *Store) walk(each func(entry) error) error {
-	upper, err := os.OpenRoot(filepath.Join(s.Dir, upperName))
-	if err != nil {
-		return err
-	}
-	defer upper.Close()
-	lower, err := os.OpenRoot(s.Workspace)
-	if err != nil {
-		return err
-	}
-	defer lower.Close()
+func walk(upper, lower *os.Root, each func(entry) error) error {
 	w := &walker{upper: upper, lower: lower, each: each}
 	return w.dir(".", 0, true)
 }
@@ -265,5 +275,6 @@ func list(root *os.Root, name string) ([]string, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	return sorted(all), nil
+	slices.Sort(all)
+	return all, nil
 }

@@ -98,7 +98,7 @@ func (in *initProcess) foreground() int {
 	if in.tty == nil {
 		return 0
 	}
-	return foreground.Of(in.tty)
+	return foreground.Of(int(in.tty.Fd()))
 }
 
 func (in *initProcess) obey(m control.Message, p *program) {
@@ -114,9 +114,9 @@ func (in *initProcess) obey(m control.Message, p *program) {
 	case m.Resume != nil:
 		group := int(p.group.Load())
 		if in.tty != nil && m.Resume.Foreground {
-			foreground.Set(in.tty, group)
+			foreground.Set(int(in.tty.Fd()), group)
 		} else if in.tty != nil {
-			foreground.Set(in.tty, os.Getpid())
+			foreground.Set(int(in.tty.Fd()), os.Getpid())
 		}
 		syscall.Kill(-p.pid, syscall.SIGCONT) //nolint:errcheck // it has just ended
 		if group != p.pid {
