@@ -152,7 +152,7 @@ func (k *Kept) Push(ctx context.Context, local, name string) error {
 		if strings.HasSuffix(name, "/") {
 			to = path.Join(to, filepath.Base(local))
 		}
-		one := api.File{Path: to, Mode: info.Mode().Perm(), Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(local) }}
+		one := api.File{Path: to, Mode: sentMode(info.Mode()), Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(local) }}
 		return k.Client.WriteFiles(ctx, r.session.id, func(yield func(api.File) bool) { yield(one) }, nil)
 	}
 	tree, err := stage.Scan(ctx, stage.Config{Dir: local, All: true, Skip: []string{}})

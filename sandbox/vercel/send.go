@@ -140,7 +140,7 @@ func (r *run) files(all []stage.Entry) iter.Seq[api.File] {
 			if !e.Mode.IsRegular() {
 				continue
 			}
-			f := api.File{Path: path.Join(r.session.workdir, e.Path), Mode: e.Mode.Perm(), Size: e.Size, Open: func() (io.ReadCloser, error) {
+			f := api.File{Path: path.Join(r.session.workdir, e.Path), Mode: sentMode(e.Mode), Size: e.Size, Open: func() (io.ReadCloser, error) {
 				f, err := r.disk.tree.Open(e.Path)
 				return metered{f, r.disk.sending}, err
 			}}
@@ -150,6 +150,10 @@ func (r *run) files(all []stage.Entry) iter.Seq[api.File] {
 		}
 	}
 }
+
+// sentMode is the mode of a file that is sent. ModeIrregular tells 0000 from no
+// mode.
+func sentMode(m fs.FileMode) fs.FileMode { return m.Perm() | fs.ModeIrregular }
 
 // sendOthers makes links and empty directories, which cannot be written as
 // files, by one command that reads their names from files.

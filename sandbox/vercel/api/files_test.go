@@ -57,6 +57,7 @@ func TestWriteFiles(t *testing.T) {
 		fileOf("/vercel/probe/hello.txt", "hello", 0), fileOf("/vercel/probe/run.sh", "#!", 0o755),
 		{Path: "/empty"},
 		fileOf(deep, "deep", 0o600), fileOf(long, "long", 0), fileOf(deeper+"f", "deeper", 0), fileOf(umlaut, "u", 0),
+		fileOf("/mode/0000", "n", fs.ModeIrregular),
 	}
 	var told []int64
 	if err := c.WriteFiles(context.Background(), "sbx_V", slices.Values(files), func(n int, b int64) { told = append(told, int64(n), b) }); err != nil {
@@ -69,8 +70,8 @@ func TestWriteFiles(t *testing.T) {
 	heads, contents := unpack(t, got.body)
 	for i, f := range files {
 		h := heads[i]
-		mode := int64(f.Mode)
-		if mode == 0 {
+		mode := int64(f.Mode.Perm())
+		if f.Mode == 0 {
 			mode = 0o644
 		}
 		if h.Name != f.Path[1:] || h.Mode != mode || h.Typeflag != tar.TypeReg || h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Size != f.Size || time.Since(h.ModTime) > time.Minute {

@@ -19,7 +19,7 @@ import (
 // File is one regular file to be written.
 type File struct {
 	Path    string      // absolute inside
-	Mode    fs.FileMode // permission bits; 0: 0644
+	Mode    fs.FileMode // permission bits; 0: 0644; fs.ModeIrregular: none of them
 	Size    int64       // bytes that Open gives, exactly
 	ModTime time.Time   // zero: now
 
@@ -154,7 +154,7 @@ func writeEntry(t *tar.Writer, f *File, now time.Time) error {
 		Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.Path, "/"), Size: f.Size,
 		Mode: int64(f.Mode.Perm()), ModTime: f.ModTime.Truncate(time.Second),
 	}
-	if h.Mode == 0 {
+	if f.Mode == 0 {
 		h.Mode = 0o644
 	}
 	if f.ModTime.IsZero() {

@@ -115,7 +115,10 @@ func (s *scanner) walk(dir string) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	base := strings.TrimPrefix(dir, ".")
+	base := dir
+	if dir == "." {
+		base = ""
+	}
 	kept := s.rules.Len()
 	defer func() { s.rules.Cut(kept) }()
 	if text, err := s.read(path.Join(dir, ".gitignore"), gitignore.MaxFile); err == nil && !s.tree.config.All {

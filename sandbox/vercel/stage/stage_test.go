@@ -17,12 +17,14 @@ func TestScan(t *testing.T) {
 		".gitignore": "644 *.log\n/dist/\n!keep.log\n", "x.log": "644 x", "keep.log": "644 k", "dist/a": "644 a", "logs/y.log": "644 y",
 		".git/config": "644 [core]", "sub/.git": "644 gitdir: x", "node_modules/m/i.js": "644 m", "sub/NODE_MODULES/m": "644 m", ".warrant/x": "644 w",
 		"sub/.gitignore": "644 secret\n", "sub/secret": "600 s", "secret": "600 s",
+		".github/workflows/ci.yml": "644 ci", "github/workflows/ci.yml": "644 other", ".vscode/settings.json": "644 {}", ".a/.b/.c": "644 c", "..odd/x": "644 x",
 	}.make(t, dir)
 	must(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
 	_, there := send(t, Config{Dir: dir})
 	want := files{
 		"a": "644 a", ".env.example": "600 x", "bin/run": "755 #!", "empty": "644 ", "link": "-> a", "out": "-> /etc/passwd", "none": "dir",
 		".gitignore": "644 *.log\n/dist/\n!keep.log\n", "keep.log": "644 k", "logs": "dir", "sub/.gitignore": "644 secret\n", "secret": "600 s",
+		".github/workflows/ci.yml": "644 ci", "github/workflows/ci.yml": "644 other", ".vscode/settings.json": "644 {}", ".a/.b/.c": "644 c", "..odd/x": "644 x",
 	}
 	if got := look(t, there); !maps.Equal(got, want) {
 		t.Errorf("sent %v\nwant %v", got, want)
