@@ -241,6 +241,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "internal/run/records",
+		ours:   []string{"internal/linux/procstat"},
 		std:    []string{"net", "net/http", "os/exec", "log/slog"},
 		reason: "records in files: what runs, and how, is each tier's business",
 	},
@@ -256,7 +257,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "sandbox/process/inside",
-		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/linux/seccomp", "internal/linux/foreground", "internal/linux/inotify", "internal/linux/ipc", "internal/linux/kernelversion", "internal/linux/landlock", "internal/linux/lookpath", "internal/linux/mountinfo", "internal/linux/unixdiag"},
+		ours:   []string{"netns/capture", "sandbox/process/control", "sandbox/process/spawn", "internal/linux/seccomp", "internal/linux/foreground", "internal/linux/inotify", "internal/linux/ipc", "internal/linux/kernelversion", "internal/linux/landlock", "internal/linux/lookpath", "internal/linux/mountinfo", "internal/linux/procstat", "internal/linux/unixdiag"},
 		std:    []string{"net", "net/http", "encoding/json", "regexp", "text/template", "log/slog", "os/exec", "os/signal"},
 		reason: "pid 1 of every run: it starts fast, and it holds nothing that the harness could want",
 	},

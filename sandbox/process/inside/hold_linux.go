@@ -1,7 +1,6 @@
 package inside
 
 import (
-	"bytes"
 	"maps"
 	"os"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"egressd/internal/linux/procstat"
 	"egressd/sandbox/process/control"
 )
 
@@ -44,7 +44,7 @@ func (in *initProcess) hold(on bool, p *program) {
 		all := processes()
 		h.before, h.missed = make(map[int]bool), 0
 		for pid, one := range all {
-			if one.state == 'T' {
+			if one.State == 'T' {
 				h.before[pid] = true
 			}
 		}
@@ -79,7 +79,7 @@ func (in *initProcess) stopReport(pid int, sig syscall.Signal) *control.StopRepo
 		h.missed = sig
 		return nil
 	case sig == syscall.SIGSTOP:
-		if one, ok := stat(pid); ok && one.state != 'T' {
+		if one, err := procstat.Read(pid); err == nil && one.State != 'T' {
 			return nil // it was, and goes on by now
 		}
 	}
@@ -94,8 +94,8 @@ func stopAll(pids []int) {
 	late := time.Now().Add(settleLimit)
 	for _, pid := range pids {
 		for {
-			one, ok := stat(pid)
-			if !ok || one.state != 'R' && one.state != 'S' || time.Now().After(late) {
+			one, err := procstat.Read(pid)
+			if err != nil || one.State != 'R' && one.State != 'S' || time.Now().After(late) {
 				break
 			}
 			syscall.Nanosleep(&syscall.Timespec{Nsec: int64(50 * time.Microsecond)}, nil) //nolint:errcheck // only a pause
@@ -103,15 +103,9 @@ func stopAll(pids []int) {
 	}
 }
 
-// process is one line of /proc/PID/stat.
-type process struct {
-	parent int
-	state  byte // R, S, D, T, Z ...
-}
-
 // processes lists those inside but this one.
-func processes() map[int]process {
-	all := make(map[int]process)
+func processes() map[int]procstat.Process {
+	all := make(map[int]procstat.Process)
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return all
@@ -123,34 +117,19 @@ func processes() map[int]process {
 		if err != nil || pid == 1 {
 			continue
 		}
-		if one, ok := stat(pid); ok {
+		if one, err := procstat.Read(pid); err == nil {
 			all[pid] = one
 		}
 	}
 	return all
 }
 
-func stat(pid int) (one process, ok bool) {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return one, false
-	}
-	// 12 (name) S 1 ...: the name may hold anything.
-	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	if len(fields) < 2 || len(fields[0]) != 1 {
-		return one, false
-	}
-	one.state = fields[0][0]
-	one.parent, err = strconv.Atoi(string(fields[1]))
-	return one, err == nil
-}
-
 // generations orders processes: parents before their children.
-func generations(all map[int]process) [][]int {
+func generations(all map[int]procstat.Process) [][]int {
 	var gens [][]int
 	for _, pid := range slices.Sorted(maps.Keys(all)) {
 		depth := 0
-		for at := all[pid].parent; at > 1 && depth < len(all); at = all[at].parent {
+		for at := all[pid].Parent; at > 1 && depth < len(all); at = all[at].Parent {
 			depth++
 		}
 		for len(gens) <= depth {
