@@ -81,10 +81,10 @@ func TestWriteFiles(t *testing.T) {
 			t.Errorf("%s is written as %v", h.Name, h.Format)
 		}
 	}
-	if want := []string{"hello", "#!", "", "deep", "long", "deeper", "u"}; !slices.Equal(contents, want) {
+	if want := []string{"hello", "#!", "", "deep", "long", "deeper", "u", "n"}; !slices.Equal(contents, want) {
 		t.Errorf("contents %q", contents)
 	}
-	if !slices.Equal(told, []int64{7, 22}) {
+	if !slices.Equal(told, []int64{8, 23}) {
 		t.Errorf("told %v", told)
 	}
 }
