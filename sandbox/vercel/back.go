@@ -95,6 +95,7 @@ func (r *run) pack(ctx context.Context) (name string, err error) {
 const (
 	fetchTries = 3
 	fetchWait  = 500 * time.Millisecond
+	fetchLater = time.Minute // a longer Retry-After is not waited for
 )
 
 // mirror fetches the archive and brings its changes into the workspace. One that
@@ -109,13 +110,14 @@ func (r *run) mirror(ctx context.Context, name, aside string) (report stage.Repo
 				return report, err
 			}
 		}
-		if try == fetchTries || api.IsGone(err) {
+		wait := max(time.Duration(try)*fetchWait, api.Later(err))
+		if try == fetchTries || api.IsGone(err) || wait > fetchLater {
 			return report, err
 		}
 		select {
 		case <-ctx.Done():
 			return report, err
-		case <-time.After(time.Duration(try) * fetchWait):
+		case <-time.After(wait):
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -25,6 +27,7 @@ func TestCreateIsLost(t *testing.T) {
 		fine   bool
 	}{
 		"once":            {[]string{"POST /v3/sandboxes reset=after"}, true},
+		"cut short":       {[]string{"POST /v3/sandboxes bytes=40 then=end"}, true},
 		"refused":         {[]string{"POST /v3/sandboxes status=403"}, false},
 		"limited":         {[]string{"POST /v3/sandboxes status=429 retry-after=60 times=-1"}, false},
 		"always":          {[]string{"POST /v3/sandboxes reset=after times=-1", "GET /v2/sandboxes/* status=500 times=-1"}, false},
@@ -58,6 +61,41 @@ func TestGivenUpWhileMade(t *testing.T) {
 	w.watch(nil)
 	if got := w.calls(); len(got) != 3 || got[1] != "stop" {
 		t.Errorf("calls %q", got)
+	}
+	w.clean()
+}
+
+// A token that the service does not know is one request and one error: nothing
+// was made, so nothing is deleted, and nobody is warned.
+func TestWrongToken(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"", "dev"} {
+		w := newWorld(t, fake.Config{})
+		w.back.Name = name
+		w.client.Token = "wrong"
+		var log strings.Builder
+		w.back.Log = slog.New(slog.NewTextHandler(&log, nil))
+		_, err := w.run("true")
+		if !errors.Is(err, fs.ErrPermission) || log.Len() != 0 {
+			t.Errorf("%v\n%s", err, &log)
+		}
+		if calls := w.calls(); len(calls) != 1 {
+			t.Errorf("calls %q", calls)
+		}
+	}
+}
+
+// A service that asks for an hour is not asked again in half a second.
+func TestLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fake.Config{})
+	w.files("a", "a")
+	w.fault("POST /v2/sandboxes/sessions/*/fs/read status=429 retry-after=3600 times=-1")
+	if _, err := w.run("echo x >>a"); err == nil || !strings.Contains(err.Error(), "429") {
+		t.Error(err)
+	}
+	if calls := strings.Join(w.calls(), " "); strings.Count(calls, "fs/read") != 1 {
+		t.Errorf("calls %q", calls)
 	}
 	w.clean()
 }
@@ -148,6 +186,9 @@ func TestMended(t *testing.T) {
 		"stream closed":  {"POST /v2/sandboxes/sessions/*/cmd skip=1 lines=1 then=error code=sandbox_stream_closed"},
 		"answer lost":    {"POST /v2/sandboxes/sessions/*/cmd skip=1 reset=after"},
 		"mkdir lost":     {"POST /v2/sandboxes/sessions/*/cmd status=500"},
+		"mkdir reset":    {"POST /v2/sandboxes/sessions/*/cmd reset=before"},
+		"tar reset":      {"POST /v2/sandboxes/sessions/*/cmd skip=2 reset=before"},
+		"too early":      {"POST /v2/sandboxes/sessions/*/cmd status=425", "POST /v2/sandboxes/sessions/*/fs/* status=408"},
 		"tar lost":       {"POST /v2/sandboxes/sessions/*/cmd skip=2 status=503"},
 		"archive torn":   {"POST /v2/sandboxes/sessions/*/fs/read bytes=40 then=end"},
 		"archive reset":  {"POST /v2/sandboxes/sessions/*/fs/read bytes=10 then=reset", "POST /v2/sandboxes/sessions/*/fs/read bytes=70 then=reset"},
@@ -155,6 +196,7 @@ func TestMended(t *testing.T) {
 		"writing":        {"POST /v2/sandboxes/sessions/*/fs/write status=429 retry-after=1", "POST /v2/sandboxes/sessions/*/fs/write reset=after"},
 		"stopping":       {"POST /v2/sandboxes/sessions/*/stop status=500 times=3"},
 		"deleting":       {"DELETE /v2/sandboxes/* status=500"},
+		"cleaning late":  {"POST /v2/sandboxes/sessions/*/stop status=408 times=2", "DELETE /v2/sandboxes/* status=408 times=2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

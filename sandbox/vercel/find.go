@@ -41,6 +41,10 @@ func (r *run) create(ctx context.Context, req *api.CreateRequest) (*api.Instance
 	made, err := r.Client.Create(patient, *req)
 	r.made.doubt = err != nil && !definite(err)
 	if err != nil {
+		if !r.made.doubt { // nothing to delete
+			r.made.name = ""
+			r.made.names = r.made.names[:len(r.made.names)-1]
+		}
 		return nil, err
 	}
 	r.session.id = made.Session.ID
@@ -137,7 +141,6 @@ func (r *run) named(ctx context.Context) (*api.Instance, error) {
 			found, err = r.create(ctx, r.request(r.Name, nil))
 			var e *api.Error
 			if errors.As(err, &e) && e.Status == conflict && tries == 0 {
-				r.made.names = nil
 				continue // another run has made it meanwhile
 			}
 			return found, err

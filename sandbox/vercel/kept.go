@@ -1,7 +1,6 @@
 package vercel
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -211,14 +210,10 @@ func (k *Kept) Pull(ctx context.Context, name, local string) error {
 
 // isDir reports what the path is; one that is not there is an error.
 func (r *run) isDir(ctx context.Context) (bool, error) {
-	var words bytes.Buffer
-	_, err := r.Client.Run(ctx, r.session.id, api.CommandRequest{
+	words, err := r.ours(ctx, api.CommandRequest{
 		Command: "sh", Args: []string{"-c", `if [ -d "$0" ]; then echo directory; elif [ -f "$0" ]; then echo file; elif [ -e "$0" ]; then echo other; fi`, r.session.workdir},
-	}, nil, func(_ string, data []byte) error {
-		words.Write(data[:min(len(data), maxWords-words.Len())])
-		return nil
 	})
-	switch kind := strings.TrimSpace(words.String()); {
+	switch kind := strings.TrimSpace(words); {
 	case err != nil:
 		return false, err
 	case kind == "":

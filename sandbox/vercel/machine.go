@@ -101,7 +101,7 @@ func (b *Backend) request(name string, source *api.Source) *api.CreateRequest {
 	persistent := b.Name != ""
 	r := &api.CreateRequest{
 		Name: name, Ports: b.Ports, Source: cmp.Or(source, b.Source), Timeout: api.MillisOf(spareTime), Runtime: b.Runtime, Image: b.Image,
-		Persistent: &persistent, NetworkPolicy: b.Policy(), Tags: b.Tags,
+		Persistent: &persistent, NetworkPolicy: b.Policy(), Tags: b.Tags, Own: !persistent,
 	}
 	if r.Ports == nil {
 		r.Ports = []int{}

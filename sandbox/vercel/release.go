@@ -21,7 +21,7 @@ const (
 // the task's next run depends on it. ctx may have ended.
 func (r *run) release(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	if r.made.name == "" {
+	if r.made.name == "" && len(r.made.names) == 0 {
 		return nil
 	}
 	if r.session.ready && !r.session.gone && (r.Name != "" || r.Task != "") {

@@ -121,7 +121,7 @@ func (c *Client) adopt(ctx context.Context, session string, r CommandRequest, be
 		}
 	}
 	var e *Error
-	if absent && ctx.Err() == nil && errors.As(lost, &e) && e.Status >= 500 && e.Status != http.StatusGatewayTimeout {
+	if absent && ctx.Err() == nil && errors.As(lost, &e) && e.open() && e.Status != http.StatusGatewayTimeout {
 		return nil, fmt.Errorf("%w: %w", errNotThere, lost)
 	}
 	return nil, lost
@@ -151,20 +151,18 @@ func (c *Client) Command(ctx context.Context, session, id string) (*Command, err
 
 // Wait waits until a command ends, without a limit of its own.
 func (c *Client) Wait(ctx context.Context, session, id string) (*Command, error) {
-	r := call{op: "wait for command", method: http.MethodGet, query: map[string][]string{"wait": {"true"}}, repeat: always, timeout: -1}
+	r := call{op: "wait for command", method: http.MethodGet, query: map[string][]string{"wait": {"true"}}, repeat: always, timeout: quietTime, once: true}
 	for tries := 0; ; tries++ {
-		began := time.Now()
 		k, err := c.command(ctx, r, session, id, "")
-		if time.Since(began) > steady {
-			tries = 0
-		}
-		if err == nil && k.Exited() {
-			return k, nil
+		if err != nil && isBroken(err) && ctx.Err() == nil {
+			k, err = c.Command(ctx, session, id) // a gateway, or somebody else, gave up waiting
 		}
 		switch {
-		case err == nil: // the service gave up waiting
-		case isBroken(err) && ctx.Err() == nil && tries < recoveries:
-		default:
+		case err == nil && k.Exited():
+			return k, nil
+		case err == nil:
+			tries = 0
+		case !isBroken(err) || ctx.Err() != nil || tries >= silences:
 			return nil, err
 		}
 		if err := pause(ctx, pollEvery); err != nil {

@@ -28,6 +28,8 @@ type CreateRequest struct {
 	Region             string            `json:"region,omitempty"`
 	FailoverRegions    []string          `json:"failoverRegions,omitempty"`
 	NetworkID          string            `json:"networkId,omitempty"`
+
+	Own bool `json:"-"` // the name was made up for this request: nobody else uses it
 }
 
 // ForkRequest is a sandbox to be made from another one. What is zero is as there.

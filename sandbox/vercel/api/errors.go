@@ -33,7 +33,30 @@ type Error struct {
 	SessionID string
 	Raw       string // the first bytes of the answer
 
-	RetryAfter time.Duration // of Retry-After; 0: none
+	RetryAfter time.Duration // of Retry-After, else until the rate limit's window ends; 0: none
+	window     bool          // RetryAfter is that of the window
+}
+
+// passing says that the failure may be over soon.
+func (e *Error) passing() bool {
+	switch e.Status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	}
+	return e.Status >= 500
+}
+
+// open says that the answer leaves open whether the request was carried out.
+func (e *Error) open() bool { return e.Status >= 500 || e.Status == http.StatusRequestTimeout }
+
+// Later reports how long the service asked to wait before the request of err is
+// made again; 0: it did not ask.
+func Later(err error) time.Duration {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.RetryAfter
+	}
+	return 0
 }
 
 // Error implements error.
@@ -118,6 +141,10 @@ func (c *Client) errorOf(op, session string, resp *http.Response, text []byte) *
 		RequestID: clip(c.clean(resp.Header.Get("X-Vercel-Id")), 200), Raw: clip(c.clean(string(text)), rawMax),
 		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), c.now()),
 	}
+	if e.Status == http.StatusTooManyRequests && e.RetryAfter == 0 {
+		e.RetryAfter = c.window(resp.Header.Get("X-Ratelimit-Reset"))
+		e.window = e.RetryAfter > 0
+	}
 	var envelope struct {
 		Error struct {
 			Code    any `json:"code"`
@@ -155,6 +182,16 @@ func clip(s string, n int) string {
 		}
 		return r
 	}, s)
+}
+
+// window is the time until the end of a rate limit's window, which the service
+// gives in seconds since 1970; 0: not known.
+func (c *Client) window(reset string) time.Duration {
+	at, err := strconv.ParseInt(reset, 10, 64)
+	if err != nil || at <= 0 || at > 1<<40 {
+		return 0
+	}
+	return max(0, time.Unix(at, 0).Sub(c.serviceTime(c.now())))
 }
 
 // retryAfter reads seconds or a date; 0 is none.

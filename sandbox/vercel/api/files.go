@@ -39,7 +39,7 @@ func (c *Client) ReadFile(ctx context.Context, session, name, cwd string) (io.Re
 		Path string `json:"path"`
 		Cwd  string `json:"cwd,omitempty"`
 	}{name, cwd}
-	r := call{op: op, method: http.MethodPost, path: at, in: &in, session: session, repeat: always, timeout: -1}
+	r := call{op: op, method: http.MethodPost, path: at, in: &in, session: session, repeat: always, timeout: quietTime, slides: true}
 	resp, err := c.send(ctx, r)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,10 +19,8 @@ import (
 
 // Bounds of what is not a stream.
 const (
-	answerMax    = 64 << 20 // bytes of a JSON answer
-	errorMax     = 64 << 10 // bytes of an error's body that are read
-	quickTimeout = 60 * time.Second
-	slowTimeout  = 5 * time.Minute // create, stop, snapshot, delete: the service blocks until it is done
+	answerMax = 64 << 20 // bytes of a JSON answer
+	errorMax  = 64 << 10 // bytes of an error's body that are read
 )
 
 // repeat says what may be asked again after a failure.
@@ -45,19 +44,13 @@ type call struct {
 	header  http.Header
 	session string
 	repeat  repeat
-	timeout time.Duration // of the whole call; 0: quickTimeout; negative: a stream, no limit but ctx
+	timeout time.Duration // of each attempt; 0: quickTimeout
+	slides  bool          // the timeout is for each time in which no byte moves
+	once    bool          // the caller makes further attempts
 }
 
 // do makes the call and reads its answer into out, which may be nil.
 func (c *Client) do(ctx context.Context, r call, out any) error {
-	if r.timeout == 0 {
-		r.timeout = quickTimeout
-	}
-	if r.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.timeout)
-		defer cancel()
-	}
 	resp, text, err := c.answer(ctx, r)
 	if err != nil {
 		return err
@@ -69,7 +62,11 @@ func (c *Client) do(ctx context.Context, r call, out any) error {
 		return nil
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return c.nonsense(r, resp, "the answer is not the JSON that was expected", text)
+		err := c.nonsense(r, resp, "the answer is not the JSON that was expected", text)
+		if r.repeat != always { // it was carried out, perhaps
+			return &UnknownOutcomeError{Op: r.op, Err: err}
+		}
+		return err
 	}
 	return nil
 }
@@ -93,8 +90,7 @@ func (c *Client) answer(ctx context.Context, r call) (*http.Response, []byte, er
 		if r.repeat != always {
 			return nil, nil, &UnknownOutcomeError{Op: r.op, Err: c.network(err)}
 		}
-		wait, again := c.backoff(nil, attempt)
-		if !again || pause(ctx, wait) != nil {
+		if !c.again(ctx, r, nil, attempt) {
 			return nil, nil, fmt.Errorf("%s: the answer broke off: %w", r.op, c.network(err))
 		}
 	}
@@ -139,18 +135,27 @@ func (c *Client) send(ctx context.Context, r call) (*http.Response, error) {
 			_ = resp.Body.Close()
 			e = c.errorOf(r.op, r.session, resp, text)
 			failure = e
-			if e.Status >= 500 && r.repeat != always {
+			if e.open() && r.repeat != always {
 				return nil, &UnknownOutcomeError{Op: r.op, Err: e}
 			}
 		}
-		wait, again := c.backoff(e, attempt)
-		if !again || ctx.Err() != nil {
-			return nil, failure
-		}
-		if pause(ctx, wait) != nil {
+		if !c.again(ctx, r, e, attempt) {
 			return nil, failure
 		}
 	}
+}
+
+// again waits until another attempt is due, and says that there is one. A wait
+// that ctx does not leave time for is not begun.
+func (c *Client) again(ctx context.Context, r call, e *Error, attempt int) bool {
+	wait, again := c.backoff(e, attempt)
+	if !again || r.once || ctx.Err() != nil {
+		return false
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
+		return false
+	}
+	return pause(ctx, wait) == nil
 }
 
 // Retries, as the service's own client makes them.
@@ -158,6 +163,7 @@ const (
 	retries       = 2
 	firstWait     = 400 * time.Millisecond
 	retryAfterMax = 20 * time.Second // a longer Retry-After is not waited for
+	windowMax     = time.Minute      // nor is the end of a rate limit's window that is later
 )
 
 // backoff says whether a failure is worth another attempt, and when. e is nil
@@ -168,19 +174,27 @@ func (c *Client) backoff(e *Error, attempt int) (wait time.Duration, again bool)
 	}
 	wait = time.Duration(float64(firstWait<<attempt) * (1 + c.random()))
 	switch {
-	case e == nil || e.Status >= 500:
+	case e == nil:
 		return wait, true
-	case e.Status == http.StatusTooManyRequests:
-		return wait + e.RetryAfter, e.RetryAfter <= retryAfterMax
+	case !e.passing():
+		return 0, false
+	case e.window:
+		return wait + e.RetryAfter, e.RetryAfter <= windowMax
 	}
-	return 0, false
+	return wait + e.RetryAfter, e.RetryAfter <= retryAfterMax
 }
 
 // attempt makes the call once. sent says that the service may have got the request.
 func (c *Client) attempt(ctx context.Context, r call, n int) (resp *http.Response, sent bool, err error) {
 	var wrote atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }})
-	req, err := c.request(ctx, r)
+	g := guarded(ctx, r.limit(ctx, n), r.slides)
+	defer func() {
+		if resp == nil {
+			g.stop()
+		}
+	}()
+	req, err := c.request(g, r)
 	if err != nil {
 		return nil, false, err
 	}
@@ -191,13 +205,25 @@ func (c *Client) attempt(ctx context.Context, r call, n int) (resp *http.Respons
 		slog.Int("attempt", n+1), slog.Duration("took", time.Since(began)),
 	}
 	if err != nil {
-		err = c.network(err)
+		resp, err = nil, c.network(g.cause(err))
 		c.log(ctx, "vercel request failed", append(attrs, slog.String("error", err.Error()))...)
 		return nil, wrote.Load(), err
 	}
+	g.rest()
+	resp.Body = received{resp.Body, g}
 	c.clock(resp.Header.Get("Date"))
 	c.log(ctx, "vercel request", append(attrs, slog.Int("status", resp.StatusCode), slog.String("x_vercel_id", clip(resp.Header.Get("X-Vercel-Id"), 200)))...)
 	return resp, true, nil
+}
+
+// limit is that of attempt n. One that may be followed by another leaves half of
+// ctx's time to it.
+func (r *call) limit(ctx context.Context, n int) time.Duration {
+	limit := cmp.Or(r.timeout, quickTimeout)
+	if end, ok := ctx.Deadline(); ok && r.repeat == always && !r.slides && !r.once && n < retries {
+		limit = min(limit, time.Until(end)/2)
+	}
+	return max(limit, time.Millisecond)
 }
 
 // network is err without the URL, whose query is of no use to anybody.
@@ -212,7 +238,7 @@ func (c *Client) network(err error) error {
 	return err
 }
 
-func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
+func (c *Client) request(g *guard, r call) (*http.Request, error) {
 	var body io.Reader
 	switch {
 	case r.body != nil:
@@ -220,7 +246,7 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 		if err != nil {
 			return nil, err
 		}
-		body = b
+		body = sent{b, g}
 	case r.in != nil:
 		b, err := marshal(r.in)
 		if err != nil {
@@ -243,7 +269,7 @@ func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
 	if len(q) > 0 {
 		at += "?" + q.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, at, body)
+	req, err := http.NewRequestWithContext(g.ctx, r.method, at, body)
 	if err != nil {
 		if cl, ok := body.(io.Closer); ok {
 			_ = cl.Close() // whoever writes into it ends

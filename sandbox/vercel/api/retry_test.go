@@ -92,6 +92,16 @@ func TestRetry(t *testing.T) {
 		return err
 	}
 	extend := func(c *Client) error { _, err := c.Extend(context.Background(), "s", time.Second); return err }
+	soon := func(c *Client) error {
+		ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
+		defer done()
+		_, err := c.Commands(ctx, "s")
+		return err
+	}
+	// A bubble's clock begins with the year 2000.
+	ends := func(after int64) map[string]string {
+		return map[string]string{"X-Ratelimit-Reset": fmt.Sprint(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Unix() + after)}
+	}
 	after := func(s string) map[string]string { return map[string]string{"Retry-After": s} }
 	for _, tt := range []struct {
 		name  string
@@ -105,7 +115,16 @@ func TestRetry(t *testing.T) {
 		{"500 for ever", list, []step{{status: 500}, {status: 500}, {status: 502}}, "[0s 600ms 1.8s]", "list commands: status 502: Bad Gateway"},
 		{"the network", list, []step{{err: errReset}, {unsent: errReset}, {body: `{}`}}, "[0s 600ms 1.8s]", ""},
 		{"400", list, []step{{status: 400}}, "[0s]", "status 400"},
-		{"408 and 425 are 4xx", list, []step{{status: 425}}, "[0s]", "status 425"},
+		{"408 and 425", list, []step{{status: 408}, {status: 425}, {body: `{}`}}, "[0s 600ms 1.8s]", ""},
+		{"425 for ever", list, []step{{status: 425}, {status: 425}, {status: 425}}, "[0s 600ms 1.8s]", "status 425"},
+		{"503 with Retry-After", list, []step{{status: 503, header: after("5")}, {body: `{}`}}, "[0s 5.6s]", ""},
+		{"429, and when the window ends", list, []step{{status: 429, header: ends(30)}, {body: `{}`}}, "[0s 30.6s]", ""},
+		{"429, and the window ends late", list, []step{{status: 429, header: ends(61)}}, "[0s]", "status 429"},
+		{"429 with both", list, []step{{status: 429, header: map[string]string{"Retry-After": "2", "X-Ratelimit-Reset": ends(30)["X-Ratelimit-Reset"]}}, {body: `{}`}}, "[0s 2.6s]", ""},
+		{"429 after the end of the context", soon, []step{{status: 429, header: after("15")}}, "[0s]", "status 429"},
+		{"an extension that came late", extend, []step{{status: 408}}, "[0s]", "it is not known whether it was carried out"},
+		{"an extension that came early", extend, []step{{status: 425}, {body: `{}`}}, "[0s 600ms]", ""},
+		{"an extension, and not JSON", extend, []step{{body: `<html>`}}, "[0s]", "it is not known whether it was carried out"},
 		{"429", list, []step{{status: 429}, {body: `{}`}}, "[0s 600ms]", ""},
 		{"429 with Retry-After", list, []step{{status: 429, header: after("20")}, {body: `{}`}}, "[0s 20.6s]", ""},
 		{"429 with a long Retry-After", list, []step{{status: 429, header: after("21")}}, "[0s]", "status 429"},
@@ -167,6 +186,23 @@ func TestCreateTwice(t *testing.T) {
 			}, "[POST /v3/sandboxes POST /v3/sandboxes POST /v3/sandboxes POST /v3/sandboxes POST /v3/sandboxes]", "",
 		},
 		{
+			"the answer is cut short", func(now time.Time) []step { return []step{{body: made(now)[:40]}, {body: made(now)}} },
+			"[POST /v3/sandboxes GET /n]", "",
+		},
+		{
+			"own: asked twice on the way", func(now time.Time) []step { return []step{{status: 409}, {body: made(now)}} },
+			"[POST /v3/sandboxes GET /n]", "",
+		},
+		{
+			"own: somebody else's", func(now time.Time) []step { return []step{{status: 409}, {body: made(now.Add(-time.Hour))}} },
+			"[POST /v3/sandboxes GET /n]", "was there before",
+		},
+		{
+			"the network, 408 and 425", func(now time.Time) []step {
+				return []step{{status: 408}, {status: 404}, {status: 425}, {body: made(now)}}
+			}, "[POST /v3/sandboxes GET /n POST /v3/sandboxes POST /v3/sandboxes]", "",
+		},
+		{
 			"a name in use", func(time.Time) []step { return []step{{status: 409}} }, "[POST /v3/sandboxes]", "status 409",
 		},
 		{
@@ -182,7 +218,7 @@ func TestCreateTwice(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, c := newScript(tt.steps(time.Now())...)
-				_, err := c.Create(context.Background(), CreateRequest{Name: "n"})
+				_, err := c.Create(context.Background(), CreateRequest{Name: "n", Own: strings.HasPrefix(tt.name, "own")})
 				if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error %v, want %q", err, tt.err)
 				}

@@ -60,6 +60,7 @@ func (c *Client) attached(ctx context.Context, session string, in any, started f
 		}
 		return nil, false, err
 	}
+	l.asking(session, k.ID)
 	k, err = c.rest(ctx, l, k, f)
 	return k, err == nil, err
 }

@@ -16,8 +16,8 @@ import (
 
 // Create makes a sandbox and boots it. After a failure that leaves open whether
 // it was made, it searches for one of that name that is no older than the
-// request, and adopts it. A name that was in use before is an Error with status
-// 409.
+// request, and adopts it. A name that is in use is an Error with status 409; if
+// it is the caller's own, that is one more such failure.
 func (c *Client) Create(ctx context.Context, r CreateRequest) (*Instance, error) {
 	if r.Name == "" {
 		var b [10]byte
@@ -40,7 +40,7 @@ func (c *Client) Create(ctx context.Context, r CreateRequest) (*Instance, error)
 	if r.Runtime != "" {
 		at = "/v2/sandboxes"
 	}
-	return c.make(ctx, call{op: "create sandbox", method: http.MethodPost, path: at, in: &r, timeout: slowTimeout}, r.Name)
+	return c.make(ctx, call{op: "create sandbox", method: http.MethodPost, path: at, in: &r, timeout: createTimeout}, r.Name, r.Own)
 }
 
 // Fork makes a sandbox from another one's state. r's zero fields are as there.
@@ -61,7 +61,7 @@ func (c *Client) Fork(ctx context.Context, from string, r ForkRequest) (*Instanc
 	if err := full.Validate(); err != nil {
 		return nil, fmt.Errorf("fork sandbox: %w", err)
 	}
-	return c.make(ctx, call{op: "fork sandbox", method: http.MethodPost, path: at, query: c.byName(), in: &r, timeout: slowTimeout}, r.Name)
+	return c.make(ctx, call{op: "fork sandbox", method: http.MethodPost, path: at, query: c.byName(), in: &r, timeout: createTimeout}, r.Name, false)
 }
 
 // How long an image that is being prepared is waited for.
@@ -70,10 +70,11 @@ const (
 	imageLooks = 60
 )
 
-// make asks for a sandbox called name until it is clear whether there is one.
-func (c *Client) make(ctx context.Context, r call, name string) (*Instance, error) {
+// make asks for a sandbox called name until it is clear whether there is one. own
+// says that nobody else makes one of that name.
+func (c *Client) make(ctx context.Context, r call, name string, own bool) (*Instance, error) {
 	began := c.now()
-	doubt := false // an earlier attempt may have made it
+	doubt := own // an earlier attempt, or something on the way that sent it twice, may have made it
 	for attempt, looks := 0, 0; ; attempt++ {
 		var made Instance
 		err := c.do(ctx, r, &made)

@@ -33,13 +33,27 @@ type lines struct {
 	br      *bufio.Reader
 }
 
+// asking lets the service be asked about a command whenever the stream is
+// silent for quietTime. A stream that goes on so after the command has ended, or
+// when that is not to be learned, is broken off.
+func (l *lines) asking(session, id string) {
+	b, ok := l.body.(received)
+	if !ok {
+		return
+	}
+	b.g.asking(func(ctx context.Context) bool {
+		k, err := l.c.Command(ctx, session, id)
+		return err == nil && !k.Exited()
+	})
+}
+
 // stream asks for ndjson. The caller closes it.
 func (c *Client) stream(ctx context.Context, r call, session, after string) (*lines, error) {
 	at, err := idPath("/v2/sandboxes/sessions/", "session id", session, after)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.op, err)
 	}
-	r.path, r.session, r.timeout = at, session, -1
+	r.path, r.session, r.timeout, r.slides = at, session, quietTime, true
 	resp, err := c.send(ctx, r)
 	if err != nil {
 		return nil, err
@@ -193,6 +207,7 @@ func (c *Client) Logs(ctx context.Context, session, id string, out Output) error
 const (
 	recoveries = 8
 	steady     = 30 * time.Second
+	silences   = 2 // how often in a row it may be silent instead
 )
 
 // follow is Logs behind what f has delivered already.
@@ -203,11 +218,16 @@ func (c *Client) follow(ctx context.Context, session, id string, f *follower) er
 	}
 	for broken := 0; ; broken++ {
 		before, began := f.got(), time.Now()
-		err := c.tell(ctx, session, at, f)
+		err := c.tell(ctx, session, id, at, f)
 		if err == nil || !isBroken(err) || ctx.Err() != nil {
 			return err
 		}
-		if f.got() > before || time.Since(began) > steady {
+		switch {
+		case f.got() > before:
+			broken = 0
+		case isSilent(err):
+			broken = max(broken, recoveries-silences)
+		case time.Since(began) > steady:
 			broken = 0
 		}
 		if broken >= recoveries {
@@ -221,12 +241,13 @@ func (c *Client) follow(ctx context.Context, session, id string, f *follower) er
 }
 
 // tell reads one telling to its end.
-func (c *Client) tell(ctx context.Context, session, at string, f *follower) error {
+func (c *Client) tell(ctx context.Context, session, id, at string, f *follower) error {
 	l, err := c.stream(ctx, call{op: "read logs", method: http.MethodGet, repeat: always}, session, at)
 	if err != nil {
 		return err
 	}
 	defer l.close()
+	l.asking(session, id)
 	f.again()
 	for {
 		in, err := l.next()

@@ -118,9 +118,11 @@ func (c *Client) writeBatch(ctx context.Context, session string, batch []File) e
 		return r, nil
 	}
 	r := call{
-		op: "write files", method: http.MethodPost, path: at, body: body, session: session, repeat: always, timeout: batchTimeout,
+		op: "write files", method: http.MethodPost, path: at, body: body, session: session, repeat: always, timeout: unpackTime, slides: true,
 		header: http.Header{"Content-Type": {"application/gzip"}, "X-Cwd": {"/"}},
 	}
+	ctx, done := context.WithTimeout(ctx, batchTimeout)
+	defer done()
 	err = c.do(ctx, r, &struct{}{})
 	mu.Lock()
 	defer mu.Unlock()
