@@ -478,6 +478,11 @@ var rooms = slices.Concat(proxyRooms, []room{
 		reason:  "one mechanism of the system each: it knows neither binary",
 	},
 	{
+		path:    "bench/dns",
+		outside: []string{"golang.org/x/net/dns/dnsmessage", "golang.org/x/net/ipv4"},
+		reason:  "a load of DNS questions, sent and read in batches",
+	},
+	{
 		path:    "bench/denials",
 		outside: []string{"golang.org/x/net/dns/dnsmessage"},
 		reason:  "asks a real binary's DNS door",
