@@ -76,7 +76,7 @@ func (s *Server) bootMachine(ses *session, from *snapshot, src *sourceBody) (err
 		}
 		from.using.RUnlock()
 	} else {
-		ses.disk, err = machine.NewDisk(s.path(ses.id))
+		ses.disk, err = machine.NewDisk(s.path(ses.id), ses.user)
 	}
 	if err != nil {
 		return err

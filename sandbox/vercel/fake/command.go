@@ -163,7 +163,7 @@ func (s *Server) forgetCommands(ses *session) {
 func (ses *session) environment(own map[string]string, sudo bool, cwd string) []string {
 	env := map[string]string{
 		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"HOME": ses.home, "USER": "vercel-sandbox", "LOGNAME": "vercel-sandbox", "SHELL": "/bin/bash", "LANG": "C.UTF-8", "PWD": cwd,
+		"HOME": ses.user.Home, "USER": ses.user.Name, "LOGNAME": ses.user.Name, "SHELL": "/bin/bash", "LANG": "C.UTF-8", "PWD": cwd,
 	}
 	for _, m := range []map[string]string{firewall.TrustVariables(machine.Shared), ses.env, own} {
 		for k, v := range m {

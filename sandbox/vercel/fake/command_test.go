@@ -22,7 +22,7 @@ func TestCommands(t *testing.T) {
 		{"killed by itself", `"command":"sh","args":["-c","kill -TERM $$"]`, "", 143},
 		{"environment", `"command":"sh","args":["-c","echo $A $B"],"env":{"B":"command"}`, "sandbox command\n", 0},
 		{"directory", `"command":"pwd","cwd":"/tmp"`, "/tmp\n", 0},
-		{"relative directory", `"command":"pwd","cwd":"sandbox"`, "/vercel/sandbox\n", 0},
+		{"relative directory", `"command":"pwd","cwd":"../tmp"`, "/tmp\n", 0},
 		{"sudo", `"command":"sh","args":["-c","id -u; whoami; echo $HOME $A"],"sudo":true`, "0\nroot\n/root sandbox\n", 0},
 		{"time limit", `"command":"sleep","args":["60"],"timeout":100`, "", 137},
 		{"time limit of what it started", `"command":"sh","args":["-c","sleep 60; true"],"timeout":100`, "", 137},

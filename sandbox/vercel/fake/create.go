@@ -77,19 +77,13 @@ func defaultSettings() settings {
 
 // merge applies b to s. The error says what is invalid in b.
 func (s *settings) merge(b *createBody) error {
-	for _, step := range []func(*createBody) error{s.mergeMachine, s.mergeMaps, s.mergeSnapshots, s.mergeNetwork} {
+	for _, step := range []func(*createBody) error{s.mergeMachine, s.mergeRegions, s.mergeMaps, s.mergeSnapshots, s.mergeNetwork} {
 		if err := step(b); err != nil {
 			return err
 		}
 	}
 	if b.Persistent != nil {
 		s.persistent = *b.Persistent
-	}
-	if b.Region != nil {
-		s.region = *b.Region
-	}
-	if b.FailoverRegions != nil {
-		s.failover = append([]string{}, *b.FailoverRegions...)
 	}
 	if b.Mounts != nil {
 		s.mounts = b.Mounts
@@ -119,6 +113,26 @@ func (s *settings) mergeMachine(b *createBody) error {
 			return err
 		}
 		s.ports = append([]int{}, *b.Ports...)
+	}
+	return nil
+}
+
+func (s *settings) mergeRegions(b *createBody) error {
+	if b.Region != nil {
+		s.region = *b.Region
+	}
+	if b.FailoverRegions != nil {
+		s.failover = append([]string{}, *b.FailoverRegions...)
+	}
+	for i, r := range append([]string{s.region}, s.failover...) {
+		switch {
+		case !slices.Contains(regions, r):
+			return reply.BadRequest("Invalid request: region %q does not exist.", r)
+		case i > 0 && r == s.region:
+			return reply.BadRequest("Invalid request: `failoverRegions` should NOT contain the sandbox's own region.")
+		case i > 0 && slices.Contains(s.failover[:i-1], r):
+			return reply.BadRequest("Invalid request: `failoverRegions` should NOT have duplicate items.")
+		}
 	}
 	return nil
 }
@@ -261,6 +275,25 @@ func (s *settings) mergeImage(b *createBody, v3 bool) error {
 	return nil
 }
 
+// findImage returns why a sandbox cannot be made from image; "" is none.
+func (s *Server) findImage(image string) error {
+	name, tag := splitImage(image)
+	tags, own := images[name]
+	if image == "" || own && (tag == "" || slices.Contains(tags, tag)) || slices.Contains(s.cfg.Images, name) {
+		return nil
+	}
+	return reply.NotFound("Image '%s' not found.", image)
+}
+
+// splitImage takes the tag and the digest off.
+func splitImage(image string) (name, tag string) {
+	name, _, _ = strings.Cut(image, "@")
+	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
+		name, tag = name[:i], name[i+1:]
+	}
+	return name, tag
+}
+
 // check returns what is invalid in a source.
 func (b *sourceBody) check() error {
 	if b == nil {
@@ -318,6 +351,9 @@ func (s *Server) createSandbox(w http.ResponseWriter, r *http.Request) error {
 	if err := set.merge(&b); err != nil {
 		return err
 	}
+	if err := s.findImage(set.image); err != nil {
+		return err
+	}
 	from, err := s.sourceSnapshot(project, b.Source)
 	if err != nil {
 		return err
@@ -364,7 +400,7 @@ func (s *Server) makeSandbox(w http.ResponseWriter, k key, set settings, from *s
 		return err
 	}
 	s.mu.Lock()
-	a := answer{Sandbox: b.json(), Session: ses.json(), Routes: ses.routesJSON()}
+	a := answer{Sandbox: b.begun(), Session: ses.json(), Routes: ses.routesJSON()}
 	s.mu.Unlock()
 	return reply.JSON(w, http.StatusOK, a)
 }

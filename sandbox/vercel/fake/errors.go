@@ -15,7 +15,7 @@ var (
 	errSandboxStopping = reply.NewError(http.StatusUnprocessableEntity, "sandbox_stopping", "Sandbox is stopping.")
 	errSnapshotting    = reply.NewError(http.StatusUnprocessableEntity, "sandbox_snapshotting", "Sandbox is creating a snapshot.")
 	errSnapshotGone    = reply.NewError(http.StatusGone, "snapshot_not_found", "Snapshot not found.")
-	errNoSnapshot      = reply.NewError(http.StatusBadRequest, "bad_request", "Cannot resume sandbox: no snapshot available.")
+	errNoSnapshot      = reply.NewError(http.StatusBadRequest, "snapshot_not_found", "Cannot resume sandbox: no snapshot available.")
 )
 
 // asAPIError puts what went wrong in a handler into an answer.

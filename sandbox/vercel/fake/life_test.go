@@ -185,9 +185,9 @@ func TestSources(t *testing.T) {
 		return `{"projectId":"p","persistent":false,"networkPolicy":{"mode":"deny-all"},"source":{` + strings.ReplaceAll(fields, "HOST", ts.URL) + `}}`
 	}
 	for fields, want := range map[string]string{
-		`"type":"git","url":"HOST/private/","username":"u","password":"p"`:                 "two vercel-sandbox",
-		`"type":"git","url":"HOST/private/","username":"u","password":"p","revision":"v1"`: "one vercel-sandbox",
-		`"type":"tarball","url":"HOST/t.tgz"`:                                              "tar vercel-sandbox",
+		`"type":"git","url":"HOST/private/","username":"u","password":"p"`:                 "two ubuntu",
+		`"type":"git","url":"HOST/private/","username":"u","password":"p","revision":"v1"`: "one ubuntu",
+		`"type":"tarball","url":"HOST/t.tgz"`:                                              "tar ubuntu",
 	} {
 		sid := d.send("POST", "/v3/sandboxes", source(fields)).want(200).text("session", "id")
 		if out, _ := d.run(sid, `f=f; test -e top/g && f=top/g; echo $(cat $f) $(stat -c %U $f)`); out != want+"\n" {

@@ -30,6 +30,17 @@ const (
 	maxSandboxes      = 4096
 )
 
+// regions are where a sandbox can run.
+var regions = []string{
+	"arn1", "bom1", "cdg1", "cle1", "cpt1", "dub1", "fra1", "gru1", "hkg1", "hnd1", "iad1", "icn1", "kix1", "lhr1", "pdx1", "sfo1", "sin1", "syd1", "yul1",
+}
+
+// images are Vercel's own, each with its tags.
+var images = map[string][]string{
+	universalImage: {"latest"}, "vercel/sandbox/node": {"22", "24", "26"}, "vercel/sandbox/python": {"3.14"},
+	"vercel/sandbox/ubuntu": {"latest"}, "vercel/sandbox/arch": {"latest"},
+}
+
 // runtimes are what the old create can be asked for.
 var runtimes = []string{"node22", "node24", "node26", "python3.13"}
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,10 +17,7 @@ func pinned(image string) string {
 	if image == "" {
 		return ""
 	}
-	name, _, _ := strings.Cut(image, "@")
-	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
-		name = name[:i]
-	}
+	name, _ := splitImage(image)
 	sum := sha256.Sum256([]byte(image))
 	return name + "@sha256:" + hex.EncodeToString(sum[:])
 }
@@ -44,7 +42,7 @@ func (s *Server) getSandbox(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	a := answer{}
+	a := answer{Resumed: ptr(false)}
 	switch r.URL.Query().Get("resume") {
 	case "", "false":
 	case "true":
@@ -95,8 +93,12 @@ func (s *Server) resume(ctx context.Context, b *box) (bool, error) {
 func (s *Server) resumeStopped(b *box) error {
 	from := s.usable(b.currentSnapshot)
 	if from == nil {
+		err := errNoSnapshot
+		if b.lost || b.currentSnapshot != "" {
+			err = errSnapshotGone
+		}
 		s.mu.Unlock()
-		return errNoSnapshot
+		return err
 	}
 	before := b.current
 	ses, err := s.newSession(b, from)
@@ -224,7 +226,7 @@ func (s *Server) update(b *box, body *createBody) (answer, error) {
 		if snap == nil || snap.project != b.project {
 			return answer{}, errSnapshotGone
 		}
-		b.currentSnapshot = *id
+		b.currentSnapshot, b.lost = *id, false
 	}
 	if body.Ports != nil && (b.current.status == statusRunning || b.current.status == statusPending) {
 		if err := s.setPorts(b.current, changed.ports); err != nil {
@@ -286,7 +288,7 @@ func (s *Server) forkSandbox(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	if err := set.merge(&body); err != nil {
+	if err := errors.Join(set.merge(&body), s.findImage(set.image)); err != nil {
 		return err
 	}
 	return s.makeSandbox(w, key{b.project, nameOf(&body)}, set, from, nil)

@@ -58,6 +58,8 @@ type Config struct {
 	TeamID    string // the team of that token; "" accepts every one
 	ProjectID string // the only project there is; "" makes each one that is named
 
+	Images []string // that the project has besides Vercel's own, by name without tag
+
 	// Hide are directories of this machine that sandboxes find empty, such as the
 	// user's HOME. /root, /home and /tmp are not this machine's in any case.
 	Hide []string
@@ -197,9 +199,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serveAPI(w, r)
 }
 
+// everywhere are headers of every answer.
+var everywhere = map[string]string{
+	"Access-Control-Allow-Headers": "Authorization, Accept, Content-Type",
+	"Access-Control-Allow-Methods": "OPTIONS, GET, POST, PUT, PATCH, DELETE",
+	"Access-Control-Allow-Origin":  "*",
+	"Cache-Control":                "private, max-age=0, must-revalidate",
+	"Server":                       "Vercel",
+	"Strict-Transport-Security":    "max-age=63072000",
+}
+
 // serveAPI records the request, applies its fault, and answers.
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	entry := s.record.begin(r)
+	for name, value := range everywhere {
+		w.Header().Set(name, value)
+	}
 	w.Header().Set("X-Vercel-Id", requestID())
 	fw := &faultWriter{ResponseWriter: w, fault: s.faults.take(r)}
 	defer func() {

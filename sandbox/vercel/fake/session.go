@@ -31,7 +31,7 @@ type box struct {
 	statusAt          int64
 	egress, ingress   int64
 	cpuMs, durationMs int64
-	everStopped, gone bool
+	gone, lost        bool          // lost: its snapshot was deleted
 	resuming          chan struct{} // closed when a resume under way has ended; nil: none
 }
 
@@ -43,7 +43,7 @@ type session struct {
 	order   int
 	source  string // the snapshot it was booted from
 	cwd     string
-	home    string
+	user    machine.User
 	runtime string
 	vcpus   int
 	region  string
@@ -98,17 +98,18 @@ func (s *Server) newSession(b *box, from *snapshot) (*session, error) {
 	s.order++
 	now := nowMs()
 	ses := &session{
-		id: sessionID(), box: b, order: s.order, cwd: machine.Home, home: machine.Home, runtime: b.runtime,
+		id: sessionID(), box: b, order: s.order, cwd: machine.Home, user: machine.ImageUser, runtime: b.runtime,
 		vcpus: b.vcpus, region: b.region, env: b.env, status: statusPending, timeout: b.timeout, policy: b.policy,
 		requested: now, updated: now, ready: make(chan struct{}), ended: make(chan struct{}), commands: map[string]*command{},
 	}
 	if b.legacy {
-		ses.cwd, ses.home = machine.LegacyCwd, machine.LegacyHome
+		ses.cwd, ses.user = machine.LegacyCwd, machine.LegacyUser
 	} else {
 		ses.runtime = shownRuntime
 	}
 	if from != nil {
 		ses.source = from.id
+		b.currentSnapshot = from.id
 		from.used = now
 	}
 	if err := s.setPorts(ses, b.ports); err != nil {
@@ -172,7 +173,10 @@ func (s *Server) stop(ses *session) {
 // leave moves a running session to status. The caller holds s.mu.
 func (s *Server) leave(ses *session, status string) {
 	now := nowMs()
-	ses.status, ses.stopAsked, ses.updated = status, now, now
+	ses.status, ses.updated = status, now
+	if status == statusStopping {
+		ses.stopAsked = now
+	}
 	ses.closeRoutes()
 	ses.box.statusAt, ses.box.updated = now, now
 	if ses.timer != nil {
@@ -236,7 +240,6 @@ func (s *Server) recordEnd(ses *session, cpuMs int64) {
 	ses.transfer = &transferJSON{Ingress: in, Egress: out}
 	b.egress, b.ingress, b.cpuMs = b.egress+out, b.ingress+in, b.cpuMs+cpuMs
 	b.durationMs += now - ses.started
-	b.everStopped = true
 	b.updated, b.statusAt = now, now
 }
 

@@ -31,7 +31,7 @@ func TestStopAndDelete(t *testing.T) {
 		d.send(what[0], sessions+sid+what[1], `{}`).want(410, "sandbox_stopped")
 	}
 	d.send("GET", sessions+sid, nil).want(200)
-	d.send("GET", "/v2/sandboxes/a?projectId=p&resume=true", nil).want(400, "bad_request")
+	d.send("GET", "/v2/sandboxes/a?projectId=p&resume=true", nil).want(400, "snapshot_not_found")
 	d.send("GET", "/v2/sandboxes/a?projectId=p&resume=maybe", nil).want(400, "bad_request")
 	d.send("GET", "/v2/sandboxes/a?projectId=p&resume=false", nil).want(200)
 	if g := d.send("DELETE", "/v2/sandboxes/a?projectId=p", nil).want(200); g.text("sandbox", "name") != "a" {
@@ -58,7 +58,7 @@ func TestPersistent(t *testing.T) {
 	if first == "" || first != g.text("sandbox", "currentSnapshotId") || g.text("snapshot", "creationMethod") != "automatic" {
 		t.Fatalf("got %s", g.body)
 	}
-	if g := d.send("GET", "/v2/sandboxes/a?projectId=p", nil).want(200); g.text("session", "status") != "stopped" || g.at("resumed") != nil {
+	if g := d.send("GET", "/v2/sandboxes/a?projectId=p", nil).want(200); g.text("session", "status") != "stopped" || g.at("resumed") != false {
 		t.Errorf("without resume: %s", g.body)
 	}
 	g = d.send("GET", "/v2/sandboxes/a?projectId=p&resume=true", nil).want(200)
@@ -247,7 +247,7 @@ func TestFiles(t *testing.T) {
 	mkdir(`{"path":"a/b","recursive":true}`).want(200)
 	mkdir(`{"path":"a/b","recursive":true}`).want(200)
 	mkdir(`{"path":"c","cwd":"a"}`).want(200)
-	if out, _ := d.run(sid, "find . -type d | sort | tr '\n' ' '"); out != ". ./a ./a/b ./a/c ./dir ./probe ./sandbox " {
+	if out, _ := d.run(sid, "find . -type d | sort | tr '\n' ' '"); out != ". ./a ./a/b ./a/c ./dir ./probe " {
 		t.Errorf("directories: %q", out)
 	}
 }

@@ -71,7 +71,7 @@ func (s *Server) stopSession(w http.ResponseWriter, r *http.Request) error {
 	s.mu.Lock()
 	a := answer{Session: ses.json(), Sandbox: ses.box.json()}
 	for _, snap := range s.snapshots {
-		if snap.session == ses.id && snap.status == "created" {
+		if snap.session == ses.id && snap.status == "created" && snap.method == "automatic" {
 			a.Snapshot = snap.json()
 		}
 	}

@@ -2,21 +2,28 @@ package fake
 
 import "runtime"
 
-// json is what the API shows of b. Callers hold s.mu, here and below.
+// json is what the API shows of b, but for create and fork: see begun. Callers
+// hold s.mu, here and below.
 func (b *box) json() *sandboxJSON {
+	j := b.begun()
+	j.TotalEgressBytes, j.TotalIngressBytes = ptr(b.egress), ptr(b.ingress)
+	j.TotalActiveCPUDurationMs, j.TotalDurationMs = ptr(b.cpuMs), ptr(b.durationMs)
+	if ses := b.current; ses.status == statusRunning {
+		j.ExpiresAt = ses.started + ses.timeout
+	}
+	return j
+}
+
+// begun is what create and fork show of b: no totals, and no end.
+func (b *box) begun() *sandboxJSON {
 	ses := b.current
-	j := &sandboxJSON{
+	return &sandboxJSON{
 		Name: b.name, CurrentSessionID: ses.id, CurrentSnapshotID: b.currentSnapshot, Status: ses.status, StatusUpdatedAt: b.statusAt,
 		Persistent: b.persistent, Region: b.region, FailoverRegions: b.failover, Architecture: runtime.GOARCH, VCPUs: b.vcpus,
 		Memory: b.vcpus * memoryPerVCPU, Runtime: ses.runtime, Image: pinned(b.image), Timeout: b.timeout, NetworkPolicy: b.policy.JSON(),
 		NetworkID: b.networkID, Cwd: ses.cwd, Tags: b.tags, Mounts: b.mounts, SnapshotExpiration: b.snapshotExpiration,
 		KeepLastSnapshots: b.keep, CreatedAt: b.created, UpdatedAt: b.updated,
 	}
-	if b.everStopped {
-		j.TotalEgressBytes, j.TotalIngressBytes = ptr(b.egress), ptr(b.ingress)
-		j.TotalActiveCPUDurationMs, j.TotalDurationMs = ptr(b.cpuMs), ptr(b.durationMs)
-	}
-	return j
 }
 
 // json is what the API shows of ses.

@@ -76,7 +76,7 @@ func (s *Server) newSnapshot(ses *session, method string, life *int64) *snapshot
 func (s *Server) keepSnapshot(b *box, n *snapshot) {
 	s.snapshots[n.id] = n
 	if !b.gone {
-		b.currentSnapshot = n.id
+		b.currentSnapshot, b.lost = n.id, false
 	}
 	var own []*snapshot
 	for _, o := range sorted(s.snapshots, func(o *snapshot) int { return o.order }) {
@@ -143,7 +143,7 @@ func (s *Server) dropSnapshot(n *snapshot) {
 	n.status, n.updated = "deleted", nowMs()
 	for _, b := range s.sandboxes {
 		if b.currentSnapshot == n.id {
-			b.currentSnapshot = ""
+			b.currentSnapshot, b.lost = "", true
 		}
 	}
 	s.mu.Unlock()

@@ -30,6 +30,7 @@ type sandboxJSON struct {
 	TotalIngressBytes        *int64            `json:"totalIngressBytes,omitempty"`
 	TotalActiveCPUDurationMs *int64            `json:"totalActiveCpuDurationMs,omitempty"`
 	TotalDurationMs          *int64            `json:"totalDurationMs,omitempty"`
+	ExpiresAt                int64             `json:"expiresAt,omitempty"`
 	Cwd                      string            `json:"cwd"`
 	Tags                     map[string]string `json:"tags,omitempty"`
 	Mounts                   json.RawMessage   `json:"mounts,omitempty"`

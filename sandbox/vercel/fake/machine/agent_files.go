@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 )
 
@@ -48,13 +49,23 @@ func openRegular(path string) (*os.File, error) {
 }
 
 func mkdir(path string, recursive bool) error {
+	make := os.Mkdir
 	if recursive {
-		return os.MkdirAll(path, 0o755)
+		make = os.MkdirAll
 	}
-	if err := os.Mkdir(path, 0o755); err != nil {
-		return &Error{Kind: BadFile, Text: err.Error()} // also a parent that is not there
+	err := make(path, 0o755)
+	var no syscall.Errno
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return &Error{Kind: BadFile, Text: "error creating directory: " + path + ": File exists"}
+	case errors.Is(err, fs.ErrNotExist):
+		return &Error{Kind: BadFile, Text: "error creating directory: No such file or directory"} // a parent
+	case errors.As(err, &no) && len(no.Error()) > 0:
+		return &Error{Kind: BadFile, Text: "error creating directory: " + strings.ToUpper(no.Error()[:1]) + no.Error()[1:]}
 	}
-	return nil
+	return &Error{Kind: BadFile, Text: "error creating directory: " + err.Error()}
 }
 
 func (a *agent) extract(r request, from *os.File) {

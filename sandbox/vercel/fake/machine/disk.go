@@ -33,13 +33,28 @@ const userID = 1000
 // no user can here.
 var places = []string{"vercel", "tmp", "home", "root", "warrant", "workspace", "app", "data", "shared"}
 
+// User is whom programs in a machine run as.
+type User struct {
+	Name string
+	Home string // Home or LegacyHome
+}
+
+// The users of images and of the old runtimes.
+var (
+	ImageUser  = User{"ubuntu", Home}
+	LegacyUser = User{"vercel-sandbox", LegacyHome}
+)
+
 // Disk is what a machine keeps: a directory of the host. It may be copied and
 // removed while no machine runs on it.
-type Disk struct{ dir string }
+type Disk struct {
+	dir  string
+	name User
+}
 
 // NewDisk makes an empty disk at dir, which must not exist.
-func NewDisk(dir string) (*Disk, error) {
-	d := &Disk{dir: dir}
+func NewDisk(dir string, user User) (*Disk, error) {
+	d := &Disk{dir: dir, name: user}
 	if err := os.Mkdir(dir, 0o711); err != nil {
 		return nil, err
 	}
@@ -59,9 +74,14 @@ func (d *Disk) prepare() error {
 			return err
 		}
 	}
-	for p, mode := range map[string]fs.FileMode{"tmp": 0o777 | fs.ModeSticky, "vercel/sandbox": 0o755, "home/vercel-sandbox": 0o755} {
-		if err := d.mkdir(p, mode); err != nil {
-			return err
+	if err := d.mkdir("tmp", 0o777|fs.ModeSticky); err != nil {
+		return err
+	}
+	if d.name == LegacyUser {
+		for _, p := range []string{LegacyCwd, LegacyHome} {
+			if err := d.mkdir(p, 0o755); err != nil {
+				return err
+			}
 		}
 	}
 	uid := strconv.Itoa(os.Getuid())
@@ -69,8 +89,8 @@ func (d *Disk) prepare() error {
 	if d.user() != nil {
 		uid, gid = strconv.Itoa(userID), strconv.Itoa(userID)
 	}
-	passwd := "root:x:0:0:root:/root:/bin/bash\nvercel-sandbox:x:" + uid + ":" + gid + "::" + Home + ":/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
-	group := "root:x:0:\nvercel-sandbox:x:" + gid + ":\nnogroup:x:65534:\n"
+	passwd := "root:x:0:0:root:/root:/bin/bash\n" + d.name.Name + ":x:" + uid + ":" + gid + "::" + d.name.Home + ":/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
+	group := "root:x:0:\n" + d.name.Name + ":x:" + gid + ":\nnogroup:x:65534:\n"
 	return errors.Join(d.file("passwd", passwd), d.file("group", group))
 }
 
@@ -170,7 +190,7 @@ func (d *Disk) Adopt(path string) error {
 // Copy makes a disk at dir, which must not exist, that holds what d holds.
 // Sockets, pipes and devices are left out.
 func (d *Disk) Copy(dir string) (*Disk, error) {
-	to, err := NewDisk(dir)
+	to, err := NewDisk(dir, d.name)
 	if err != nil {
 		return nil, err
 	}

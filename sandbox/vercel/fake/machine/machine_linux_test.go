@@ -31,7 +31,7 @@ func newDisk(t *testing.T) *Disk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
-	d, err := NewDisk(filepath.Join(base, "disk"))
+	d, err := NewDisk(filepath.Join(base, "disk"), ImageUser)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,13 +94,13 @@ func TestCommands(t *testing.T) {
 		code                   int
 	}{
 		{"both streams", "echo out; echo err >&2; exit 3", "out\n", "err\n", 3},
-		{"where it is", "pwd; echo $HOME; ls -A", "/vercel\n/vercel\nsandbox\n", "", 0},
-		{"who it is", "whoami", "vercel-sandbox\n", "", 0},
+		{"where it is", "pwd; echo $HOME; ls -A", "/vercel\n/vercel\n", "", 0},
+		{"who it is", "whoami", "ubuntu\n", "", 0},
 		{"killed by a signal", "kill -9 $$", "", "", 137},
 		{"its disk", "echo a >f; echo b >/tmp/f; mkdir /workspace/x; cat f /tmp/f", "a\nb\n", "", 0},
 		{"what was left there", "cat f /tmp/f; ls /workspace", "a\nb\nx\n", "", 0},
 		{"nothing of the host is written", "echo x 2>/dev/null >/usr/x || echo no", "no\n", "", 0},
-		{"nobody's home", "ls -A /root /home", "/home:\nvercel-sandbox\n\n/root:\n", "", 0},
+		{"nobody's home", "ls -A /root /home", "/home:\n\n/root:\n", "", 0},
 		{"no input", "cat", "", "", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestExtract(t *testing.T) {
 		}
 	}
 	out, _, _ := sh(t, m, "cat link/hello.txt; stat -c %a-%U a a/hello.txt run.sh dir up")
-	want := "hello755-vercel-sandbox\n644-vercel-sandbox\n755-vercel-sandbox\n700-vercel-sandbox\n600-vercel-sandbox\n"
+	want := "hello755-ubuntu\n644-ubuntu\n755-ubuntu\n700-ubuntu\n600-ubuntu\n"
 	if out != want {
 		t.Errorf("got %q", out)
 	}
@@ -314,7 +314,7 @@ func TestDiskCopy(t *testing.T) {
 	}
 	m = boot(t, c)
 	out, _, _ := sh(t, m, "cat a/l/f; stat -c %a a closed; stat -c %Y a/b/f; ls -A")
-	if out != "hi\n750\n0\n1000000\na\nclosed\nsandbox\n" {
+	if out != "hi\n750\n0\n1000000\na\nclosed\n" {
 		t.Errorf("got %q", out)
 	}
 	m.Stop()

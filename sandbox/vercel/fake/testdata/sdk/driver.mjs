@@ -199,10 +199,26 @@ http.server.HTTPServer(("0.0.0.0",3000),http.server.SimpleHTTPRequestHandler).se
     const list = await Snapshot.list(credentials);
     assert.ok(list.snapshots.some((s) => s.id === snapshotId));
     await copy.stop();
-    await fails(400, "bad_request", copy.runCommand("true")); // 410, then a resume without a snapshot
+    assert.equal((await copy.runCommand("true")).exitCode, 0); // 410, then a resume from what it was made from
     await copy.delete();
     await (await Snapshot.get({ ...credentials, snapshotId })).delete();
     await fails(410, "snapshot_not_found", Sandbox.create({ ...credentials, name: "sdk-c", source: { type: "snapshot", snapshotId } }));
+  },
+  async getOrCreate() {
+    const make = (onCreate) => Sandbox.getOrCreate({ ...credentials, name: "sdk-f", resume: true, onCreate });
+    let made = 0;
+    const count = async () => void made++;
+    const first = await make(count);
+    const same = await make(count);
+    assert.deepEqual([made, same.currentSession().sessionId], [1, first.currentSession().sessionId]);
+    const { snapshot } = await same.stop();
+    await (await Snapshot.get({ ...credentials, snapshotId: snapshot.id })).delete();
+    await (await make(count)).delete(); // begun anew
+    assert.equal(made, 2);
+    const other = await Sandbox.create({ ...credentials, name: "sdk-g", persistent: false });
+    await other.stop();
+    await fails(400, "snapshot_not_found", other.runCommand("true")); // 410, then a resume without a snapshot
+    await other.delete();
   },
   async update() {
     const other = await Sandbox.create({ ...credentials, name: "sdk-d", persistent: false, timeout: 60_000 });
