@@ -36,9 +36,9 @@ func (o *devOptions) flags() *flag.FlagSet {
 		o.Faults = append(o.Faults, f)
 		return err
 	})
-	fs.DurationVar(&o.API.BootDelay, "boot-delay", 0, "how long a session is pending: a `TIME`")
-	fs.DurationVar(&o.API.StopDelay, "stop-delay", 0, "how long a session is stopping: a `TIME`")
-	fs.DurationVar(&o.API.SnapshotDelay, "snapshot-delay", 0, "how long a snapshot takes: a `TIME`")
+	fs.DurationVar(&o.API.Delays.Boot, "boot-delay", 0, "how long a session is pending: a `TIME`")
+	fs.DurationVar(&o.API.Delays.Stop, "stop-delay", 0, "how long a session is stopping: a `TIME`")
+	fs.DurationVar(&o.API.Delays.Snapshot, "snapshot-delay", 0, "how long a snapshot takes: a `TIME`")
 	return fs
 }
 

@@ -20,7 +20,7 @@ func (s *Server) startSession(ses *session, from *snapshot, src *sourceBody) err
 		defer close(done)
 		s.boot(ses, from, src)
 	}()
-	if s.cfg.BootDelay > 0 {
+	if s.cfg.Delays.Boot > 0 {
 		return nil
 	}
 	<-done
@@ -29,7 +29,7 @@ func (s *Server) startSession(ses *session, from *snapshot, src *sourceBody) err
 
 // boot brings ses from pending to running or failed.
 func (s *Server) boot(ses *session, from *snapshot, src *sourceBody) {
-	s.pause(s.cfg.BootDelay)
+	s.pause(s.cfg.Delays.Boot)
 	err := s.bootMachine(ses, from, src)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -72,12 +72,17 @@ type Config struct {
 	RootCAs  *x509.CertPool      // verify origins whose requests are changed; nil: the system's
 	TLSPorts []uint16            // where requests are changed besides port 443
 
-	BootDelay     time.Duration // how long a session is pending after create has answered; zero: it answers when it runs
-	StopDelay     time.Duration // how long a session is stopping before it is stopped
-	SnapshotDelay time.Duration // how long it is snapshotting
+	Delays Delays
 
 	HTTP *http.Client // fetches tarball sources; nil: the default one, without a proxy
 	Log  *slog.Logger // nil discards
+}
+
+// Delays make the double as slow as the hosted service. Zero is none.
+type Delays struct {
+	Boot     time.Duration // how long a session is pending after create has answered; zero: it answers when it runs
+	Stop     time.Duration // how long a session is stopping before it is stopped
+	Snapshot time.Duration // how long it is snapshotting
 }
 
 // Server is the double. Safe for concurrent use.

@@ -164,7 +164,7 @@ func (s *Server) stop(ses *session) {
 	}
 	s.leave(ses, statusStopping)
 	s.mu.Unlock()
-	s.pause(s.cfg.StopDelay)
+	s.pause(s.cfg.Delays.Stop)
 	ses.m.Stop()
 	s.finish(ses, nil)
 	<-ses.ended

@@ -168,7 +168,7 @@ func TestTransitions(t *testing.T) {
 	} {
 		t.Run(tt.status, func(t *testing.T) {
 			t.Parallel()
-			d := newDouble(t, Config{BootDelay: 300 * time.Millisecond, StopDelay: time.Second, SnapshotDelay: time.Second})
+			d := newDouble(t, Config{Delays: Delays{Boot: 300 * time.Millisecond, Stop: time.Second, Snapshot: time.Second}})
 			g := d.send("POST", "/v3/sandboxes", `{"projectId":"p","persistent":false,"ports":[3000]}`).want(200)
 			if g.text("session", "status") != "pending" || g.text("sandbox", "status") != "pending" || g.at("routes", 0, "port") != 3000.0 {
 				t.Errorf("got %s", g.body)

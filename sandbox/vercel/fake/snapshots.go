@@ -213,7 +213,7 @@ func (s *Server) createSnapshot(w http.ResponseWriter, r *http.Request) error {
 	ses.snapped = nowMs()
 	s.mu.Unlock()
 	n := s.newSnapshot(ses, "manual", b.Expiration)
-	s.pause(s.cfg.SnapshotDelay)
+	s.pause(s.cfg.Delays.Snapshot)
 	s.mu.Lock()
 	shown := ses.json()
 	s.mu.Unlock()
