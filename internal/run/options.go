@@ -188,7 +188,7 @@ func (k Keeping) saved() []string {
 			value, raw = raw[0], raw[1:]
 		}
 		switch name {
-		case "name", "learn", "script":
+		case "name", "learn", "script", "adopt":
 			continue
 		case "env":
 			value, _, _ = strings.Cut(value, "=")

@@ -66,6 +66,9 @@ func (s *session) remember(b *vercel.Backend) error {
 		}
 		return nil
 	}
+	if b.Owner, err = microvm.Owner(s.Program, store); err != nil {
+		return err
+	}
 	b.Tasks = microvm.Tasks(store)
 	b.Synced = s.opts.MicroVM.Synced(store, b.Client)
 	b.Shared = func() bool { return s.shared(store) }

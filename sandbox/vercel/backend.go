@@ -83,6 +83,9 @@ type Options struct {
 	Source         *api.Source // what the disk begins with; nil: the image
 
 	All bool // send also what .gitignore leaves out
+
+	Owner Owner // who runs
+	Adopt bool  // with Name: use a sandbox of another owner or workspace, which becomes this one's
 }
 
 // At is where a program runs.
@@ -128,9 +131,12 @@ func (b *Backend) Supports(spec sandbox.Spec) error {
 	if _, err := b.place(spec.Dir); err != nil {
 		return err
 	}
-	create := b.request("x", nil)
+	create := b.request("x", "", nil)
 	if err := create.Validate(); err != nil {
 		return unable(err.Error(), "")
+	}
+	if b.Tags[ownerTag] != "" {
+		return unable("the tag "+ownerTag+" says whose a sandbox is, and launch writes it", "take another tag")
 	}
 	if b.Task != "" && (b.Source != nil || b.Name != "") {
 		return unable("--task goes on from a snapshot of its own", "leave out --source and --name")

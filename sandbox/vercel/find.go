@@ -91,9 +91,9 @@ func (r *run) fresh(ctx context.Context) (*api.Instance, error) {
 		}
 	}
 	if snapshot == "" {
-		return r.create(ctx, r.request(name, nil))
+		return r.create(ctx, r.request(name, r.place.root, nil))
 	}
-	made, err := r.create(ctx, r.request(name, &api.Source{Type: "snapshot", SnapshotID: snapshot}))
+	made, err := r.create(ctx, r.request(name, r.place.root, &api.Source{Type: "snapshot", SnapshotID: snapshot}))
 	if err == nil {
 		r.disk.reused = true
 		return made, nil
@@ -105,7 +105,7 @@ func (r *run) fresh(ctx context.Context) (*api.Instance, error) {
 	if err := r.Tasks.Drop(r.Task, snapshot); err != nil {
 		return nil, err
 	}
-	return r.create(ctx, r.request(name+"-2", nil)) // the first may exist, half made
+	return r.create(ctx, r.request(name+"-2", r.place.root, nil)) // the first may exist, half made
 }
 
 // broken reports a snapshot that will never boot, as opposed to a failing service
@@ -138,16 +138,26 @@ func (r *run) named(ctx context.Context) (*api.Instance, error) {
 		found, err := r.Client.Get(ctx, r.Name, false)
 		switch {
 		case missing(err):
-			found, err = r.create(ctx, r.request(r.Name, nil))
+			found, err = r.create(ctx, r.request(r.Name, r.place.root, nil))
 			var e *api.Error
 			if errors.As(err, &e) && e.Status == conflict && tries == 0 {
 				continue // another run has made it meanwhile
+			}
+			if err == nil && MarkOf(found.Sandbox.Tags).Owner != "" { // it may be one that was made in the same second
+				if foreign := r.Owner.foreign(found, r.place.root); foreign != nil {
+					r.made.name, r.session.id = "", ""
+					return nil, foreign
+				}
 			}
 			return found, err
 		case err != nil:
 			return nil, err
 		}
-		found, err = r.again(ctx, found)
+		adopting, err := r.entitled(found)
+		if err != nil {
+			return nil, err
+		}
+		found, err = r.again(ctx, found, adopting)
 		if api.IsGone(err) && tries == 0 {
 			continue // its session ended a moment ago
 		}
@@ -157,13 +167,16 @@ func (r *run) named(ctx context.Context) (*api.Instance, error) {
 
 // again puts this run's policy on the sandbox that was found. A stopped sandbox
 // boots with it; a running one gets it before anything of this run is sent.
-func (r *run) again(ctx context.Context, found *api.Instance) (*api.Instance, error) {
+func (r *run) again(ctx context.Context, found *api.Instance, adopting bool) (*api.Instance, error) {
 	r.made.name, r.disk.reused = r.Name, true
 	r.session.running = found.Session.Status == api.Running
 	if r.session.running {
 		r.session.id = found.Session.ID
 	}
-	change := api.UpdateRequest{NetworkPolicy: r.Policy(), Tags: r.Tags}
+	change := api.UpdateRequest{NetworkPolicy: r.Policy()}
+	if adopting || len(r.Tags) > 0 {
+		change.Tags = r.tags(r.place.root)
+	}
 	if len(r.Ports) > 0 {
 		change.Ports = &r.Ports
 	}
@@ -216,7 +229,7 @@ func (r *run) resume(ctx context.Context) (*api.Instance, error) {
 				return nil, err
 			}
 			r.disk.reused = false
-			return r.create(ctx, r.request(r.made.name, nil))
+			return r.create(ctx, r.request(r.made.name, r.place.root, nil))
 		default:
 			return nil, err
 		}

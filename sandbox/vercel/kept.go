@@ -21,10 +21,27 @@ type Kept struct {
 	Client  *api.Client
 	Name    string
 	Workdir string // names that are not absolute are below it; "": the session's own directory
+	Owner   Owner  // whose it has to be: else all but PortURL and Snapshots is a *ForeignError
+	Known   bool   // it is Owner's also without a mark: an earlier launch wrote none
+}
+
+// mine finds the sandbox. One that is somebody else's by now is a *ForeignError.
+func (k *Kept) mine(ctx context.Context) (*api.Instance, error) {
+	found, err := k.Client.Get(ctx, k.Name, false)
+	if err != nil {
+		return nil, err
+	}
+	if foreign := k.Owner.foreign(found, ""); foreign != nil && (!k.Known || foreign.Mark != Mark{}) {
+		return nil, foreign
+	}
+	return found, nil
 }
 
 // session is the one that runs, or a new one of the last snapshot.
 func (k *Kept) session(ctx context.Context) (*api.Instance, error) {
+	if _, err := k.mine(ctx); err != nil {
+		return nil, err
+	}
 	found, err := k.Client.Get(ctx, k.Name, true)
 	if err != nil {
 		return nil, err
@@ -39,7 +56,7 @@ func (k *Kept) session(ctx context.Context) (*api.Instance, error) {
 
 // Stop ends the session, if there is one, and with it every program in it.
 func (k *Kept) Stop(ctx context.Context) error {
-	found, err := k.Client.Get(ctx, k.Name, false)
+	found, err := k.mine(ctx)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && found.Session.Status.Final() {
 		return nil
 	}
@@ -55,6 +72,12 @@ func (k *Kept) Stop(ctx context.Context) error {
 // Delete removes the sandbox and the snapshots that only it needs. One that is
 // already gone is not an error.
 func (k *Kept) Delete(ctx context.Context) error {
+	if _, err := k.mine(ctx); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
 	if err := k.Client.Delete(ctx, k.Name, true); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -96,12 +96,12 @@ func (b *Backend) Policy() *firewall.Policy {
 	return p
 }
 
-// request is the sandbox to be made.
-func (b *Backend) request(name string, source *api.Source) *api.CreateRequest {
+// request is the sandbox to be made for a workspace.
+func (b *Backend) request(name, workspace string, source *api.Source) *api.CreateRequest {
 	persistent := b.Name != ""
 	r := &api.CreateRequest{
 		Name: name, Ports: b.Ports, Source: cmp.Or(source, b.Source), Timeout: api.MillisOf(spareTime), Runtime: b.Runtime, Image: b.Image,
-		Persistent: &persistent, NetworkPolicy: b.Policy(), Tags: b.Tags, Own: !persistent,
+		Persistent: &persistent, NetworkPolicy: b.Policy(), Tags: b.tags(workspace), Own: !persistent,
 	}
 	if r.Ports == nil {
 		r.Ports = []int{}

@@ -21,7 +21,7 @@ const (
 // the task's next run depends on it. ctx may have ended.
 func (r *run) release(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	if r.made.name == "" && len(r.made.names) == 0 {
+	if r.made.name == "" && (r.Name != "" || len(r.made.names) == 0) {
 		return nil
 	}
 	if r.session.ready && !r.session.gone && (r.Name != "" || r.Task != "") {
@@ -97,7 +97,7 @@ func (r *run) unheard(ctx context.Context) string {
 	ctx, done := context.WithTimeout(ctx, stopTime)
 	defer done()
 	found, err := r.Client.Get(ctx, r.made.name, false)
-	if err != nil {
+	if err != nil || r.Owner.foreign(found, r.place.root) != nil {
 		return ""
 	}
 	return found.Session.ID

@@ -254,11 +254,11 @@ func TestPolicyWords(t *testing.T) {
 func TestSources(t *testing.T) {
 	t.Parallel()
 	b := &Backend{Options: Options{Runtime: "node24", Source: &api.Source{Type: "snapshot", SnapshotID: "snap_1"}}}
-	if r := b.request("n", nil); r.Runtime != "" || r.Source.SnapshotID != "snap_1" {
+	if r := b.request("n", "", nil); r.Runtime != "" || r.Source.SnapshotID != "snap_1" {
 		t.Errorf("%+v", r)
 	}
 	b.Source = &api.Source{Type: "git", URL: "https://example.com/x"}
-	if r := b.request("n", nil); r.Runtime != "node24" || b.workdir("/vercel") != "/vercel" {
+	if r := b.request("n", "", nil); r.Runtime != "node24" || b.workdir("/vercel") != "/vercel" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -1,9 +1,13 @@
 package microvm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 
+	"egressd/internal/cli"
 	"egressd/internal/run/records"
 	"egressd/sandbox/vercel"
 	"egressd/sandbox/vercel/api"
@@ -31,6 +35,20 @@ func (t tasks) Set(task, id string) (string, error) { return t.store.SetTask(tas
 
 // Drop implements [vercel.Tasks].
 func (t tasks) Drop(task, id string) error { return t.store.DropTask(task, id) }
+
+// Owner is who runs launch, for the mark that sandboxes at the service get.
+func Owner(p *cli.Program, store *records.Store) (vercel.Owner, error) {
+	id, err := store.Owner()
+	if err != nil {
+		return vercel.Owner{}, err
+	}
+	user := cmp.Or(p.Getenv("USER"), p.Getenv("LOGNAME"), strconv.Itoa(os.Getuid()))
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return vercel.Owner{ID: id, Who: user + "@" + host}, nil
+}
 
 // Synced keeps in launch's records what the disk of o and the workspace have in
 // common. client says whose account the disk is in.

@@ -34,6 +34,7 @@ type Options struct {
 // Register defines the flags on fs.
 func (o *Options) Register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.Keep, "keep", false, "vercel tier, with --name: leave the sandbox running")
+	fs.BoolVar(&o.Adopt, "adopt", false, "vercel tier, with --name: take over a sandbox that somebody else, or another workspace, has left there")
 	fs.StringVar(&o.Task, "task", "", "vercel tier: go on from the snapshot of this task `ID`, and leave one for the next run")
 	fs.StringVar(&o.Runtime, "runtime", "", "vercel tier: a `NAME` such as node24 or python3.13")
 	fs.StringVar(&o.Image, "image", "", "vercel tier: an image `NAME`, instead of a runtime")
@@ -95,6 +96,8 @@ func (o *Options) Validate(name string) error {
 		return errors.New("--runtime and --image are two ways to say the same: give one")
 	case o.Keep && name == "":
 		return errors.New("--keep needs a --name to find the sandbox again")
+	case o.Adopt && name == "":
+		return errors.New("--adopt needs the --name of the sandbox to take over")
 	case strings.Contains(name, "."):
 		return fmt.Errorf("--name %q: Vercel accepts letters, digits, - and _", name)
 	case o.Task != "" && records.ValidName(o.Task) != "":

@@ -71,6 +71,16 @@ func (s *Store) makeKey() error {
 	return errors.Join(err, s.root.Remove(temp))
 }
 
+// Owner is a name of this user of launch for others: random, the same as long as
+// the records are there, and of no use for seals.
+func (s *Store) Owner() (string, error) {
+	id, err := s.seal("owner")
+	return id[:min(len(id), ownerLen)], err
+}
+
+// ownerLen is the length of an owner's name in hexadecimal digits.
+const ownerLen = 16
+
 // seal is the keyed hash of v's JSON.
 func (s *Store) seal(v any) (string, error) {
 	key, err := s.key()

@@ -42,7 +42,11 @@ func (s *Set) remote(b records.Sandbox) (*vercel.Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &vercel.Kept{Client: client, Name: b.Name, Workdir: b.Remote.Workdir}, nil
+	owner, err := microvm.Owner(s.Program, s.store)
+	if err != nil {
+		return nil, err
+	}
+	return &vercel.Kept{Client: client, Name: b.Name, Workdir: b.Remote.Workdir, Owner: owner, Known: b.Remote.Sandbox != ""}, nil
 }
 
 // flagsOf reads the flags that a sandbox was made with, and more of them.
@@ -194,5 +198,10 @@ func (s *Set) deleteHosted(b records.Sandbox) error {
 	}
 	ctx, stop := bounded()
 	defer stop()
-	return k.Delete(ctx)
+	err = k.Delete(ctx)
+	if foreign := (*vercel.ForeignError)(nil); errors.As(err, &foreign) {
+		s.Say("launch: sandbox %s at the service is not yours and stays; it is forgotten here\n", b.Name)
+		return nil
+	}
+	return err
 }

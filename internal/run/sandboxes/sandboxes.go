@@ -22,6 +22,7 @@ import (
 	"egressd/internal/run"
 	"egressd/internal/run/microvm"
 	"egressd/internal/run/records"
+	"egressd/sandbox/vercel"
 )
 
 // Set is all sandboxes of launch's records. Its methods are for one command of a
@@ -71,7 +72,8 @@ func (s *Set) Stop(name string) error {
 // Remove forgets a sandbox in which nothing runs, or stops it first.
 func (s *Set) Remove(name string, stopFirst bool) error {
 	if stopFirst {
-		if err := s.Stop(name); err != nil {
+		foreign := (*vercel.ForeignError)(nil) // only the record here is removed
+		if err := s.Stop(name); err != nil && !errors.As(err, &foreign) {
 			return err
 		}
 	}
