@@ -52,8 +52,8 @@ func (l *launcher) explain(args []string) int {
 	switch {
 	case fs.NArg() == 0 && !aboutFiles:
 		return l.Usage(errors.New("explain needs a URL or HOST:PORT, --write FILE or --read FILE"))
-	case aboutFiles && o.tier != run.TierProcess:
-		return l.Usage(fmt.Errorf("--write and --read ask about the process tier: --tier %s has files of its own", o.tier))
+	case aboutFiles && o.tier == script.Tier:
+		return l.Usage(fmt.Errorf("--write and --read ask about the process and Vercel tiers: a script sees the directory that it was started in and nothing else"))
 	}
 	if o.tier != run.TierProcess && o.tier != script.Tier && o.tier != microvm.Tier {
 		return l.Usage(fmt.Errorf("--tier %q: process, hermetic or vercel", o.tier))
@@ -79,7 +79,7 @@ func (l *launcher) explain(args []string) int {
 			text += "not in the hermetic tier: " + cli.Safe(target) + ": curl and wget are its only clients, and speak HTTP and HTTPS\n"
 		}
 	}
-	if o.tier == microvm.Tier {
+	if o.tier == microvm.Tier && fs.NArg() > 0 {
 		more, same, err := microvm.Explain(p, fs.Args())
 		if err != nil {
 			return l.Fail(cli.ExitUsage, err)
@@ -94,7 +94,7 @@ func (l *launcher) explain(args []string) int {
 
 // explainFiles answers --write and --read.
 func (l *launcher) explainFiles(o *explainOptions, p *policy.Policy) (text string, allowed bool, err error) {
-	g, at, err := l.filesHere(p, o.agent)
+	g, at, err := l.filesHere(p, o.agent, o.tier)
 	if err != nil {
 		return "", false, err
 	}
@@ -119,9 +119,13 @@ func (l *launcher) explainFiles(o *explainOptions, p *policy.Policy) (text strin
 }
 
 // filesHere applies the files section of p to the current directory, for a run of
-// agent ("": none).
-func (l *launcher) filesHere(p *policy.Policy, agent string) (*files.Gate, files.Place, error) {
-	at, err := place.Find(place.Run{Env: l.Environ, Argv: []string{agent}, StateHome: l.Getenv("XDG_STATE_HOME")})
+// agent ("": none) in tier.
+func (l *launcher) filesHere(p *policy.Policy, agent, tier string) (*files.Gate, files.Place, error) {
+	find := place.Find
+	if tier == microvm.Tier {
+		find = place.Elsewhere
+	}
+	at, err := find(place.Run{Env: l.Environ, Argv: []string{agent}, StateHome: l.Getenv("XDG_STATE_HOME")})
 	if err != nil {
 		return nil, at, err
 	}
@@ -146,7 +150,7 @@ func (l *launcher) check(args []string) int {
 	if _, err := dnsfilter.PolicyUpstreams(p); err != nil {
 		return l.Fail(cli.ExitUsage, err)
 	}
-	g, at, err := l.filesHere(p, "")
+	g, at, err := l.filesHere(p, "", run.TierProcess)
 	if err != nil {
 		return l.Fail(cli.ExitUsage, err)
 	}

@@ -119,7 +119,7 @@ func fileFlags() []string { return []string{"write", "read", "hide", "home"} }
 // filesHeld is an error if the policy has a files section and the tier cannot
 // hold it.
 func (o *Options) filesHeld(s files.Section) error {
-	if s.IsZero() || o.Tier == TierProcess && o.Isolation == isolationNetns {
+	if s.IsZero() || o.Tier == microvm.Tier || o.Tier == TierProcess && o.Isolation == isolationNetns {
 		return nil
 	}
 	tier, where := "--tier "+o.Tier, "files.home"
@@ -153,11 +153,8 @@ func (o *Options) useless() error {
 	return nil
 }
 
-// Why tiers have no use for flags about files.
-const (
-	noFileRules = "a script of the hermetic tier sees the directory that it was started in and nothing else; --overlay keeps its changes out"
-	noFiles     = "the VM has files of its own; .gitignore says what is not sent"
-)
+// noFileRules is why a tier has no use for flags about files.
+const noFileRules = "a script of the hermetic tier sees the directory that it was started in and nothing else; --overlay keeps its changes out"
 
 type uselessFlag struct{ name, why string }
 
@@ -191,10 +188,7 @@ func uselessFlags(tier string) []uselessFlag {
 			{"user", "the VM has users of its own"},
 			{"approve", "Vercel does not ask"},
 			{"learn", "Vercel does not report what it denied"},
-			{"write", noFiles},
-			{"read", noFiles},
-			{"hide", noFiles},
-			{"home", noFiles},
+			{"home", "the VM has a home directory of its own; what of yours is sent, is the workspace"},
 		}
 	}
 	return nil

@@ -11,7 +11,9 @@ import (
 	"golang.org/x/term"
 
 	"egressd/internal/run/microvm"
+	"egressd/internal/run/place"
 	"egressd/internal/run/records"
+	"egressd/policy/files"
 	"egressd/sandbox"
 	"egressd/sandbox/vercel"
 	"egressd/sandbox/vercel/network"
@@ -30,6 +32,9 @@ func (s *session) microVM(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend
 	named := append(slices.Clone([]string(s.opts.Program.Env)), s.secrets.Env()...)
 	if spec.Env, err = sandbox.RemoteEnv(s.Environ, s.opts.Argv, named); err != nil {
 		return nil, fmt.Errorf("--env: %w", err)
+	}
+	if spec.Files, err = s.filesElsewhere(spec.Dir); err != nil {
+		return nil, err
 	}
 	client, err := s.opts.MicroVM.Client(s.Program, log)
 	if err != nil {
@@ -51,9 +56,23 @@ func (s *session) microVM(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend
 		s.note(note)
 	}
 	if here, err := os.Getwd(); err == nil && here == filepath.Clean(s.Getenv("HOME")) {
-		s.note("the workspace is your home directory: all of it is sent, keys too, but for what .gitignore names")
+		s.note("the workspace is your home directory: all of it is sent, but for credentials and what .gitignore names")
 	}
 	return b, nil
+}
+
+// filesElsewhere applies the files section of the policy to the workspace of a run
+// on another machine. What agents log in with here is not sent for them.
+func (s *session) filesElsewhere(dir string) (*files.Gate, error) {
+	root, err := vercel.Workspace(dir)
+	if err != nil {
+		return nil, err
+	}
+	at, err := place.Elsewhere(place.Run{Dir: root, Env: s.Environ, StateHome: s.Getenv("XDG_STATE_HOME")})
+	if err != nil {
+		return nil, err
+	}
+	return s.policy.Files(at)
 }
 
 // remember gives b what earlier runs left, and keeps what this one leaves. A

@@ -136,6 +136,10 @@ func (b *builder) builtIn() {
 			b.add(orderGuard, r, Decision{Access: Hidden, Reason: Credential})
 		case "later":
 			b.add(orderGuard, r, Decision{Access: ReadOnly, Reason: RunsLater})
+		case "stays":
+			if b.place.Elsewhere {
+				b.add(orderGuard, r, Decision{Access: Hidden, Reason: Credential})
+			}
 		}
 	}
 }
@@ -162,6 +166,10 @@ func (b *builder) readable(p string) Decision {
 	d := Decision{Access: ReadOnly, Reason: b.plainReason(p)}
 	if d.Reason == State { // it is opened for reading inside a secret, and no cache
 		d.Reason = HomeDir
+	}
+	if b.place.Elsewhere && (p == "~" || p == "/") {
+		d.Access = Hidden // that machine has its own
+		return d
 	}
 	if p == "~" {
 		switch b.home {

@@ -13,6 +13,7 @@ type Place struct {
 	Home      string   // the home directory, likewise; "": there is none
 	State     []string // what the program must write, as "~/.claude": from the agents' data
 	Login     []string // credentials of the program's own, as "~/.claude/.credentials.json": likewise
+	Elsewhere bool     // the program runs on another machine, and sees a copy of the workspace
 	Secret    []string // hidden like credentials, absolute: the launcher's own records, wherever they are
 
 	// Resolve reports where an absolute, clean path leads when its links are

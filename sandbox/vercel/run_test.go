@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"egressd/policy/files"
 	"egressd/sandbox"
 	"egressd/sandbox/vercel/api"
 	"egressd/sandbox/vercel/fake"
@@ -109,6 +110,46 @@ link" && test "$(stat -c %a locked)" = 400 && test "$(stat -c %s case)" = 104857
 	}
 	w.has("d", "-")
 	w.has("node_modules/m", "m")
+	w.clean()
+}
+
+// What may keep a secret, and what cannot be read, is not sent, said, and left
+// alone; what runs here later does not come back.
+func TestHeldBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fake.Config{})
+	w.files(".env", "TOKEN=x", "tls/server.key", "key", ".github/workflows/ci.yml", "ci", "data/db", "db", "a", "a", ".vscode/settings.json", "{}")
+	want := ".github .vscode a data tls "
+	if os.Geteuid() != 0 {
+		must(t, os.Chmod(filepath.Join(w.dir, "data"), 0))
+		t.Cleanup(func() { _ = os.Chmod(filepath.Join(w.dir, "data"), 0o700) })
+		want = ".github .vscode a tls "
+	}
+	w.ok(0, `echo $(ls -A) "$(ls tls)"; echo evil >.vscode/settings.json; echo evil >.env; echo b >>a; : >none; chmod 0 none`)
+	if out := w.read(w.out); out != want+"\n" {
+		t.Errorf("there: %q", out)
+	}
+	w.has(".env", "TOKEN=x")
+	w.has("tls/server.key", "key")
+	w.has(".vscode/settings.json", "{}")
+	w.has("a", "ab\n")
+	if info, err := os.Lstat(filepath.Join(w.dir, "none")); err != nil || info.Mode().Perm() != 0 {
+		t.Error(info, err)
+	}
+	if said := strings.Join(w.said, "\n"); !strings.Contains(said, "secrets: .env, tls/server.key. To send") || (os.Geteuid() != 0) != strings.Contains(said, "not read it: data/.") {
+		t.Error(said)
+	}
+	if c := w.changes[0].Conflicts; len(c) != 2 {
+		t.Errorf("%+v", c)
+	}
+	spec := w.spec("cat .env; echo more >>.env")
+	var err error
+	spec.Files, err = files.Section{Write: []files.Rule{{Path: ".env"}}}.In(files.Place{Workspace: w.dir, Elsewhere: true})
+	must(t, err)
+	if res, err := w.back.Run(t.Context(), spec); err != nil || res.ExitCode != 0 || w.read(w.out) != "TOKEN=x" {
+		t.Error(res, err)
+	}
+	w.has(".env", "TOKEN=xmore\n")
 	w.clean()
 }
 

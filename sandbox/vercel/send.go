@@ -26,9 +26,13 @@ func (r *run) send(ctx context.Context) error {
 	if r.Known != nil {
 		c.Known = r.Known(r.place.root)
 	}
+	if c.Decide, err = r.decide(); err != nil {
+		return err
+	}
 	if r.disk.tree, err = stage.Scan(ctx, c); err != nil {
 		return err
 	}
+	r.tellHeld()
 	if err := r.compare(ctx, stamp); err != nil {
 		return err
 	}

@@ -151,7 +151,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "sandbox/vercel/stage",
-		ours:   []string{"hermetic/gitignore"},
+		ours:   []string{"hermetic/gitignore", "policy/files"},
 		std:    []string{"net", "net/http", "os/exec"},
 		reason: "files out and files in: what comes back is judged without a network in sight, and git is not run on it",
 	},
@@ -173,7 +173,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:   "sandbox/vercel",
-		ours:   []string{"policy", "event", "sandbox", "sandbox/vercel/..."},
+		ours:   []string{"policy", "policy/files", "event", "sandbox", "sandbox/vercel/..."},
 		std:    []string{"net", "net/http", "os/exec"},
 		reason: "the tier: it joins client, translation and files, and knows neither engine nor the records of launch",
 	},

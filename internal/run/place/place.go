@@ -35,6 +35,14 @@ func Find(r Run) (files.Place, error) {
 	return at, nil
 }
 
+// Elsewhere reports the place of a run on another machine, which sees a copy of
+// the working directory. What its program keeps and logs in with is not there.
+func Elsewhere(r Run) (files.Place, error) {
+	at, err := Find(r)
+	at.Elsewhere, at.State, at.Login = true, nil, nil
+	return at, err
+}
+
 // Resolve reports where path leads when the links in it are followed, as far as it
 // exists. A relative path is one of the current directory.
 func Resolve(path string) string {

@@ -60,7 +60,7 @@ func (m *mirror) removeDirs() {
 	}
 	list := make([]string, 0, len(dirs))
 	for dir := range dirs {
-		if r := m.remote[dir]; (r == nil || !r.Mode.IsDir()) && !m.within[dir] && m.write[dir] == 0 {
+		if r := m.remote[dir]; (r == nil || !r.Mode.IsDir()) && !m.within[dir] && m.write[dir] == 0 && m.tree.mayNot(dir) == "" {
 			list = append(list, dir)
 		}
 	}
@@ -198,6 +198,10 @@ func (m *mirror) makeDirs() error {
 			continue
 		}
 		if info, err := m.tree.root.Lstat(name); err == nil && info.IsDir() {
+			continue
+		}
+		if why := m.tree.mayNot(name); why != "" {
+			m.conflict(name, why)
 			continue
 		}
 		if err := m.directory(name); err != nil {

@@ -2,4 +2,6 @@
 
 package stage
 
-const noBlock, noFollow = 0, 0
+import "os"
+
+const openRead = os.O_RDONLY

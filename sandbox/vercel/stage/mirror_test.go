@@ -16,7 +16,7 @@ import (
 )
 
 func TestMirror(t *testing.T) {
-	start := files{
+	start := paths{
 		"a": "644 a", "b": "644 b", "run": "644 #!", "l": "-> a", "d/x": "644 x", "d/y": "644 y", "e/z": "644 z", "none": "dir", "f": "644 f",
 		"dir/in": "644 in", ".gitignore": "644 *.log\n", "x.log": "644 mine", "node_modules/m": "644 m", ".git/config": "644 c",
 	}
@@ -26,14 +26,14 @@ func TestMirror(t *testing.T) {
 	for _, name := range []string{"b", "d/x", "l", "e/z", "e", "none", "f", "dir/in", "dir"} {
 		must(t, os.Remove(filepath.Join(there, name)))
 	}
-	files{
+	paths{
 		"new/deep/file": "755 n", "a": "644 changed", "l": "-> b", ".hidden": "600 h", "f/is/dir": "644 x", "dir": "644 now a file", "void": "dir",
 		"node_modules/m": "644 evil", ".git/hooks/x": "755 evil", "dist.log": "644 log",
 	}.make(t, there)
 	must(t, os.Chmod(filepath.Join(there, "run"), 0o755))
 	report, err := tree.Mirror(context.Background(), pack(t, there), "")
 	must(t, err)
-	want := files{
+	want := paths{
 		"a": "644 changed", "run": "755 #!", "l": "-> b", "d/y": "644 y", ".gitignore": "644 *.log\n", "x.log": "644 mine", "node_modules/m": "644 m",
 		".git/config": "644 c", "new/deep/file": "755 n", ".hidden": "600 h", "f/is/dir": "644 x", "dir": "644 now a file", "void": "dir", "dist.log": "644 log",
 	}
@@ -48,18 +48,18 @@ func TestMirror(t *testing.T) {
 
 // Nothing that a person changed meanwhile is overwritten or deleted.
 func TestConflicts(t *testing.T) {
-	start := files{"a": "644 a", "b": "644 b", "c": "644 c", "l": "-> a", "d/x": "644 x", "run": "644 r", ".gitignore": "644 *.log\n", "x.log": "644 mine"}
+	start := paths{"a": "644 a", "b": "644 b", "c": "644 c", "l": "-> a", "d/x": "644 x", "run": "644 r", ".gitignore": "644 *.log\n", "x.log": "644 mine"}
 	dir := t.TempDir()
 	start.make(t, dir)
 	tree, there := send(t, Config{Dir: dir})
 	must(t, os.RemoveAll(filepath.Join(there, "b")))
 	must(t, os.RemoveAll(filepath.Join(there, "l")))
-	files{"a": "644 theirs", "c": "644 theirs", "new": "644 theirs", "same": "644 same", "l": "-> c", "d/x": "644 theirs", "x.log": "644 theirs"}.make(t, there)
+	paths{"a": "644 theirs", "c": "644 theirs", "new": "644 theirs", "same": "644 same", "l": "-> c", "d/x": "644 theirs", "x.log": "644 theirs"}.make(t, there)
 	must(t, os.Chmod(filepath.Join(there, "run"), 0o755))
 	must(t, os.Remove(filepath.Join(dir, "l")))
 	must(t, os.Remove(filepath.Join(dir, "c")))
 	must(t, os.RemoveAll(filepath.Join(dir, "d")))
-	files{"a": "644 mine", "b": "644 mine", "new": "644 mine", "same": "644 same", "l": "-> b", "d": "-> elsewhere", "elsewhere/x": "644 x", "run": "644 mine"}.make(t, dir)
+	paths{"a": "644 mine", "b": "644 mine", "new": "644 mine", "same": "644 same", "l": "-> b", "d": "-> elsewhere", "elsewhere/x": "644 x", "run": "644 mine"}.make(t, dir)
 	before := look(t, dir)
 	aside := filepath.Join(t.TempDir(), "aside")
 	report, err := tree.Mirror(context.Background(), pack(t, there), aside)
@@ -78,7 +78,7 @@ func TestConflicts(t *testing.T) {
 	if fmt.Sprint(names) != "[a b c d/x l new run x.log]" || len(report.Added)+len(report.Changed)+len(report.Deleted) != 0 {
 		t.Errorf("%+v", report)
 	}
-	want := files{"a": "600 theirs", "c": "600 theirs", "new": "600 theirs", "d/x": "600 theirs", "run": "600 r", "x.log": "600 theirs"}
+	want := paths{"a": "600 theirs", "c": "600 theirs", "new": "600 theirs", "d/x": "600 theirs", "run": "600 r", "x.log": "600 theirs"}
 	if got := look(t, aside); !maps.Equal(got, want) {
 		t.Errorf("aside %v\nwant  %v", got, want)
 	}
@@ -88,11 +88,11 @@ func TestConflicts(t *testing.T) {
 // build; but not once somebody has changed it here.
 func TestBuiltAgain(t *testing.T) {
 	dir := t.TempDir()
-	files{".gitignore": "644 dist/\n*.out\n", "a": "644 a"}.make(t, dir)
+	paths{".gitignore": "644 dist/\n*.out\n", "a": "644 a"}.make(t, dir)
 	known := map[string][32]byte{}
 	build := func(text string) Report {
 		tree, there := send(t, Config{Dir: dir, Known: known})
-		files{"dist/x": text, "b.out": text}.make(t, there)
+		paths{"dist/x": text, "b.out": text}.make(t, there)
 		report, err := tree.Mirror(context.Background(), pack(t, there), "")
 		must(t, err)
 		for name, sum := range report.Sums {
@@ -106,7 +106,7 @@ func TestBuiltAgain(t *testing.T) {
 	if r := build("644 two"); len(r.Changed) != 2 || len(r.Conflicts) != 0 {
 		t.Errorf("%+v", r)
 	}
-	files{"b.out": "644 mine"}.make(t, dir)
+	paths{"b.out": "644 mine"}.make(t, dir)
 	if r := build("644 three"); len(r.Changed) != 1 || len(r.Conflicts) != 1 || look(t, dir)["b.out"] != "644 mine" {
 		t.Errorf("%+v", r)
 	}
@@ -138,7 +138,7 @@ func TestAttacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			top := t.TempDir()
 			dir := filepath.Join(top, "workspace")
-			files{"workspace/kept/file": "644 kept", "outside/file": "644 outside", "workspace/escape": "-> ../outside"}.make(t, top)
+			paths{"workspace/kept/file": "644 kept", "outside/file": "644 outside", "workspace/escape": "-> ../outside"}.make(t, top)
 			tree, there := send(t, Config{Dir: dir})
 			report, err := tree.Mirror(context.Background(), pack(t, there, extra...), "")
 			must(t, err)
@@ -168,11 +168,11 @@ func TestAttacks(t *testing.T) {
 // deleted from there.
 func TestDeletedBehindLink(t *testing.T) {
 	dir := t.TempDir()
-	files{"d/x": "644 x", "elsewhere/x": "644 x"}.make(t, dir)
+	paths{"d/x": "644 x", "elsewhere/x": "644 x"}.make(t, dir)
 	tree, there := send(t, Config{Dir: dir})
 	must(t, os.RemoveAll(filepath.Join(there, "d")))
 	must(t, os.RemoveAll(filepath.Join(dir, "d")))
-	files{"d": "-> elsewhere"}.make(t, dir)
+	paths{"d": "-> elsewhere"}.make(t, dir)
 	_, err := tree.Mirror(context.Background(), pack(t, there), "")
 	must(t, err)
 	if got := look(t, dir); got["elsewhere/x"] != "644 x" {
@@ -183,7 +183,7 @@ func TestDeletedBehindLink(t *testing.T) {
 // What may not travel may not be endless either.
 func TestEndless(t *testing.T) {
 	dir := t.TempDir()
-	files{"a": "644 a"}.make(t, dir)
+	paths{"a": "644 a"}.make(t, dir)
 	tree, there := send(t, Config{Dir: dir, MaxFiles: 10, MaxBytes: 1000})
 	big := file("node_modules/big", strings.Repeat("x", 100_000))
 	if _, err := tree.Mirror(context.Background(), pack(t, there, big), ""); err == nil {
@@ -194,11 +194,11 @@ func TestEndless(t *testing.T) {
 // An archive that is cut short anywhere changes nothing.
 func TestCutShort(t *testing.T) {
 	dir := t.TempDir()
-	start := files{"a": "644 a", "b": "644 b"}
+	start := paths{"a": "644 a", "b": "644 b"}
 	start.make(t, dir)
 	tree, there := send(t, Config{Dir: dir})
 	must(t, os.Remove(filepath.Join(there, "a")))
-	files{"b": "644 changed", "c": "644 new"}.make(t, there)
+	paths{"b": "644 changed", "c": "644 new"}.make(t, there)
 	whole, err := io.ReadAll(pack(t, there))
 	must(t, err)
 	for n := 0; n < len(whole); n += 7 {

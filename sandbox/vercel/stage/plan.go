@@ -51,6 +51,12 @@ func (m *mirror) planWrite(name string, r *remote) {
 		return
 	}
 	info, err := m.tree.root.Lstat(name)
+	if why := m.tree.mayNot(name); why != "" {
+		if err != nil || !m.holds(name, info, &r.Entry) {
+			m.conflict(name, why)
+		}
+		return
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && (was == nil || was.shared || was.Mode.IsDir()):
 		m.write[name] = create
@@ -113,7 +119,7 @@ func (m *mirror) obstacle(name string) string {
 // planBehind decides about a path that came back below something that is not a
 // directory here: it may give way when it was sent and is gone there.
 func (m *mirror) planBehind(name, at string) {
-	if e := m.tree.entries[at]; e != nil && !e.shared {
+	if e := m.tree.entries[at]; e != nil && !e.shared && m.tree.mayNot(name) == "" {
 		m.write[name] = create // and when it stays after all, that is a conflict then
 		return
 	}
@@ -129,6 +135,8 @@ func (m *mirror) planRemove(name string, was *Entry) {
 		m.conflict(name, "missing there; it was not sent whole")
 	case !m.untouched(name, info, was):
 		m.conflict(name, "deleted there, changed here")
+	case m.tree.mayNot(name) != "":
+		m.conflict(name, "deleted there: "+m.tree.mayNot(name))
 	default:
 		m.remove = append(m.remove, name)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"egressd/hermetic/gitignore"
+	"egressd/policy/files"
 )
 
 // Scan lists a workspace. Files that git tracks are sent even where a
@@ -21,8 +22,8 @@ import (
 // Threat: the workspace holds what an agent wrote: links that lead out of it, a
 // .git whose configuration names programs, endless trees -> links are sent as
 // links, everything is opened below one os.Root, git is not run, and entries
-// and bytes are counted. Left over: a secret in a file that .gitignore does not
-// name is sent, as it is readable for every tier.
+// and bytes are counted; what the rules about files hide is not sent. Left over:
+// a secret in a file of another name, or in one that a rule shows.
 func Scan(ctx context.Context, c Config) (*Tree, error) {
 	if c.Skip == nil {
 		c.Skip = DefaultSkip()
@@ -45,11 +46,12 @@ func Scan(ctx context.Context, c Config) (*Tree, error) {
 		s.tracked = s.index()
 		s.exclude()
 	}
-	if err := s.walk("."); err != nil {
+	if err := s.walk(".", false); err != nil {
 		root.Close()
 		return nil, fmt.Errorf("workspace %s: %w", c.Dir, err)
 	}
 	slices.Sort(s.tree.order)
+	slices.SortFunc(s.tree.held, func(a, b Held) int { return strings.Compare(a.Path, b.Path) })
 	return s.tree, nil
 }
 
@@ -110,8 +112,9 @@ func (s *scanner) read(name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// walk adds what is below dir, "." or "a/b".
-func (s *scanner) walk(dir string) error {
+// walk adds what is below dir, "." or "a/b". hidden: the rules hide dir, and what
+// they show in it is sent.
+func (s *scanner) walk(dir string, hidden bool) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
@@ -125,16 +128,22 @@ func (s *scanner) walk(dir string) error {
 		s.rules.Add(base, text)
 	}
 	list, err := s.list(dir)
+	if errors.Is(err, fs.ErrNotExist) && base != "" {
+		return nil // gone since it was listed
+	}
+	if err != nil && base != "" {
+		return s.closed(base, fs.ModeDir, err)
+	}
 	if err != nil {
 		return err
 	}
 	before := s.sent
 	for _, d := range list {
-		if err := s.visit(path.Join(base, d.Name()), d); err != nil {
+		if err := s.visit(path.Join(base, d.Name()), d, hidden); err != nil {
 			return err
 		}
 	}
-	if s.sent == before && base != "" {
+	if s.sent == before && base != "" && !hidden {
 		return s.add(&Entry{Path: base, Mode: fs.ModeDir})
 	}
 	return nil
@@ -153,7 +162,7 @@ func (s *scanner) list(dir string) ([]fs.DirEntry, error) {
 	return list, nil
 }
 
-func (s *scanner) visit(name string, d fs.DirEntry) error {
+func (s *scanner) visit(name string, d fs.DirEntry, within bool) error {
 	if s.tree.config.skips(d.Name()) {
 		return nil
 	}
@@ -163,21 +172,26 @@ func (s *scanner) visit(name string, d fs.DirEntry) error {
 			s.tree.skipped++
 			return nil
 		}
-		return s.walk(name)
+		return s.walk(name, s.hidden(name, true, within))
 	}
 	info, err := s.tree.root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // gone since it was listed
 	}
 	if err != nil {
-		return err
+		return s.closed(name, d.Type(), err)
 	}
 	e := &Entry{Path: name, Mode: info.Mode() & (fs.ModeType | fs.ModePerm), shared: ignored}
 	switch {
 	case ignored:
 		s.tree.skipped++
+	case s.hidden(name, false, within):
+		e.shared = true
 	case info.Mode().IsRegular():
 		e.Size = info.Size()
+		if err := s.readable(name, info); err != nil {
+			return s.closed(name, info.Mode(), err)
+		}
 	case info.Mode()&fs.ModeSymlink != 0:
 		if e.Link, err = s.tree.root.Readlink(name); err != nil {
 			return err
@@ -186,6 +200,22 @@ func (s *scanner) visit(name string, d fs.DirEntry) error {
 		e.shared = true
 	}
 	return s.add(e)
+}
+
+// hidden reports whether the rules hide a path, and notes it. within: its
+// directory is hidden, and was noted.
+func (s *scanner) hidden(name string, dir, within bool) bool {
+	if s.tree.config.decide(name).Access > files.Hidden {
+		return false
+	}
+	switch {
+	case within:
+	case dir:
+		s.tree.hold(Held{Path: name + "/", Secret: true})
+	default:
+		s.tree.hold(Held{Path: name, Secret: true})
+	}
+	return true
 }
 
 func (s *scanner) add(e *Entry) error {

@@ -40,7 +40,7 @@ func (t *Tree) Open(name string) (io.ReadCloser, error) {
 // openRegular opens a file for reading, and no FIFO or device that has taken
 // its place.
 func openRegular(root *os.Root, name string) (*os.File, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|noBlock|noFollow, 0)
+	f, err := root.OpenFile(name, openRead, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,8 @@ import (
 	"crypto/sha256"
 	"io/fs"
 	"os"
+
+	"egressd/policy/files"
 )
 
 // Entry is one path of a tree. Directories are entries only when they are
@@ -41,6 +43,11 @@ type Config struct {
 	// All sends also what .gitignore leaves out.
 	All bool
 
+	// Decide is asked about every path, either way: what is hidden is not sent,
+	// and only what is read-write is changed by what comes back. Nil: everything
+	// travels, as in a copy that a person asked for.
+	Decide func(path string) files.Decision
+
 	// Known holds what came back of earlier runs, see Report.Sums: a local file
 	// that still has that sum is unchanged since, and may be replaced although it
 	// was not sent. Nil: nothing is known.
@@ -65,6 +72,10 @@ type Tree struct {
 	entries map[string]*Entry
 	order   []string // the paths of entries, sorted
 	skipped int      // files that .gitignore left out
+
+	held               []Held // see Held
+	secret, unreadable int
+	unknown            map[string]bool // paths that cannot be read
 }
 
 // Close gives up the workspace's directory.

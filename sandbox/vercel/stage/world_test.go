@@ -15,11 +15,11 @@ import (
 	"testing"
 )
 
-// files is a tree in words: "-rw content", "-> target", "dir".
-type files map[string]string
+// paths is a tree in words: "-rw content", "-> target", "dir".
+type paths map[string]string
 
 // make writes a tree.
-func (w files) make(t *testing.T, dir string) {
+func (w paths) make(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range sorted(w) {
 		path := filepath.Join(dir, name)
@@ -40,7 +40,7 @@ func (w files) make(t *testing.T, dir string) {
 	}
 }
 
-func sorted(w files) []string {
+func sorted(w paths) []string {
 	names := make([]string, 0, len(w))
 	for name := range w {
 		names = append(names, name)
@@ -50,9 +50,9 @@ func sorted(w files) []string {
 }
 
 // look reads a tree back. Directories with something in them are left out.
-func look(t *testing.T, dir string) files {
+func look(t *testing.T, dir string) paths {
 	t.Helper()
-	w := files{}
+	w := paths{}
 	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == dir {
 			return err
