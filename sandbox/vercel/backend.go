@@ -12,6 +12,7 @@ package vercel
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -172,7 +173,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	if spec.Forwarding != nil {
 		spec.Forwarding()
 	}
-	r := &run{Backend: b, spec: spec, place: place, res: res, signals: sig}
+	r := &run{Backend: b, spec: spec, place: place, res: res, signals: sig, mark: rand.Text()}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Until the program runs, a signal ends everything.

@@ -28,6 +28,7 @@ func (r *run) command(ctx context.Context, input string) error {
 		return err
 	}
 	request := api.CommandRequest{Command: argv[0], Args: argv[1:], Cwd: path.Join(r.session.workdir, r.place.dir), Env: environment(r.spec.Env)}
+	request.Env[markVariable] = r.mark
 	if input != "" {
 		request.Command, request.Args = "sh", append([]string{"-c", `exec "$@" <"$0"`, input}, argv...)
 	}
@@ -179,9 +180,6 @@ func (w *watch) end(ctx context.Context, sig syscall.Signal) <-chan time.Time {
 	return time.After(cmp.Or(max(w.r.spec.Grace, 0), defaultGrace))
 }
 
-// killTime bounds one request to kill.
-const killTime = 15 * time.Second
-
 func (w *watch) kill(ctx context.Context, sig syscall.Signal) {
 	if w.id == "" {
 		// The cancelled request may be the one that starts it.
@@ -192,13 +190,4 @@ func (w *watch) kill(ctx context.Context, sig syscall.Signal) {
 		}
 	}
 	w.r.kill(ctx, w.id, sig)
-}
-
-// kill sends a signal, also when ctx has ended.
-func (r *run) kill(ctx context.Context, id string, sig syscall.Signal) {
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), killTime)
-	defer done()
-	if _, err := r.Client.Kill(ctx, r.session.id, id, sig); err != nil && !api.IsGone(err) {
-		r.log().Warn("the program could not be killed; its sandbox is stopped", "command", id, "error", err)
-	}
 }

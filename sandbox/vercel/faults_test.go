@@ -263,8 +263,7 @@ func TestTimeLimit(t *testing.T) {
 			}
 			w.has("a", "asked\n")
 			calls := w.calls()
-			kill := slices.IndexFunc(calls, func(s string) bool { return strings.HasSuffix(s, "/kill") })
-			if kill < 0 || kill > slices.Index(calls, "stop") {
+			if killed := slices.ContainsFunc(calls, func(s string) bool { return strings.HasSuffix(s, "/kill") }); killed != (name == "killed") || count(calls, "cmd sh") < 2 {
 				t.Errorf("calls %q", calls)
 			}
 			w.clean()

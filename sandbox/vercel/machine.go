@@ -26,6 +26,7 @@ type run struct {
 	made    made
 	session session
 	program string // the command's id; "" until it was started
+	mark    string // the value of markVariable
 	disk    disk
 }
 
