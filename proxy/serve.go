@@ -11,6 +11,7 @@ import (
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
 	"egressd/proxy/internal/socket"
+	"egressd/proxy/internal/stack"
 )
 
 // Implementation constants: what a client may take its time for. The times for
@@ -166,6 +167,7 @@ func (l *listener) start(ctx context.Context, nc net.Conn) {
 // to its end. handle returns before a tunnel ends: two goroutines of the relay
 // engine carry it, with little more than the stacks that they begin with.
 func (l *listener) handle(ctx context.Context, c *conn, refusing bool) {
+	stack.Grow()
 	if t := l.enter(ctx, c); t != nil {
 		t.carry(func() { l.closed(c, refusing) })
 		return

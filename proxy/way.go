@@ -11,6 +11,7 @@ import (
 	"egressd/policy"
 	"egressd/proxy/internal/relay"
 	"egressd/proxy/internal/socket"
+	"egressd/proxy/internal/stack"
 )
 
 // way is one direction of a tunnel, as the relay engine sees it.
@@ -92,6 +93,7 @@ func (t *tunnel) ends() {
 	if t.ending.open.Add(-1) > 0 {
 		return
 	}
+	stack.Grow()
 	defer t.ending.done()
 	defer t.f.c.survive(nil)
 	defer t.f.s.untrack(&t.entry)

@@ -5,7 +5,7 @@ package fence
 var proxyRooms = []room{
 	{
 		path:   "proxy",
-		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/approval", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/origins", "proxy/internal/override", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/secret", "proxy/internal/socket", "proxy/internal/wire", "internal/accept"},
+		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/approval", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/origins", "proxy/internal/override", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/secret", "proxy/internal/socket", "proxy/internal/stack", "proxy/internal/wire", "internal/accept"},
 		std:    []string{"os/exec"},
 		reason: "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
 	},
@@ -26,6 +26,11 @@ var proxyRooms = []room{
 		ours:   []string{"policy", "proxy/internal/forward"},
 		std:    []string{"net", "os/exec", "log/slog", "context"},
 		reason: "keeps connections apart by the policy they were dialled under: it decides nothing and opens none",
+	},
+	{
+		path:   "proxy/internal/stack",
+		std:    []string{"net", "os/exec", "log/slog", "context"},
+		reason: "a goroutine's stack and nothing else",
 	},
 	{
 		path:   "proxy/internal/override",
