@@ -22,35 +22,99 @@ type verdict struct {
 	addr     netip.Addr // the answer that was refused; zero otherwise
 }
 
-// answer judges one message, records it, and reports the bytes to send back;
-// nil means no answer. It holds the only path from a query to a reply.
+// task is one query on its way from its bytes to its reply.
+type task struct {
+	wire   []byte // the message; q is inside it
+	client netip.AddrPort
+	known  *hosts // of the goroutine
+
+	q       query
+	replies bool // it deserves a reply
+	server  *Server
+	verdict
+	outcome
+	body event.Query // of its event
+
+	later    bool // it needs a look-up, and nothing is decided yet
+	listed   bool // its event is in the batch that is being recorded
+	recorded bool // its event was taken
+}
+
+// find looks up the addresses of a name. now is false when it has no answer and
+// does not wait for one.
+type find func(r *Resolver, name policy.Host) (f found, err error, now bool)
+
+// answer judges one message, records it, and reports the bytes to send back; nil means
+// no answer. It waits for look-ups.
 func (s *Server) answer(ctx context.Context, wire []byte, client netip.AddrPort, tcp bool) []byte {
-	q, code, ok := parseQuery(wire)
-	if !ok {
-		v := malformed(&q)
-		s.record(&q, v, event.NoAnswer, client) // dropped either way
-		return nil
+	tasks := [1]task{{wire: wire, client: client}}
+	s.decide(&tasks[0], func(r *Resolver, name policy.Host) (found, error, bool) {
+		f, err := r.lookup(ctx, name)
+		return f, err, true
+	})
+	record(tasks[:], make([]event.Event, 1))
+	return tasks[0].reply(nil, tcp)
+}
+
+// answerNow is answer for many messages at once, but for those that need a look-up.
+// Each of the others is judged, all are recorded with one write, and only then replies
+// are made.
+func (s *Server) answerNow(b *batch, n int) {
+	tasks := b.tasks[:n]
+	for i := range tasks {
+		t := &tasks[i]
+		*t = task{wire: t.wire, client: t.client, known: &b.known}
+		t.later = !s.decide(t, (*Resolver).known)
 	}
-	var o outcome
-	var v verdict
+	record(tasks, b.events)
+	for i := range tasks {
+		if t := &tasks[i]; !t.later {
+			b.SetReply(i, t.reply(b.Buffer(i), false))
+		}
+	}
+}
+
+// decide judges t and prepares its event. It is the only path from a query to an
+// outcome. False: find would have to wait.
+func (s *Server) decide(t *task, look find) bool {
+	q, code, ok := parseQuery(t.wire)
+	t.server, t.q, t.replies = s, q, ok
+	now := true
 	switch {
+	case !ok:
+		t.verdict = malformed(&q) // dropped either way
 	case code != dns.RcodeSuccess:
-		o, v = negative(code), malformed(&q)
+		t.outcome, t.verdict = negative(code), malformed(&q)
 	case q.qclass != dns.ClassINET:
-		o, v = negative(dns.RcodeRefused), malformed(&q)
+		t.outcome, t.verdict = negative(dns.RcodeRefused), malformed(&q)
 	default:
-		to := s.routed(client)
+		to := s.routed(t.client)
 		if to == nil {
-			o, v = negative(dns.RcodeRefused), verdict{asked: q.spelling(), decision: policy.Decision{Reason: policy.ReasonNotAuthenticated}}
+			t.outcome = negative(dns.RcodeRefused)
+			t.verdict = verdict{asked: q.spelling(), decision: policy.Decision{Reason: policy.ReasonNotAuthenticated}}
 			break
 		}
-		s = to
-		o, v = s.judge(ctx, &q, client.Addr())
+		t.server = to
+		now = to.judge(t, look)
 	}
-	if !s.record(&q, v, rcodeOf(o.rcode), client) {
-		o = negative(dns.RcodeServerFailure)
+	rcode := event.NoAnswer
+	if ok {
+		rcode = rcodeOf(t.rcode)
 	}
-	return q.pack(o, tcp)
+	t.body = t.query(&t.q, rcode, t.client)
+	return now
+}
+
+// reply makes the reply to t, once its event was offered to the record, in b, which is
+// empty; nil: there is none. What is not on record is not answered.
+func (t *task) reply(b []byte, tcp bool) []byte {
+	if !t.replies {
+		return nil
+	}
+	if !t.recorded {
+		t.outcome = negative(dns.RcodeServerFailure)
+	}
+	return t.q.append(b, &t.outcome, tcp)
 }
 
 // routed reports who answers client; nil refuses.
@@ -61,79 +125,74 @@ func (s *Server) routed(client netip.AddrPort) *Server {
 	return s.Route(client)
 }
 
-// overloaded refuses a query unjudged: too many are in flight.
-func (s *Server) overloaded(wire []byte, client netip.AddrPort) []byte {
-	q, _, ok := parseQuery(wire)
-	if !ok {
-		return nil
-	}
-	v := verdict{asked: q.spelling(), decision: policy.Decision{Reason: policy.ReasonOverload}}
-	s.record(&q, v, event.ServFail, client) // refused either way
-	return q.bare(dns.RcodeServerFailure)
-}
-
 // unreadable records a message that is too long for a query.
 func (s *Server) unreadable(client netip.AddrPort) {
-	s.record(&query{}, malformed(&query{}), event.NoAnswer, client)
+	s.recordOne(&query{}, malformed(&query{}), event.NoAnswer, client)
 }
 
 func malformed(q *query) verdict {
 	return verdict{asked: q.spelling(), decision: policy.Decision{Reason: policy.ReasonMalformed}}
 }
 
-// judge decides one question of class IN, which client asks.
-func (s *Server) judge(ctx context.Context, q *query, client netip.Addr) (outcome, verdict) {
-	h, ok := q.host()
+// judge decides about t, a question of class IN. False: it takes a look-up that look
+// does not wait for.
+func (s *Server) judge(t *task, look find) bool {
+	q := &t.q
+	h, ok := q.host(t.known)
 	if !ok {
-		v := malformed(q)
-		return denied(policy.Request{}, v.decision), v
+		t.verdict = malformed(q)
+		t.outcome = denied(policy.Request{}, t.decision)
+		return true
 	}
 	p := s.policy()
-	v := verdict{host: h, digest: p.Digest()}
+	t.verdict = verdict{host: h, digest: p.Digest()}
 	if o, owner := s.reverse(p, q, h); owner.Allowed() {
-		v.allowed, v.decision = true, owner
-		return o, v
+		t.outcome, t.allowed, t.decision = o, true, owner
+		return true
 	}
 	req := policy.Request{Host: h}
-	v.decision = p.Decide(req)
-	v.allowed = v.decision.Allowed()
+	t.decision = p.Decide(req)
+	t.allowed = t.decision.Allowed()
 	forward := p.DNS().Mode == policy.DNSForward
-	if !v.allowed && s.AskLater && unlisted(v.decision.Reason) {
+	if !t.allowed && s.AskLater && unlisted(t.decision.Reason) {
 		// Unapproved names never leave the machine, whatever the mode.
-		v.allowed, forward = true, false
+		t.allowed, forward = true, false
 	}
-	if !v.allowed {
-		return denied(req, v.decision), v
+	if !t.allowed {
+		t.outcome = denied(req, t.decision)
+		return true
 	}
 	switch {
 	case h.IsLocalhost() && len(p.Static(h)) == 0:
-		return q.addresses(loopback(), syntheticTTL), v // in every mode: it is the client's own
+		t.outcome = outcome{addrs: loopback(), ttl: syntheticTTL} // in every mode: it is the client's own
 	case q.qtype == dns.TypeANY:
-		return q.minimalANY(), v
+		t.outcome = outcome{minimal: true}
 	case q.qtype != dns.TypeA && q.qtype != dns.TypeAAAA:
 		// Threat: TXT, NULL, MX and the like carry data both ways, HTTPS and
 		// SVCB carry ECH keys that hide the SNI -> they exist and are empty,
 		// and no upstream is asked. Left over: programs that need MX or SRV
 		// records do not find them.
-		return negative(dns.RcodeSuccess), v
+		t.outcome = negative(dns.RcodeSuccess)
 	case forward:
-		return s.forward(ctx, p, q, v)
+		return s.forward(p, t, look)
+	case q.qtype == dns.TypeAAAA:
+		t.outcome = negative(dns.RcodeSuccess) // IPv4 only: clients fall back to A
+	default:
+		s.synthetic(t, pinRequest{name: h, owner: t.client.Addr(), spelled: p.Spells(h)})
 	}
-	if q.qtype == dns.TypeAAAA {
-		return negative(dns.RcodeSuccess), v // IPv4 only: clients fall back to A
-	}
-	return s.synthetic(q, v, pinRequest{name: h, owner: client, spelled: p.Spells(h)})
+	return true
 }
 
 // synthetic answers an allowed A question with an address of ours.
-func (s *Server) synthetic(q *query, v verdict, c pinRequest) (outcome, verdict) {
+func (s *Server) synthetic(t *task, c pinRequest) {
 	a, err := s.Pins.pin(c)
 	if err != nil {
-		v.allowed = false
-		v.decision.Reason = policy.ReasonOverload
-		return negative(dns.RcodeServerFailure), v
+		t.allowed = false
+		t.decision.Reason = policy.ReasonOverload
+		t.outcome = negative(dns.RcodeServerFailure)
+		return
 	}
-	return q.addresses(oneAddr(a), syntheticTTL), v
+	t.outcome = outcome{own: a, ttl: syntheticTTL}
 }
 
 // denied is the "no" of DNS: NXDOMAIN, and for clients that speak EDNS the
@@ -144,18 +203,11 @@ func (s *Server) synthetic(q *query, v verdict, c pinRequest) (outcome, verdict)
 // temporary failure, which programs retry.
 func denied(r policy.Request, d policy.Decision) outcome {
 	o := outcome{rcode: dns.RcodeNameError, ede: dns.ExtendedErrorCodeBlocked}
-	o.edeText = "blocked by egressd: " + d.Reason.String()
+	o.edeText[0], o.edeText[1] = "blocked by egressd: ", d.Reason.String()
 	if rule := d.Suggest(r); rule != "" {
-		o.edeText += "; to allow it: --allow " + rule
+		o.edeText[2], o.edeText[3] = "; to allow it: --allow ", rule
 	}
 	return o
-}
-
-// minimalANY is the small answer to ANY. RFC 8482 section 4.2.
-func (q *query) minimalANY() outcome {
-	h := q.header(syntheticTTL)
-	h.Rrtype = dns.TypeHINFO
-	return outcome{answers: []dns.RR{&dns.HINFO{Hdr: h, Cpu: "RFC8482"}}}
 }
 
 // unlisted reports whether r only says that no rule speaks of the host.
@@ -171,27 +223,59 @@ func (s *Server) policy() *policy.Policy {
 	return s.Policy.Load()
 }
 
-// record writes the one event of a query. False: it could not be written, and
-// the query must not be answered. The decision is the policy's word on the
-// name, the code what the client was answered: an allowed name that the
-// upstream does not know is allowed with NXDOMAIN.
-func (s *Server) record(q *query, v verdict, rcode event.RCode, client netip.AddrPort) bool {
-	asked := &event.Query{
+// query is the body of the event of a query. The decision is the policy's word on the
+// name, the code what the client was answered: an allowed name that the upstream does
+// not know is allowed with NXDOMAIN.
+func (v *verdict) query(q *query, rcode event.RCode, client netip.AddrPort) event.Query {
+	body := event.Query{
 		Verdict: event.Judged(v.decision), Host: v.host, Asked: strings.TrimSuffix(v.asked, "."),
 		Addr: v.addr, Client: client, QType: q.typeName(), RCode: rcode,
 	}
-	asked.Decision = event.Blocked
+	body.Decision = event.Blocked
 	if v.allowed {
-		asked.Decision = event.Allowed
+		body.Decision = event.Allowed
 	}
-	e := event.Event{Time: time.Now(), Session: s.Session, Isolation: s.Isolation, Policy: v.digest, Body: asked}
+	return body
+}
+
+// event is the one event of a query, with its body.
+func (s *Server) event(digest string, body *event.Query, now time.Time) event.Event {
+	return event.Event{Time: now, Session: s.Session, Isolation: s.Isolation, Policy: digest, Body: body}
+}
+
+// record writes the events of tasks, but for those that come later, each into the record
+// of its server. events is room for as many.
+func record(tasks []task, events []event.Event) {
+	now := time.Now()
+	for first := range tasks {
+		if tasks[first].later || tasks[first].listed {
+			continue
+		}
+		s, n := tasks[first].server, 0
+		for i := first; i < len(tasks); i++ {
+			if t := &tasks[i]; t.server == s && !t.later {
+				t.listed = true
+				events[n] = s.event(t.digest, &t.body, now)
+				n++
+			}
+		}
+		rec := event.OnRecord{To: s.Events, Log: s.Log}
+		rec.Each(events[:n])
+		n = 0
+		for i := first; i < len(tasks); i++ {
+			if t := &tasks[i]; t.server == s && !t.later {
+				t.recorded = events[n].Err == nil
+				n++
+			}
+		}
+	}
+}
+
+// recordOne writes the event of a query that is refused, whether or not it is recorded.
+func (s *Server) recordOne(q *query, v verdict, rcode event.RCode, client netip.AddrPort) {
+	body := v.query(q, rcode, client)
 	rec := event.OnRecord{To: s.Events, Log: s.Log}
-	if v.allowed {
-		rec.Allow(e)
-	} else {
-		rec.Deny(e)
-	}
-	return !rec.Unrecorded()
+	rec.Each([]event.Event{s.event(v.digest, &body, time.Now())})
 }
 
 // rcodeOf reports the word of the event for a response code. The rest of the

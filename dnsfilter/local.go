@@ -38,7 +38,7 @@ func (s *Server) reverse(p *policy.Policy, q *query, h policy.Host) (outcome, po
 		return outcome{}, policy.Decision{}
 	}
 	d := p.Decide(policy.Request{Host: name})
-	return outcome{answers: []dns.RR{&dns.PTR{Hdr: q.header(syntheticTTL), Ptr: name.Name() + "."}}}, d
+	return outcome{ptr: name.Name(), ttl: syntheticTTL}, d
 }
 
 // arpaAddr reads d.c.b.a.in-addr.arpa (RFC 1035 section 3.5).

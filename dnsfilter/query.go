@@ -27,8 +27,9 @@ type query struct {
 	opcode int
 	rd, cd bool
 
-	asked  bool     // there is a readable question: labels, qtype and qclass
-	labels [][]byte // raw, in the client's own case; none for the root
+	// name is what was asked for as the client wrote it, labels with their lengths and
+	// the root label at the end, inside the message. Nil: there is no readable question.
+	name   []byte
 	qtype  uint16
 	qclass uint16
 
@@ -85,9 +86,9 @@ func parseQuery(wire []byte) (q query, code int, ok bool) {
 	return q, dns.RcodeSuccess, true
 }
 
-// readQuestion reads name, type and class. Labels stay nil unless all is well.
+// readQuestion reads name, type and class. The name stays nil unless all is well.
 func (q *query) readQuestion(b []byte) (rest []byte, ok bool) {
-	var labels [][]byte
+	name := b
 	for size := 1; ; {
 		if len(b) == 0 {
 			return nil, false
@@ -100,12 +101,12 @@ func (q *query) readQuestion(b []byte) (rest []byte, ok bool) {
 		if size += n + 1; n > maxLabel || size > maxName || len(b) < n {
 			return nil, false // pointers (0xc0) are "longer than 63" too
 		}
-		labels, b = append(labels, b[:n]), b[n:]
+		b = b[n:]
 	}
 	if len(b) < 4 {
 		return nil, false
 	}
-	q.asked, q.labels = true, labels
+	q.name = name[:len(name)-len(b)]
 	q.qtype, q.qclass = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 	return b[4:], q.qtype != dns.TypeNone && q.qtype != dns.TypeOPT
 }
@@ -133,25 +134,54 @@ func (q *query) readOPT(b []byte) (rest []byte, ok bool) {
 // their meaning once labels are joined into text -> only letters, digits,
 // hyphen and underscore go on to ParseHost, which has the last word. Left
 // over: names that only exist in such spellings cannot be asked for.
-func (q *query) host() (policy.Host, bool) {
-	if len(q.labels) == 0 {
-		return policy.Host{}, false
-	}
-	var b strings.Builder
-	for i, label := range q.labels {
-		if i > 0 {
-			b.WriteByte('.')
+func (q *query) host(known *hosts) (policy.Host, bool) {
+	var room [maxName]byte
+	text := room[:0]
+	for rest := q.name; len(rest) > 0 && rest[0] != 0; {
+		var label []byte
+		label, rest = rest[1:1+rest[0]], rest[1+rest[0]:]
+		if len(text) > 0 {
+			text = append(text, '.')
 		}
 		for _, c := range label {
 			if !isHostByte(c) {
 				return policy.Host{}, false
 			}
+			if c >= 'A' && c <= 'Z' {
+				c += 'a' - 'A' // as ParseHost does
+			}
+			text = append(text, c)
 		}
-		b.Write(label)
 	}
-	h, err := policy.ParseHost(b.String())
+	if len(text) == 0 {
+		return policy.Host{}, false
+	}
+	return known.parse(text)
+}
+
+// hosts are the latest names of one goroutine, so that a name that is asked for again
+// needs no memory. Nil remembers nothing.
+type hosts map[string]policy.Host
+
+// maxHosts bounds hosts. Beyond, it begins anew.
+const maxHosts = 4096
+
+// parse reads a name; an address literal is none.
+func (m *hosts) parse(text []byte) (policy.Host, bool) {
+	if m != nil {
+		if h, ok := (*m)[string(text)]; ok {
+			return h, true
+		}
+	}
+	h, err := policy.ParseHost(string(text))
 	if err != nil || h.Name() == "" {
-		return policy.Host{}, false // an address literal is not a name either
+		return policy.Host{}, false
+	}
+	if m != nil {
+		if *m == nil || len(*m) >= maxHosts {
+			*m = make(hosts)
+		}
+		(*m)[h.Name()] = h
 	}
 	return h, true
 }
@@ -163,15 +193,15 @@ func isHostByte(c byte) bool {
 // spelling reports the name in presentation format, as asked (RFC 4343
 // section 2.1 escapes), which packs back into the same bytes.
 func (q *query) spelling() string {
-	if !q.asked {
+	if q.name == nil {
 		return ""
 	}
-	if len(q.labels) == 0 {
+	if len(q.name) == 1 {
 		return "."
 	}
 	var b strings.Builder
-	for _, label := range q.labels {
-		for _, c := range label {
+	for rest := q.name; rest[0] != 0; rest = rest[1+rest[0]:] {
+		for _, c := range rest[1 : 1+rest[0]] {
 			if isHostByte(c) {
 				b.WriteByte(c)
 				continue
@@ -185,8 +215,13 @@ func (q *query) spelling() string {
 
 // typeName reports the type's mnemonic, or TYPE123 (RFC 3597).
 func (q *query) typeName() string {
-	if !q.asked {
+	switch {
+	case q.name == nil:
 		return ""
+	case q.qtype == dns.TypeA:
+		return "A"
+	case q.qtype == dns.TypeAAAA:
+		return "AAAA"
 	}
 	return dns.Type(q.qtype).String()
 }

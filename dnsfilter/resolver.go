@@ -75,30 +75,49 @@ func (r *Resolver) Lookup(ctx context.Context, name policy.Host) ([]netip.Addr, 
 	return append([]netip.Addr(nil), f.addrs...), nil
 }
 
+// known reports what can be said of name without asking anybody; now is false when
+// that is nothing.
+func (r *Resolver) known(name policy.Host) (f found, err error, now bool) {
+	switch {
+	case name.Addr().IsValid():
+		return found{addrs: oneAddr(name.Addr()), expires: time.Now().Add(maxTTL)}, nil, true
+	case name.IsZero():
+		return found{}, &LookupError{Reason: policy.ReasonMalformed, Err: errNoName}, true
+	case name.IsLocalhost():
+		return found{addrs: loopback(), expires: time.Now().Add(maxTTL)}, nil, true
+	case neverAsked(name):
+		return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonNotFound, Err: errNoAddress}, true
+	case r == nil:
+		return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonDNSError, Err: errNoUpstreams}, true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.knownLocked(name)
+}
+
+// knownLocked is the part of known that the resolver knows. r.mu is held.
+func (r *Resolver) knownLocked(name policy.Host) (f found, err error, now bool) {
+	if len(r.Upstreams) == 0 {
+		return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonDNSError, Err: errNoUpstreams}, true
+	}
+	if e, ok := r.cache.get(name, time.Now()); ok {
+		return e.result, e.err, true
+	}
+	return found{}, nil, false
+}
+
 // lookup is Lookup with the expiry, and without the copy.
 func (r *Resolver) lookup(ctx context.Context, name policy.Host) (found, error) {
-	if a := name.Addr(); a.IsValid() {
-		return found{addrs: oneAddr(a), expires: time.Now().Add(maxTTL)}, nil
-	}
-	if name.IsZero() {
-		return found{}, &LookupError{Reason: policy.ReasonMalformed, Err: errNoName}
-	}
-	if name.IsLocalhost() {
-		return found{addrs: loopback(), expires: time.Now().Add(maxTTL)}, nil
-	}
-	if neverAsked(name) {
-		return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonNotFound, Err: errNoAddress}
-	}
-	if r == nil || !r.hasUpstreams() {
-		return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonDNSError, Err: errNoUpstreams}
+	if f, err, now := r.known(name); now {
+		return f, err
 	}
 	if ctx.Err() != nil {
 		return found{}, gaveUp(ctx, name)
 	}
 	r.mu.Lock()
-	if e, ok := r.cache.get(name, time.Now()); ok {
+	if f, err, now := r.knownLocked(name); now { // meanwhile
 		r.mu.Unlock()
-		return e.result, e.err
+		return f, err
 	}
 	f, ok := r.calls[name]
 	if !ok {
@@ -130,12 +149,6 @@ func (r *Resolver) SetUpstreams(ups []Upstream) {
 	}
 	r.Upstreams, r.cache, r.resting = slices.Clone(ups), cache{}, nil
 	clear(r.calls) // their results are not cached; the next caller starts a new one
-}
-
-func (r *Resolver) hasUpstreams() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.Upstreams) > 0
 }
 
 // gaveUp is the error of a caller that stopped waiting.

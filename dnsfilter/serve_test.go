@@ -111,16 +111,17 @@ func TestNothingIsAnsweredUnrecorded(t *testing.T) {
 	}
 }
 
+// A look-up more than the bound is refused; what needs none is answered beside it.
 func TestOverload(t *testing.T) {
 	rec := &recorder{}
-	s := &Server{Policy: compile(t, "", "allowed.test"), Events: rec}
-	s.Pins, _ = NewPins(zeroPrefix)
+	r, _ := faked(t, fromZone("allowed.test. 60 IN A 93.184.216.34"))
+	s := &Server{Policy: compile(t, "forward", "allowed.test"), Events: rec, Resolver: r}
 	pc, _ := listen(t)
-	r := &running{answerer: s, inFlight: share{most: 1}, failed: make(chan error, 2)}
-	r.inFlight.acquire(netip.Addr{}) // one query in flight is all there may be
+	run := &running{answerer: s, inFlight: share{most: 1}, failed: make(chan error, 2)}
+	run.inFlight.acquire(netip.Addr{}) // one look-up is all there may be
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); r.serveUDP(ctx, pc) }()
+	go func() { defer close(done); run.serveUDP(ctx, pc) }()
 	g := &gate{addr: pc.LocalAddr().String()}
 	if m := g.query(t, "allowed.test", dns.TypeA); m.Rcode != dns.RcodeServerFailure {
 		t.Errorf("over the bound: %v", m)
@@ -128,14 +129,21 @@ func TestOverload(t *testing.T) {
 	if e := rec.one(t); e.Decision != "blocked" || e.Reason != policy.ReasonOverload.String() || e.Host != "allowed.test" {
 		t.Errorf("event %+v", e)
 	}
-	r.inFlight.release(netip.Addr{})
-	if m := g.query(t, "allowed.test", dns.TypeA); len(m.Answer) != 1 {
-		t.Errorf("within the bound: %v", m)
+	if runtime.GOOS == "linux" {
+		if m := g.query(t, "denied.test", dns.TypeA); m.Rcode != dns.RcodeNameError {
+			t.Errorf("denied, over the bound: %v", m)
+		}
+	}
+	run.inFlight.release(netip.Addr{})
+	for range 2 { // looked up, and then out of the cache
+		if m := g.query(t, "allowed.test", dns.TypeA); len(m.Answer) != 1 {
+			t.Errorf("within the bound: %v", m)
+		}
 	}
 	cancel()
 	_ = pc.Close()
 	<-done
-	r.wg.Wait()
+	run.wg.Wait()
 }
 
 // tcpClient speaks raw length-prefixed DNS.

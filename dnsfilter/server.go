@@ -54,6 +54,9 @@ type Server struct {
 type answerer interface {
 	// answerRecovering decides about one query and records that. Nil: no reply.
 	answerRecovering(ctx context.Context, wire []byte, client netip.AddrPort, tcp bool) []byte
+	// answerManyRecovering decides about the first n tasks of b, records them and sets
+	// their replies, but for those that take a look-up: these are later.
+	answerManyRecovering(b *batch, n int)
 	// overloaded refuses a query that there is no room for, unjudged.
 	overloaded(wire []byte, client netip.AddrPort) []byte
 	// unreadable records a message that is too long for a query.

@@ -43,6 +43,42 @@ func (s *Server) answerAfterPanic(wire []byte, client netip.AddrPort) (answer []
 		return nil
 	}
 	v := verdict{asked: q.spelling(), decision: policy.Decision{Reason: policy.ReasonInternal}}
-	s.record(&q, v, event.ServFail, client) // refused either way
+	s.recordOne(&q, v, event.ServFail, client)
+	return q.bare(dns.RcodeServerFailure)
+}
+
+// answerManyRecovering is answerNow, in which a bug costs nothing yet: afterwards, every
+// query of the batch is one that is answered by itself, later.
+//
+// Threat: a query that meets a bug takes with it those that came beside it -> each gets its
+// turn in answerRecovering. Left over: if the bug is in recording, queries that were
+// recorded before it are recorded twice.
+func (s *Server) answerManyRecovering(b *batch, n int) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log().Error("a bug in the DNS filter: the queries beside it are answered one by one", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			for i := range b.tasks[:n] {
+				b.tasks[i].later = true
+				b.SetReply(i, nil)
+			}
+		}
+	}()
+	s.answerNow(b, n)
+}
+
+// overloaded refuses a query unjudged: too many are in flight. A bug costs it its answer.
+func (s *Server) overloaded(wire []byte, client netip.AddrPort) (answer []byte) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log().Error("a bug was not recorded", "panic", fmt.Sprint(r))
+			answer = nil
+		}
+	}()
+	q, _, ok := parseQuery(wire)
+	if !ok {
+		return nil
+	}
+	v := verdict{asked: q.spelling(), decision: policy.Decision{Reason: policy.ReasonOverload}}
+	s.recordOne(&q, v, event.ServFail, client)
 	return q.bare(dns.RcodeServerFailure)
 }

@@ -3,10 +3,13 @@ package dnsfilter
 import (
 	"context"
 	"net"
+	"syscall"
 
 	"github.com/miekg/dns"
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
+
+	"egressd/internal/linux/mmsg"
 )
 
 // maxQueryBytes bounds one query over UDP: a question is at most 12+255+4
@@ -14,8 +17,19 @@ import (
 // refused as malformed.
 const maxQueryBytes = 4096
 
-// serveUDP reads queries from pc until it is closed.
+// serveUDP reads queries from pc until it is closed: many at a time where the system can.
 func (r *running) serveUDP(ctx context.Context, pc net.PacketConn) {
+	if c, ok := pc.(syscall.Conn); ok {
+		if s, err := mmsg.Open(c); err == nil {
+			r.serveBatches(ctx, s)
+			return
+		}
+	}
+	r.serveOneByOne(ctx, pc)
+}
+
+// serveOneByOne is serveUDP for sockets, and systems, that read one packet at a time.
+func (r *running) serveOneByOne(ctx context.Context, pc net.PacketConn) {
 	u := newUDPSocket(pc)
 	buf := make([]byte, maxQueryBytes)
 	for errs := 0; ; {

@@ -42,6 +42,12 @@ type Event struct {
 	// WasAllowed says of a denial that the flow was on record as allowed before: it is
 	// never summed up. No line says it.
 	WasAllowed bool
+
+	// Err and Settled are of an event in a batch, see [Fanout.EmitBatch]; no line says
+	// them. Err is what Emit would have returned. Settled: a sink in front has done with
+	// the event, and those behind leave it alone.
+	Err     error
+	Settled bool
 }
 
 // Type reports the word for what happened, such as "network.closed"; "" for an

@@ -63,12 +63,21 @@ func (o *OnRecord) Allow(e Event) bool {
 		o.state.Store(allowed)
 		return true
 	}
+	o.refuse(e, err)
+	return false
+}
+
+// refuse tells that e was not recorded, and writes the refusal of what it allowed. That
+// counts in the metrics, and is in the trail when there is room again; it is as likely
+// to fail as e.
+func (o *OnRecord) refuse(e Event, err error) {
+	if !e.Allowed() {
+		o.log("a denial was not recorded", err)
+		return
+	}
 	o.log("a flow was not recorded and is denied", err)
-	// The refusal counts in the metrics, and is in the trail when there is room
-	// again. It is as likely to fail as the event before.
 	e.Body = refusal(e.Body)
 	_ = o.emit(e)
-	return false
 }
 
 // refusal is what is written in place of allowed, which could not be.

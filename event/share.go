@@ -82,6 +82,14 @@ func (s *share) Emit(e Event) error {
 	return err
 }
 
+// EmitBatch implements batcher.
+func (s *share) EmitBatch(batch []Event) {
+	s.w.emitBatch(batch, s)
+	if s.changed.Swap(false) {
+		s.tell()
+	}
+}
+
 // exhausted is the one that Share reports.
 func (s *share) exhausted() string {
 	s.w.mu.Lock()

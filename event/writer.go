@@ -92,48 +92,6 @@ type batch struct {
 // Emit implements [Sink].
 func (w *Writer) Emit(e Event) error { return w.emit(e, nil) }
 
-// emit writes e on account of s; nil: on nobody's.
-func (w *Writer) emit(e Event, s *share) error {
-	if e.Time.IsZero() {
-		e.Time = time.Now()
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.changed == nil {
-		w.changed = sync.NewCond(&w.mu)
-	}
-	if s != nil && !s.room(time.Now()) {
-		return ErrQuota
-	}
-	b, err := w.waitForRoom()
-	if err != nil {
-		w.lost++
-		w.err = err
-		return err
-	}
-	w.seq++
-	e.Seq = w.seq
-	start := len(b.buf)
-	b.buf = appendLine(b.buf, &e)
-	end := len(b.buf)
-	s.wrote(end - start)
-	if !w.group.running {
-		w.group.running = true
-		go w.commit()
-	}
-	for !b.done {
-		w.changed.Wait()
-	}
-	if b.err != nil && end > b.written {
-		err = b.err
-		s.wrote(start - end)
-		w.lost++
-		w.err = err
-	}
-	w.release(b)
-	return err
-}
-
 // waitForRoom reports the batch for the next line, and waits while the queue is
 // full. The watchdog bounds that: a write ends, or is overdue and fails the
 // queue. w.mu is held.

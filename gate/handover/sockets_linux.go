@@ -172,6 +172,15 @@ func guard(d gate.Doors, turns ...chan struct{}) (_ gate.Doors, err error) {
 
 type shutPacketConn struct{ net.PacketConn }
 
+// SyscallConn lets the DNS door read many packets at a time.
+func (p shutPacketConn) SyscallConn() (syscall.RawConn, error) {
+	c, ok := p.PacketConn.(syscall.Conn)
+	if !ok {
+		return nil, syscall.EINVAL // unreachable: it is a socket
+	}
+	return c.SyscallConn()
+}
+
 func (p shutPacketConn) Close() error {
 	shut(p.PacketConn)
 	return p.PacketConn.Close()

@@ -77,7 +77,7 @@ var rooms = slices.Concat(proxyRooms, []room{
 	},
 	{
 		path:    "dnsfilter",
-		ours:    []string{"policy", "event", "internal/accept"},
+		ours:    []string{"policy", "event", "internal/accept", "internal/linux/mmsg"},
 		outside: []string{"github.com/miekg/dns", "golang.org/x/sync", "golang.org/x/net/ipv4", "golang.org/x/net/ipv6"},
 		std:     []string{"net/http", "os/exec"},
 		reason:  "never imports proxy, nor proxy it: main joins them",

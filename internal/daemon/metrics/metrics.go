@@ -161,6 +161,23 @@ func (a *audit) Emit(e event.Event) error {
 	return nil
 }
 
+// EmitBatch counts and hands on many events, as [event.Fanout.EmitBatch] says.
+func (a *audit) EmitBatch(batch []event.Event) {
+	event.Fanout{a.next}.EmitBatch(batch)
+	var written, failed float64
+	for i := range batch {
+		switch {
+		case batch[i].Settled:
+		case batch[i].Err != nil:
+			failed++
+		default:
+			written++
+		}
+	}
+	a.written.Add(written)
+	a.failed.Add(failed)
+}
+
 // snapshot copies the table of policies for one scrape.
 func (m *Metrics) snapshot() (names []string, table map[string]*counts) {
 	m.mu.Lock()

@@ -1,0 +1,96 @@
+package event
+
+import (
+	"sync"
+	"time"
+)
+
+// EmitBatch emits many events with one write, as [Fanout.EmitBatch] says.
+func (w *Writer) EmitBatch(batch []Event) { w.emitBatch(batch, nil) }
+
+// emit writes e on account of s; nil: on nobody's.
+func (w *Writer) emit(e Event, s *share) error {
+	e.Err, e.Settled = nil, false
+	one := [1]Event{e}
+	w.emitBatch(one[:], s)
+	return one[0].Err
+}
+
+// place is where a line stands that waits to be written.
+type place struct {
+	in    *batch // nil: it does not wait
+	bytes int
+	end   int // in the batch's buffer
+}
+
+// atOnce bounds how many lines are put before their end is waited for.
+const atOnce = 64
+
+// emitBatch writes batch on account of s; nil: on nobody's.
+func (w *Writer) emitBatch(batch []Event, s *share) {
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.changed == nil {
+		w.changed = sync.NewCond(&w.mu)
+	}
+	for len(batch) > 0 {
+		n := min(len(batch), atOnce)
+		var at [atOnce]place
+		for i := range batch[:n] {
+			if e := &batch[i]; !e.Settled {
+				at[i], e.Err = w.put(e, s, now)
+			}
+		}
+		for i := range batch[:n] {
+			if at[i].in != nil {
+				batch[i].Err = w.settle(at[i], s)
+			}
+		}
+		batch = batch[n:]
+	}
+}
+
+// put adds the line of e to the next write. w.mu is held.
+func (w *Writer) put(e *Event, s *share, now time.Time) (place, error) {
+	if s != nil && !s.room(now) {
+		return place{}, ErrQuota
+	}
+	b, err := w.waitForRoom()
+	if err != nil {
+		w.lost++
+		w.err = err
+		return place{}, err
+	}
+	w.seq++
+	line := *e
+	line.Seq = w.seq
+	if line.Time.IsZero() {
+		line.Time = now
+	}
+	start := len(b.buf)
+	b.buf = appendLine(b.buf, &line)
+	at := place{in: b, bytes: len(b.buf) - start, end: len(b.buf)}
+	s.wrote(at.bytes)
+	if !w.group.running {
+		w.group.running = true
+		go w.commit()
+	}
+	return at, nil
+}
+
+// settle waits for the write of a line, and reports how it ended. w.mu is held.
+func (w *Writer) settle(at place, s *share) (err error) {
+	b := at.in
+	for !b.done {
+		w.changed.Wait()
+	}
+	if b.err != nil && at.end > b.written {
+		err = b.err
+		s.wrote(-at.bytes)
+		w.lost++
+		w.err = err
+	}
+	w.release(b)
+	return err
+}
