@@ -36,7 +36,7 @@ func (s *session) microVM(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend
 	if spec.Files, err = s.filesElsewhere(spec.Dir); err != nil {
 		return nil, err
 	}
-	client, err := s.opts.MicroVM.Client(s.Program, log)
+	client, err := s.opts.MicroVM.Client(s.Program, log, s.opts.MicroVM.Vouched(s.Records, func(text string) { s.Say("launch: %s\n", text) }))
 	if err != nil {
 		return nil, err
 	}

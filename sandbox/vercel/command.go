@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 	"syscall"
 	"time"
@@ -27,7 +26,11 @@ func (r *run) command(ctx context.Context, input string) error {
 	if err != nil {
 		return err
 	}
-	request := api.CommandRequest{Command: argv[0], Args: argv[1:], Cwd: path.Join(r.session.workdir, r.place.dir), Env: environment(r.spec.Env)}
+	start, err := r.start(ctx)
+	if err != nil {
+		return err
+	}
+	request := api.CommandRequest{Command: argv[0], Args: argv[1:], Cwd: start, Env: environment(r.spec.Env)}
 	request.Env[markVariable] = r.mark
 	if input != "" {
 		request.Command, request.Args = "sh", append([]string{"-c", `exec "$@" <"$0"`, input}, argv...)

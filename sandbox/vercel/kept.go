@@ -146,9 +146,9 @@ func (k *Kept) PortURL(ctx context.Context, port int) (string, error) {
 	return at, nil
 }
 
-// at makes a name of the sandbox absolute.
+// at makes a name of the sandbox absolute; one with "~" still is none.
 func (k *Kept) at(name, cwd string) string {
-	if path.IsAbs(name) {
+	if path.IsAbs(name) || atHome(name) {
 		return path.Clean(name)
 	}
 	base := k.Workdir
@@ -169,7 +169,11 @@ func (k *Kept) Push(ctx context.Context, local, name string) error {
 	if err != nil {
 		return err
 	}
-	r := &run{Backend: &Backend{Client: k.Client, Session: rand.Text()[:12], Options: Options{Name: k.Name}}, session: session{id: found.Session.ID, workdir: to}}
+	r := &run{Backend: &Backend{Client: k.Client, Session: rand.Text()[:12], Options: Options{Name: k.Name}}, session: session{id: found.Session.ID}}
+	if to, err = r.absolute(ctx, to); err != nil {
+		return err
+	}
+	r.session.workdir = to
 	if !info.IsDir() {
 		if strings.HasSuffix(name, "/") {
 			to = path.Join(to, filepath.Base(local))
@@ -202,7 +206,10 @@ func (k *Kept) Pull(ctx context.Context, name, local string) error {
 	if err != nil {
 		return err
 	}
-	r := &run{Backend: &Backend{Client: k.Client, Session: rand.Text()[:12], Options: Options{Name: k.Name}}, session: session{id: found.Session.ID, workdir: k.at(name, found.Session.Cwd)}}
+	r := &run{Backend: &Backend{Client: k.Client, Session: rand.Text()[:12], Options: Options{Name: k.Name}}, session: session{id: found.Session.ID}}
+	if r.session.workdir, err = r.absolute(ctx, k.at(name, found.Session.Cwd)); err != nil {
+		return err
+	}
 	isDir, err := r.isDir(ctx)
 	if err != nil {
 		return err

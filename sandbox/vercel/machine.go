@@ -145,7 +145,9 @@ func (r *run) acquire(ctx context.Context) error {
 		began = time.Now()
 	}
 	r.session.ends = began.Add(cmp.Or(found.Session.Timeout.Duration(), spareTime))
-	r.session.workdir = r.Backend.workdir(r.session.cwd)
+	if r.session.workdir, err = r.absolute(ctx, r.Backend.workdir(r.session.cwd)); err != nil {
+		return err
+	}
 	r.located("", found.Routes)
 	return nil
 }

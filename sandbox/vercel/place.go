@@ -1,6 +1,7 @@
 package vercel
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"egressd/sandbox"
+	"egressd/sandbox/vercel/api"
 )
 
 // defaultWorkdir is where the workspace goes, below the session's directory.
@@ -17,6 +19,7 @@ const defaultWorkdir = "workspace"
 type place struct {
 	root string // of this machine
 	dir  string // below it, "." or "a/b"
+	home string // in its stead: "~" or "~/a", of the user there; "": dir
 }
 
 // place finds them: the workspace is the launcher's working directory, and dir
@@ -27,6 +30,9 @@ func (b *Backend) place(dir string) (place, error) {
 		return place{}, fmt.Errorf("working directory: %w", err)
 	}
 	p := place{root: here, dir: "."}
+	if atHome(dir) {
+		p.home, dir = dir, ""
+	}
 	if dir != "" {
 		there, err := resolved(dir)
 		if err != nil {
@@ -44,6 +50,34 @@ func (b *Backend) place(dir string) (place, error) {
 	return p, nil
 }
 
+// atHome reports whether name begins with the home directory there.
+func atHome(name string) bool { return name == "~" || strings.HasPrefix(name, "~/") }
+
+// absolute is name in the session, with its user's home directory for "~". A name
+// that has none is left as it is.
+func (r *run) absolute(ctx context.Context, name string) (string, error) {
+	if !atHome(name) {
+		return name, nil
+	}
+	home, err := r.ours(ctx, api.CommandRequest{Command: "sh", Args: []string{"-c", `printf %s "$HOME"`}})
+	if err == nil && !path.IsAbs(home) {
+		err = fmt.Errorf("the sandbox does not say where its home directory is: %q", home)
+	}
+	return path.Join(home, strings.TrimPrefix(name, "~")), err
+}
+
+// start is the directory that the program starts in.
+func (r *run) start(ctx context.Context) (string, error) {
+	if r.place.home == "" {
+		return path.Join(r.session.workdir, r.place.dir), nil
+	}
+	dir, err := r.absolute(ctx, r.place.home)
+	if err == nil {
+		_, err = r.ours(ctx, api.CommandRequest{Command: "mkdir", Args: []string{"-p", "--", dir}})
+	}
+	return dir, err
+}
+
 func resolved(dir string) (string, error) {
 	name, err := filepath.Abs(dir)
 	if err != nil {
@@ -56,10 +90,10 @@ func resolved(dir string) (string, error) {
 func (b *Backend) checkWorkdir() error {
 	switch {
 	case b.Workdir == "":
-	case !strings.HasPrefix(b.Workdir, "/") || strings.ContainsRune(b.Workdir, 0):
+	case !strings.HasPrefix(b.Workdir, "/") && !strings.HasPrefix(b.Workdir, "~/") || strings.ContainsRune(b.Workdir, 0):
 		return unable(fmt.Sprintf("the working directory must be an absolute VM path: %s", b.Workdir), "")
-	case strings.Trim(b.Workdir, "/") == "":
-		return unable("the working directory would be the whole VM, which would come back", "name a directory: --vercel-workdir /vercel/app")
+	case strings.Trim(strings.TrimPrefix(b.Workdir, "~"), "/") == "":
+		return unable("the working directory would be the whole VM, or all of a home, which would come back", "name a directory: --vercel-workdir /vercel/app")
 	case strings.Contains(b.Workdir+"/", "/../"):
 		return unable(fmt.Sprintf("the working directory must not contain '..': %s", b.Workdir), "")
 	}

@@ -106,11 +106,11 @@ func hermeticTier(ctx context.Context) kernel.Finding {
 // vercelTier reports whether there are credentials. It does not use them.
 func vercelTier(p *cli.Program) kernel.Finding {
 	f := kernel.Finding{Name: "vercel tier", OK: true}
-	client, err := new(microvm.Options).Client(p, slog.New(slog.DiscardHandler))
+	client, err := new(microvm.Options).Client(p, slog.New(slog.DiscardHandler), nil)
 	var lacks *sandbox.CapabilityError
 	switch {
 	case err == nil:
-		f.Detail = "there are credentials, for project " + client.ProjectID
+		f.Detail = "there are credentials, from " + client.From + ", for project " + cli.Safe(client.ProjectID)
 	case errors.As(err, &lacks):
 		f.Detail = "--tier vercel has no credentials here: " + lacks.What
 	default:

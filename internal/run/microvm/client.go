@@ -3,16 +3,20 @@ package microvm
 import (
 	"fmt"
 	"log/slog"
-	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"egressd/internal/cli"
+	"egressd/internal/run/records"
 	"egressd/sandbox"
 	"egressd/sandbox/vercel/api"
-	"egressd/sandbox/vercel/api/account"
 	"egressd/sandbox/vercel/network"
 )
+
+// Vouch says that the credentials which a workspace holds may be used: account is
+// "TEAM/PROJECT". Nil asks nobody.
+type Vouch func(account string) error
 
 // Client finds the credentials and reports a client with them. The error is a
 // *sandbox.CapabilityError if there are none.
@@ -21,27 +25,60 @@ import (
 // comes from the environment or a file, goes into one header of requests to the
 // service, and into nothing else: the environment of the program is built
 // without it. Left over: a person who names it with --env.
-func (o *Options) Client(p *cli.Program, log *slog.Logger) (*api.Client, error) {
-	from := account.Sources{
-		TeamID: o.Team, ProjectID: o.Project,
-		EnvToken: p.Getenv("VERCEL_TOKEN"), EnvTeamID: p.Getenv("VERCEL_TEAM_ID"), EnvProjectID: p.Getenv("VERCEL_PROJECT_ID"),
-		EnvOIDCToken: p.Getenv("VERCEL_OIDC_TOKEN"),
-	}
-	if o.TokenFile != "" {
-		text, err := os.ReadFile(o.TokenFile)
-		if err != nil {
-			return nil, fmt.Errorf("--vercel-token-file: %w", err)
-		}
-		from.Token = strings.TrimSpace(string(text))
+//
+// Threat: a repository, or a program that ran in the workspace, puts credentials of
+// its own there, and the workspace and the secrets of the next run go to somebody
+// else's account -> those of the environment come first; which account the
+// workspace's token names is said the first time, and another one later is an
+// error (vouch). Left over: the first time, for whoever does not read what is said.
+func (o *Options) Client(p *cli.Program, log *slog.Logger, vouch Vouch) (*api.Client, error) {
+	from, err := o.sources(p)
+	if err != nil {
+		return nil, err
 	}
 	who, err := from.Resolve(time.Now())
 	if err != nil {
-		return nil, &sandbox.CapabilityError{Isolation: network.Isolation, What: err.Error(), Fix: "set it, or use --vercel-token-file, --vercel-team and --vercel-project"}
+		return nil, &sandbox.CapabilityError{
+			Isolation: network.Isolation, What: err.Error(),
+			Fix: "set it, or use --vercel-token-file, --vercel-team and --vercel-project; or run vercel link, and vercel env pull or vercel login",
+		}
+	}
+	if who.From == envFile && vouch != nil {
+		if err := vouch(who.TeamID + "/" + who.ProjectID); err != nil {
+			return nil, err
+		}
 	}
 	return &api.Client{
 		BaseURL: p.Getenv("VERCEL_SANDBOX_API_URL"), Token: who.Token, TeamID: who.TeamID, ProjectID: who.ProjectID, Expires: who.Expires,
-		UserAgent: "egressd/" + cli.Version(), Log: log,
+		From: who.From, UserAgent: "egressd/" + cli.Version(), Log: log,
 	}, nil
+}
+
+// Vouched vouches for the account that the credentials of the workspace name: the
+// one that they have always named. note, which may be nil, gets what is said the
+// first time.
+func (o *Options) Vouched(open func() (*records.Store, error), note func(string)) Vouch {
+	return func(account string) error {
+		here, err := filepath.Abs(o.Workspace)
+		if err != nil {
+			return err
+		}
+		store, err := open()
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		before, err := store.Account(here, account)
+		switch {
+		case err != nil:
+			return err
+		case before == "" && note != nil:
+			note("the token of " + envFile + " is used: everything goes to project " + cli.Safe(account) + " (TEAM/PROJECT)")
+		case before != "" && before != account:
+			return fmt.Errorf("the token of %s names %s, and named %s before: somebody may have replaced it\n  if it was you: set VERCEL_OIDC_TOKEN to it, or take another directory", envFile, cli.Safe(account), cli.Safe(before))
+		}
+		return nil
+	}
 }
 
 // Redactor takes the values that a run sends out of what the service says. env is

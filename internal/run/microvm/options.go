@@ -27,6 +27,7 @@ const Tier = "vercel"
 type Options struct {
 	vercel.Options
 	Team, Project, TokenFile string // "": from the environment
+	Workspace                string // where files of the service's tools are; "": the working directory
 
 	source string
 }
@@ -42,7 +43,7 @@ func (o *Options) Register(fs *flag.FlagSet) {
 	fs.Func("port", "vercel tier: publish this `PORT` to everybody", o.setPort)
 	fs.Func("tag", "vercel tier: mark the sandbox: `NAME=VALUE`", o.setTag)
 	fs.StringVar(&o.Workdir, "vercel-workdir", "", "vercel tier: put the workspace into this absolute `DIR` of the VM")
-	fs.StringVar(&o.source, "source", "", "vercel tier: begin with `SOURCE`: git:URL[#REVISION], tarball:URL or snapshot:ID")
+	fs.Func("source", "vercel tier: begin with `SOURCE`: git:URL[#REVISION], tarball:URL or snapshot:ID", o.setSource)
 	fs.BoolVar(&o.All, "send-ignored", false, "vercel tier: also send files that .gitignore names")
 	fs.StringVar(&o.Team, "vercel-team", "", "vercel tier: team `ID` (else VERCEL_TEAM_ID)")
 	fs.StringVar(&o.Project, "vercel-project", "", "vercel tier: project `ID` (else VERCEL_PROJECT_ID)")
@@ -73,6 +74,17 @@ func (o *Options) setPort(s string) error {
 		return fmt.Errorf("%q: a port from 1024 to 65535", s)
 	}
 	o.Ports = append(o.Ports, int(n))
+	return nil
+}
+
+func (o *Options) setSource(s string) error {
+	if o.source != "" {
+		return errors.New("a disk begins with one source, and this is the second")
+	}
+	if s == "" {
+		return errors.New("the source is empty")
+	}
+	o.source = s
 	return nil
 }
 

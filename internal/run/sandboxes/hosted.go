@@ -38,7 +38,8 @@ func (s *Set) remote(b records.Sandbox) (*vercel.Kept, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := o.MicroVM.Client(s.Program, slog.New(slog.DiscardHandler))
+	o.MicroVM.Workspace = b.Workspace
+	client, err := o.MicroVM.Client(s.Program, slog.New(slog.DiscardHandler), o.MicroVM.Vouched(s.Records, nil))
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ type Client struct {
 	Token     string
 	TeamID    string    // ignored for a token that names its own team
 	ProjectID string    // "": the token's own
+	From      string    // where the token comes from, for errors; "": not said
 	Expires   time.Time // when the token expires, from account.Credentials; zero: the token's own claim
 
 	HTTP      *http.Client // nil: one of the client's own. Timeouts and redirects of it are not used
@@ -88,7 +89,7 @@ func (c *Client) init() error {
 		return c.bad
 	}
 	if !c.ends.IsZero() && !c.now().Before(c.ends) {
-		return &account.ExpiredError{At: c.ends}
+		return &account.ExpiredError{At: c.ends, From: c.From}
 	}
 	return nil
 }

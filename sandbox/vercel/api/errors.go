@@ -31,6 +31,7 @@ type Error struct {
 	Message   string
 	RequestID string // x-vercel-id
 	SessionID string
+	Hint      string // what to do; "": nothing is known
 	Raw       string // the first bytes of the answer
 
 	RetryAfter time.Duration // of Retry-After, else until the rate limit's window ends; 0: none
@@ -79,6 +80,9 @@ func (e *Error) Error() string {
 	}
 	if e.RequestID != "" {
 		b.WriteString(" (x-vercel-id " + e.RequestID + ")")
+	}
+	if e.Hint != "" {
+		b.WriteString("\n  " + e.Hint)
 	}
 	return b.String()
 }
@@ -154,6 +158,12 @@ func (c *Client) errorOf(op, session string, resp *http.Response, text []byte) *
 	if json.Unmarshal(text, &envelope) == nil {
 		e.Code = clip(c.clean(plain(envelope.Error.Code)), 100)
 		e.Message = clip(c.clean(plain(envelope.Error.Message)), messageMax)
+	}
+	if c.From != "" && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && (e.Code == "" || e.Code == "forbidden")) {
+		e.Hint = "the service does not accept the token of " + c.From + " for project " + c.project()
+		if c.team != "" {
+			e.Hint += " of team " + c.team
+		}
 	}
 	if resp.StatusCode/100 == 3 {
 		e.Message = "the service redirects elsewhere, which is not followed"

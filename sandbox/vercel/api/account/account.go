@@ -1,7 +1,8 @@
 // Package account chooses the credentials for Vercel Sandbox: token, team and
 // project. It reads no environment; the caller passes flags and variables:
 //
-//	creds, err := account.Sources{EnvToken: token}.Resolve(time.Now())
+//	places := []account.Place{{Name: "VERCEL_TOKEN", Token: token}}
+//	creds, err := account.Sources{Tokens: places}.Resolve(time.Now())
 package account
 
 import (
@@ -20,6 +21,7 @@ type Credentials struct {
 	ProjectID string
 	Expires   time.Time // zero: not known
 	OIDC      bool      // the token is a JWT that names team and project
+	From      string    // the name of the token's Place
 }
 
 // LogValue keeps the token out of logs.
@@ -36,15 +38,29 @@ func (c Credentials) String() string {
 // GoString keeps the token out of %#v.
 func (c Credentials) GoString() string { return c.String() }
 
-// Sources are the places where credentials come from, read by the
-// caller: what was given by flags, and the environment's variables.
-type Sources struct {
-	Token, TeamID, ProjectID string // flags
+// Place is somewhere a token may be.
+type Place struct {
+	Name    string // for people: "VERCEL_TOKEN"
+	Token   string // "": there is none
+	OIDC    bool   // it must be a JWT that names team and project
+	Weak    bool   // one that has expired is passed over, if a later place has another
+	Expires time.Time
+}
 
-	EnvToken     string // VERCEL_TOKEN
-	EnvTeamID    string // VERCEL_TEAM_ID
-	EnvProjectID string // VERCEL_PROJECT_ID
-	EnvOIDCToken string // VERCEL_OIDC_TOKEN
+// GoString keeps the token out of %#v.
+func (p Place) GoString() string { return p.Name }
+
+// String keeps the token out of %v.
+func (p Place) String() string { return p.Name }
+
+// Sources are the places where credentials come from, read by the caller. The
+// first of each list counts.
+type Sources struct {
+	Tokens              []Place
+	TeamIDs, ProjectIDs []string
+	// Link is what the directory is linked to: it counts last, and as a pair, but
+	// for a team that nothing else names.
+	LinkTeamID, LinkProjectID string
 }
 
 // GoString keeps tokens out of %#v.
@@ -67,43 +83,74 @@ func (e *MissingError) Error() string {
 }
 
 // ExpiredError reports an expired token.
-type ExpiredError struct{ At time.Time }
+type ExpiredError struct {
+	At   time.Time
+	From string // "": not known
+}
 
 // Error implements error.
 func (e *ExpiredError) Error() string {
-	return "the Vercel OIDC token has expired at " + e.At.UTC().Format(time.RFC3339) + ": get a new one (vercel env pull) and set VERCEL_OIDC_TOKEN"
+	from := ""
+	if e.From != "" {
+		from = " (" + e.From + ")"
+	}
+	return "the Vercel token has expired at " + e.At.UTC().Format(time.RFC3339) + from + ": get a new one: vercel env pull, or vercel login"
 }
 
-// Resolve chooses a token: the flag's, VERCEL_TOKEN, VERCEL_OIDC_TOKEN. Team and
-// project are the flags', else the variables'; but a token that names its own
-// team belongs to that one. A token without a project is an error, as is one
-// that has expired at now.
+// Resolve chooses the first token, and team and project; but a token that names
+// its own team belongs to that one. A token without a project is an error, as is
+// one that has expired at now.
 func (s Sources) Resolve(now time.Time) (Credentials, error) {
-	c := Credentials{
-		Token:     first(s.Token, s.EnvToken, s.EnvOIDCToken),
-		TeamID:    first(s.TeamID, s.EnvTeamID),
-		ProjectID: first(s.ProjectID, s.EnvProjectID),
-	}
-	if c.Token == "" {
+	at, expired := s.place(now)
+	token := strings.TrimSpace(at.Token)
+	switch {
+	case expired != nil:
+		return Credentials{}, expired
+	case token == "":
 		return Credentials{}, &MissingError{Missing: []string{"VERCEL_TOKEN or VERCEL_OIDC_TOKEN"}}
-	}
-	if strings.ContainsFunc(c.Token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
 		return Credentials{}, errors.New("the Vercel token holds a character that no token has")
 	}
+	c := Credentials{Token: token, TeamID: first(s.TeamIDs...), ProjectID: first(s.ProjectIDs...), From: at.Name, Expires: at.Expires}
 	claims, isJWT := ReadClaims(c.Token)
-	if fromOIDC := c.Token == strings.TrimSpace(s.EnvOIDCToken) && first(s.Token, s.EnvToken) == ""; fromOIDC && !isJWT {
+	if at.OIDC && !isJWT {
 		return Credentials{}, errors.New("VERCEL_OIDC_TOKEN is not a token that names its team (claim owner_id) and project (claim project_id)")
 	}
 	if isJWT {
-		c.OIDC, c.TeamID, c.ProjectID, c.Expires = true, claims.TeamID, first(s.ProjectID, s.EnvProjectID, claims.ProjectID), claims.Expires
-		if !c.Expires.IsZero() && !now.Before(c.Expires) {
-			return Credentials{}, &ExpiredError{At: c.Expires}
-		}
+		c.OIDC, c.TeamID, c.ProjectID, c.Expires = true, claims.TeamID, first(c.ProjectID, claims.ProjectID), claims.Expires
+	}
+	if c.ProjectID == "" {
+		c.ProjectID, c.TeamID = s.LinkProjectID, first(c.TeamID, s.LinkTeamID)
 	}
 	if c.ProjectID == "" {
 		return Credentials{}, &MissingError{Missing: []string{"VERCEL_PROJECT_ID"}}
 	}
 	return c, nil
+}
+
+// place chooses the token's. The error is that of one which has expired.
+func (s Sources) place(now time.Time) (Place, error) {
+	var expired error
+	for _, p := range s.Tokens {
+		token := strings.TrimSpace(p.Token)
+		if token == "" {
+			continue
+		}
+		ends := p.Expires
+		if claims, ok := ReadClaims(token); ok {
+			ends = claims.Expires
+		}
+		if ends.IsZero() || now.Before(ends) {
+			return p, nil
+		}
+		if expired == nil {
+			expired = &ExpiredError{At: ends, From: p.Name}
+		}
+		if !p.Weak {
+			break
+		}
+	}
+	return Place{}, expired
 }
 
 func first(all ...string) string {

@@ -16,26 +16,31 @@ func jwt(claims string) string {
 func TestResolve(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0)
 	oidc := jwt(`{"owner_id":"team_o","project_id":"prj_o","iat":1789990000,"exp":1790000001}`)
+	old := jwt(`{"owner_id":"o","project_id":"p","exp":1790000000}`)
 	for _, tt := range []struct {
 		name string
 		s    Sources
 		want string // token, team, project; "" is an error
 		err  string
 	}{
-		{"flags", Sources{Token: "f", TeamID: "t", ProjectID: "p", EnvToken: "e", EnvTeamID: "et", EnvProjectID: "ep"}, "f t p", ""},
-		{"the environment", Sources{EnvToken: "e", EnvTeamID: "et", EnvProjectID: "ep", EnvOIDCToken: oidc}, "e et ep", ""},
-		{"a flag for one of them", Sources{EnvToken: "e", EnvProjectID: "ep", ProjectID: "p"}, "e  p", ""},
-		{"OIDC", Sources{EnvOIDCToken: oidc}, oidc + " team_o prj_o", ""},
-		{"OIDC and a project", Sources{EnvOIDCToken: oidc, EnvProjectID: "ep"}, oidc + " team_o ep", ""},
-		{"OIDC knows its team", Sources{EnvOIDCToken: oidc, TeamID: "t"}, oidc + " team_o prj_o", ""},
-		{"OIDC by the flag", Sources{Token: oidc}, oidc + " team_o prj_o", ""},
-		{"OIDC without an end", Sources{EnvOIDCToken: jwt(`{"owner_id":"o","project_id":"p"}`)}, jwt(`{"owner_id":"o","project_id":"p"}`) + " o p", ""},
+		{"the first token", Sources{Tokens: []Place{{}, {Token: "f"}, {Token: "e"}}, TeamIDs: []string{"", "t", "et"}, ProjectIDs: []string{"p", "ep"}}, "f t p", ""},
+		{"a project alone", Sources{Tokens: []Place{{Token: "e"}}, ProjectIDs: []string{"p"}}, "e  p", ""},
+		{"a link", Sources{Tokens: []Place{{Token: "e"}}, LinkTeamID: "lt", LinkProjectID: "lp"}, "e lt lp", ""},
+		{"a link and a team", Sources{Tokens: []Place{{Token: "e"}}, TeamIDs: []string{"t"}, LinkTeamID: "lt", LinkProjectID: "lp"}, "e t lp", ""},
+		{"a link's team is its project's", Sources{Tokens: []Place{{Token: "e"}}, ProjectIDs: []string{"p"}, LinkTeamID: "lt", LinkProjectID: "lp"}, "e  p", ""},
+		{"OIDC", Sources{Tokens: []Place{{Token: oidc, OIDC: true}}, LinkTeamID: "lt", LinkProjectID: "lp"}, oidc + " team_o prj_o", ""},
+		{"OIDC and a project", Sources{Tokens: []Place{{Token: oidc}}, ProjectIDs: []string{"ep"}}, oidc + " team_o ep", ""},
+		{"OIDC knows its team", Sources{Tokens: []Place{{Token: oidc}}, TeamIDs: []string{"t"}}, oidc + " team_o prj_o", ""},
+		{"OIDC without an end", Sources{Tokens: []Place{{Token: jwt(`{"owner_id":"o","project_id":"p"}`)}}}, jwt(`{"owner_id":"o","project_id":"p"}`) + " o p", ""},
 		{"nothing", Sources{}, "", "set VERCEL_TOKEN or VERCEL_OIDC_TOKEN"},
-		{"a token alone", Sources{EnvToken: "e"}, "", "set VERCEL_PROJECT_ID"},
-		{"expired", Sources{EnvOIDCToken: jwt(`{"owner_id":"o","project_id":"p","exp":1790000000}`)}, "", "has expired at 2026-09-21T"},
-		{"OIDC that is no JWT", Sources{EnvOIDCToken: "x", EnvProjectID: "p"}, "", "does not name"},
-		{"OIDC without a team", Sources{EnvOIDCToken: jwt(`{"project_id":"p"}`)}, "", "does not name"},
-		{"a token with a line break", Sources{EnvToken: "a\nb", EnvProjectID: "p"}, "", "character"},
+		{"a token alone", Sources{Tokens: []Place{{Token: "e"}}}, "", "set VERCEL_PROJECT_ID"},
+		{"expired", Sources{Tokens: []Place{{Name: "here", Token: old}, {Token: "e"}}, ProjectIDs: []string{"p"}}, "", "has expired at 2026-09-21T14:13:20Z (here)"},
+		{"expired, of a file", Sources{Tokens: []Place{{Token: old, Weak: true}, {Token: "e"}}, ProjectIDs: []string{"p"}}, "e  p", ""},
+		{"expired, of files", Sources{Tokens: []Place{{Name: "first", Token: old, Weak: true}, {Token: "e", Expires: now, Weak: true}}}, "", "(first)"},
+		{"a login that has not expired", Sources{Tokens: []Place{{Token: "e", Expires: now.Add(1), Weak: true}}, ProjectIDs: []string{"p"}}, "e  p", ""},
+		{"OIDC that is no JWT", Sources{Tokens: []Place{{Token: "x", OIDC: true}}, ProjectIDs: []string{"p"}}, "", "does not name"},
+		{"OIDC without a team", Sources{Tokens: []Place{{Token: jwt(`{"project_id":"p"}`), OIDC: true}}}, "", "does not name"},
+		{"a token with a line break", Sources{Tokens: []Place{{Token: "a\nb"}}, ProjectIDs: []string{"p"}}, "", "character"},
 	} {
 		c, err := tt.s.Resolve(now)
 		got := c.Token + " " + c.TeamID + " " + c.ProjectID
@@ -49,8 +54,8 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%s: %q %v", tt.name, got, err)
 		}
 	}
-	c, _ := Sources{EnvOIDCToken: oidc}.Resolve(now)
-	if !c.OIDC || c.Expires.Unix() != 1790000001 {
+	c, _ := Sources{Tokens: []Place{{Name: "here", Token: oidc}}}.Resolve(now)
+	if !c.OIDC || c.From != "here" || c.Expires.Unix() != 1790000001 {
 		t.Errorf("expires %v", c.Expires)
 	}
 	var missing *MissingError
@@ -60,7 +65,7 @@ func TestResolve(t *testing.T) {
 }
 
 func TestPrinted(t *testing.T) {
-	s := Sources{Token: "SECRET", EnvToken: "SECRET", EnvOIDCToken: "SECRET"}
+	s := Sources{Tokens: []Place{{Token: "SECRET"}}}
 	c := Credentials{Token: "SECRET"}
 	if all := fmt.Sprintf("%v %+v %#v %s %v %+v %#v", s, s, s, s, c, c, c); strings.Contains(all, "SECRET") {
 		t.Error(all)

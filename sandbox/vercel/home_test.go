@@ -1,0 +1,39 @@
+package vercel
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"egressd/sandbox/vercel/fake"
+)
+
+// "~" is the home directory there: for the program, the workspace and copies.
+func TestHome(t *testing.T) {
+	w, _ := named(t, fake.Config{})
+	w.files("a", "a")
+	spec := w.spec(`test "$PWD" = "$HOME/new/dir" && cat /vercel/workspace/a && echo there >~/told`)
+	spec.Dir = "~/new/dir"
+	t.Chdir(w.dir)
+	if res, err := w.back.Run(t.Context(), spec); err != nil || res.ExitCode != 0 || w.read(w.out) != "a" {
+		t.Fatalf("%+v %v %s", res, err, w.read(w.err))
+	}
+	k := &Kept{Client: w.client, Name: "box", Workdir: "/vercel/workspace"}
+	got := filepath.Join(t.TempDir(), "told")
+	must(t, k.Pull(t.Context(), "~/told", got))
+	must(t, k.Push(t.Context(), got, "~/pushed"))
+	must(t, k.Pull(t.Context(), "~/pushed", got+"2"))
+	if text, err := os.ReadFile(got + "2"); err != nil || string(text) != "there\n" {
+		t.Errorf("%q %v", text, err)
+	}
+	must(t, k.Delete(t.Context()))
+	w.back.Workdir = "~/ws"
+	w.ok(0, `test "$PWD" = "$HOME/ws" && cat a && echo b >b`)
+	w.has("b", "b\n")
+	for _, dir := range []string{"~", "~/", "~x/y", "~/../.."} {
+		w.back.Workdir = dir
+		if err := w.back.Supports(w.spec("true")); err == nil {
+			t.Errorf("%s is taken", dir)
+		}
+	}
+}
