@@ -51,13 +51,14 @@ func (b *builder) gate() *Gate {
 	for to, from := range places {
 		all[to] = b.out[from]
 	}
-	g := &Gate{anchors: all}
+	g := &Gate{anchors: all, index: newIndex(all)}
 	if b.home != HomePrivate && len(b.own.Hide) == 0 {
 		return g // no directory is hidden in which the list has more
 	}
 	g.anchors = slices.DeleteFunc(slices.Clone(all), func(a Anchor) bool {
 		return a.Reason == RunsLater && !a.Glob() && g.Decide(a.Path).Access == Hidden
 	})
+	g.index = newIndex(g.anchors)
 	return g
 }
 

@@ -84,6 +84,7 @@ func isPattern(p string) bool { return strings.ContainsAny(p, `*?[\`) }
 // hides everything.
 type Gate struct {
 	anchors []Anchor // shallow before deep
+	index   index    // of them
 	ceiling *Gate
 }
 
@@ -150,21 +151,17 @@ func (g *Gate) Decide(name string) Decision {
 	var room [32]string
 	segs := appendSplit(room[:0], name)
 	var best, written, later deepest
-	for i := range g.anchors {
-		a := &g.anchors[i]
-		n := a.covers(name, segs)
-		if n < 0 {
-			continue
-		}
+	g.covering(name, segs, func(at int32, depth int) {
+		a := &g.anchors[at]
 		if a.Reason == RunsLater {
-			later.take(a, n)
-			continue
+			later.take(a, at, depth)
+			return
 		}
-		best.take(a, n)
+		best.take(a, at, depth)
 		if a.order >= orderWritten {
-			written.take(a, n)
+			written.take(a, at, depth)
 		}
-	}
+	})
 	if best.Anchor == nil {
 		return Decision{}
 	}
@@ -186,13 +183,15 @@ func (g *Gate) Decide(name string) Decision {
 // deepest is the deepest of the rules it took. The zero deepest has none.
 type deepest struct {
 	*Anchor
+	at    int32 // its number in the Gate
 	depth int
 }
 
 // take keeps a, which covers so many directories of the name, unless it has a
-// better one.
-func (b *deepest) take(a *Anchor, depth int) {
-	if next := (deepest{a, depth}); next.beats(*b) {
+// better one. Of two that are alike the one with the higher number is.
+func (b *deepest) take(a *Anchor, at int32, depth int) {
+	next := deepest{a, at, depth}
+	if next.beats(*b) && (b.Anchor == nil || at > b.at || !b.beats(next)) {
 		*b = next
 	}
 }
