@@ -1,10 +1,11 @@
 package places
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"egressd/policy/files"
 )
@@ -126,10 +127,10 @@ func (f *finder) gitDir(dir string) {
 
 // gitEntry protects a .git that is not a directory: a program that replaced it
 // would say which configuration git obeys.
-func (f *finder) gitEntry(path string, kind fs.FileMode) {
+func (f *finder) gitEntry(path string, kind uint8) {
 	f.plan.Known[path] = true
 	switch kind {
-	case fs.ModeSymlink:
+	case unix.DT_LNK:
 		f.links[path] = true
 		if real, links, err := f.resolve(path); err == nil {
 			for _, l := range links {
@@ -139,7 +140,7 @@ func (f *finder) gitEntry(path string, kind fs.FileMode) {
 			}
 			f.gitDir(real)
 		}
-	case 0:
+	case unix.DT_REG:
 		f.narrow(path, files.ReadOnly)
 	}
 }

@@ -100,6 +100,7 @@ type finder struct {
 	asked   map[string]bool // writable's answers
 	leads   map[string]lead // where names lead, see resolve
 	walked  int             // directories that everyDepth saw
+	list    lister
 }
 
 // add notes one name that a rule is about.

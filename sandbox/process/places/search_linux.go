@@ -1,11 +1,12 @@
 package places
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"egressd/policy/files"
 )
@@ -49,10 +50,10 @@ func newFloats(anchors []files.Anchor) floats {
 }
 
 // at reports what is left of the patterns whose first element is name.
-func (f *floats) at(name string) [][]string {
-	rest := f.first[name]
+func (f *floats) at(name []byte) [][]string {
+	rest := f.first[string(name)]
 	for _, segs := range f.globs {
-		if ok, err := path.Match(segs[0], name); err == nil && ok {
+		if ok, err := path.Match(segs[0], string(name)); err == nil && ok {
 			rest = append(rest[:len(rest):len(rest)], segs[1:])
 		}
 	}
@@ -79,6 +80,7 @@ func (f *finder) search(anchors []files.Anchor) {
 		queue = append(queue, dir{root, depth})
 	}
 	seen := map[string]bool{}
+	var met []entry // what a pattern begins with
 	for ; len(queue) > 0; queue = queue[1:] {
 		d := queue[0]
 		if seen[d.path] {
@@ -90,17 +92,25 @@ func (f *finder) search(anchors []files.Anchor) {
 			return
 		}
 		f.watched[d.path] = true
-		for _, e := range entries(d.path) {
-			name := e.Name()
-			p := filepath.Join(d.path, name)
-			for _, rest := range pats.at(name) {
+		met := met[:0]
+		f.list.each(d.path, func(name []byte, kind uint8) {
+			if string(name) == ".git" || len(pats.at(name)) > 0 {
+				met = append(met, entry{string(name), kind})
+			}
+			if kind != unix.DT_DIR || d.depth == 0 || Skipped(string(name)) {
+				return
+			}
+			if p := filepath.Join(d.path, string(name)); f.writable(p) {
+				queue = append(queue, dir{p, d.depth - 1})
+			}
+		})
+		for _, e := range met {
+			p := filepath.Join(d.path, e.name)
+			for _, rest := range pats.at([]byte(e.name)) {
 				f.expand(p, rest)
 			}
-			if name == ".git" {
-				f.gitEntry(p, e.Type())
-			}
-			if e.IsDir() && d.depth > 0 && !Skipped(name) && f.writable(p) {
-				queue = append(queue, dir{p, d.depth - 1})
+			if e.name == ".git" {
+				f.gitEntry(p, e.kind)
 			}
 		}
 	}
@@ -156,9 +166,9 @@ func (f *finder) expand(base string, segs []string) {
 	case !isGlob(seg):
 		f.expand(filepath.Join(base, seg), segs[1:])
 	default:
-		for _, e := range entries(base) {
-			if ok, err := path.Match(seg, e.Name()); err == nil && ok {
-				f.expand(filepath.Join(base, e.Name()), segs[1:])
+		for _, e := range f.list.all(base) {
+			if ok, err := path.Match(seg, e.name); err == nil && ok {
+				f.expand(filepath.Join(base, e.name), segs[1:])
 			}
 		}
 	}
@@ -166,29 +176,18 @@ func (f *finder) expand(base string, segs []string) {
 
 // everyDepth expands segs in each directory below base.
 func (f *finder) everyDepth(base string, segs []string, depth int) {
-	for _, e := range entries(base) {
-		if !e.IsDir() || Skipped(e.Name()) {
+	for _, e := range f.list.all(base) {
+		if e.kind != unix.DT_DIR || Skipped(e.name) {
 			continue
 		}
 		if f.walked++; f.walked > MaxDirs || depth == 0 {
 			f.plan.Whole = false
 			return
 		}
-		p := filepath.Join(base, e.Name())
+		p := filepath.Join(base, e.name)
 		f.expand(p, segs)
 		f.everyDepth(p, segs, depth-1)
 	}
-}
-
-// entries reads a directory: what could be read counts.
-func entries(dir string) []os.DirEntry {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	list, _ := d.ReadDir(maxEntries)
-	return list
 }
 
 func isGlob(seg string) bool { return strings.ContainsAny(seg, `*?[\`) }
