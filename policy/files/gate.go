@@ -3,7 +3,6 @@ package files
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -131,12 +130,13 @@ func (g *Gate) Under(ceiling *Gate) *Gate {
 	return &own
 }
 
-// Anchors lists the rules, shallow paths before deep ones; later ones win.
+// Anchors lists the rules, shallow paths before deep ones; later ones win. The list
+// is the gate's own: it is only to be read.
 func (g *Gate) Anchors() []Anchor {
 	if g == nil {
 		return nil
 	}
-	return slices.Clone(g.anchors)
+	return g.anchors
 }
 
 // Decide reports what may be done with the file of that name, which must be

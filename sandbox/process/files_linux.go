@@ -51,7 +51,8 @@ func (c *config) decide(path string) files.Decision {
 // namedByRules lists the paths of the rules that a person wrote, except patterns.
 func (c *config) namedByRules() []string {
 	var out []string
-	for _, a := range c.gate.Anchors() {
+	for i := range c.gate.Anchors() {
+		a := &c.gate.Anchors()[i]
 		if a.Reason == files.Named && !a.Glob() {
 			out = append(out, a.Path)
 		}

@@ -41,7 +41,8 @@ func (c *config) makeMissing(user *sandbox.Cred) (remove func()) {
 	for _, dir := range sandbox.AgentState(c.Argv) {
 		want(filepath.Join(home, strings.TrimPrefix(dir, "~/")))
 	}
-	for _, a := range c.gate.Anchors() {
+	for i := range c.gate.Anchors() {
+		a := &c.gate.Anchors()[i]
 		if len(a.Commands) > 0 {
 			want(a.Path, a.Commands...)
 		}

@@ -83,7 +83,8 @@ func New(c Config) *Guard {
 		Config: c, started: time.Now(), names: names{last: map[string]bool{}}, byPath: map[string]*watched{}, byWD: map[int]*watched{},
 		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
-	for _, a := range c.Gate.Anchors() {
+	for i := range c.Gate.Anchors() {
+		a := &c.Gate.Anchors()[i]
 		if a.Access < files.ReadWrite {
 			base := filepath.Base(a.Path)
 			g.names.last[base] = true

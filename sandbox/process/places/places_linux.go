@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"egressd/internal/linux/mountinfo"
 	"egressd/policy/files"
 	"egressd/sandbox/process/control"
@@ -49,14 +47,15 @@ type Plan struct {
 func Find(m Machine) (*Plan, error) {
 	f := &finder{
 		Machine: m, access: map[string]files.Access{}, links: map[string]bool{}, named: map[string]bool{}, watched: map[string]bool{},
-		leads: map[string]lead{}, asked: map[string]bool{},
+		leads: map[string]lead{}, asked: map[string]bool{}, kinds: map[string]uint32{},
 		plan: &Plan{Known: map[string]bool{}, Whole: true},
 	}
 	var floating []files.Anchor // patterns for any depth
-	for _, a := range m.Gate.Anchors() {
+	for i := range m.Gate.Anchors() {
+		a := &m.Gate.Anchors()[i]
 		switch {
 		case strings.HasPrefix(a.Path, "**/"):
-			floating = append(floating, a)
+			floating = append(floating, *a)
 		case kernels(a.Path):
 			if a.Reason == files.Named {
 				return nil, fmt.Errorf("files: %s (%s): /proc, /sys and /dev are the sandbox's own, and no rule changes them", a.Rule.Path, a.Rule.At)
@@ -97,9 +96,10 @@ type finder struct {
 	links   map[string]bool         // symbolic links that must stay what they are
 	named   map[string]bool         // names looked at
 	watched map[string]bool
-	asked   map[string]bool // writable's answers
-	leads   map[string]lead // where names lead, see resolve
-	walked  int             // directories that everyDepth saw
+	asked   map[string]bool   // writable's answers
+	kinds   map[string]uint32 // kind's answers
+	leads   map[string]lead   // where names lead, see resolve
+	walked  int               // directories that everyDepth saw
 	list    lister
 }
 
@@ -109,9 +109,9 @@ func (f *finder) add(name string) {
 		return
 	}
 	f.named[name] = true
-	var st unix.Stat_t
-	if unix.Lstat(name, &st) != nil {
-		if dir := filepath.Dir(name); f.writable(dir) && isDir(dir) && f.Gate.Decide(name).Access < files.ReadWrite {
+	dir := filepath.Dir(name)
+	if f.kind(dir) == 0 || f.kind(name) == 0 {
+		if f.isDir(dir) && f.writable(dir) && f.Gate.Decide(name).Access < files.ReadWrite {
 			f.watched[dir] = true
 		}
 		return
@@ -217,7 +217,7 @@ func (f *finder) places() []control.Place {
 	var out []control.Place
 	keep := func(path string, kind control.PlaceKind) {
 		kinds[path] = kind
-		out = append(out, control.Place{Path: path, Kind: kind, Dir: isDir(path)})
+		out = append(out, control.Place{Path: path, Kind: kind, Dir: f.isDir(path)})
 	}
 	names := sorted(f.access)
 	for path := range binds {
@@ -236,7 +236,7 @@ func (f *finder) places() []control.Place {
 		if _, ok := f.access[path]; !ok {
 			continue
 		}
-		if kind, ok := f.kind(path, around); ok {
+		if kind, ok := f.mount(path, around); ok {
 			if around == control.PlaceWritable || around == control.PlacePinned {
 				for _, dir := range between(above, path) {
 					keep(dir, control.PlacePinned)
@@ -275,9 +275,9 @@ func (f *finder) around(path string, kinds map[string]control.PlaceKind) (string
 	return "/", control.PlaceReadOnly
 }
 
-// kind reports how path is mounted in a place of kind around; false: it has what
+// mount reports how path is mounted in a place of kind around; false: it has what
 // it needs.
-func (f *finder) kind(path string, around control.PlaceKind) (control.PlaceKind, bool) {
+func (f *finder) mount(path string, around control.PlaceKind) (control.PlaceKind, bool) {
 	access := f.access[path]
 	switch around {
 	case control.PlaceWritable, control.PlacePinned:

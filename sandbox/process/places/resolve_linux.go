@@ -65,7 +65,19 @@ func (f *finder) follow(l lead, left int) lead {
 	return l
 }
 
-func isDir(path string) bool {
-	var st unix.Stat_t
-	return unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+// kind reports what path is (unix.S_IFDIR, ...), without following a link; 0: it is
+// not there. It is asked again and again about the same few directories, and looks
+// once.
+func (f *finder) kind(path string) uint32 {
+	k, ok := f.kinds[path]
+	if !ok {
+		var st unix.Stat_t
+		if unix.Lstat(path, &st) == nil {
+			k = st.Mode & unix.S_IFMT
+		}
+		f.kinds[path] = k
+	}
+	return k
 }
+
+func (f *finder) isDir(path string) bool { return f.kind(path) == unix.S_IFDIR }
