@@ -1,7 +1,6 @@
 package process
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,7 +30,7 @@ const maxNamed = 4096
 func (c *config) planBinds(roots []string) []control.Bind {
 	var binds []control.Bind
 	add := func(path string, readOnly bool) {
-		if b, ok := newBind(path, readOnly || c.readOnly); ok {
+		if b, ok := c.newBind(path, readOnly || c.readOnly); ok {
 			binds = append(binds, placed(b, roots)...)
 		}
 	}
@@ -61,21 +60,16 @@ func (c *config) planBinds(roots []string) []control.Bind {
 
 // newBind reports what path names, if that is a regular file or a directory.
 // Sockets, pipes and devices are never brought back.
-func newBind(path string, readOnly bool) (control.Bind, bool) {
+func (c *config) newBind(path string, readOnly bool) (control.Bind, bool) {
 	if !filepath.IsAbs(path) {
 		return control.Bind{}, false
 	}
 	path = filepath.Clean(path)
-	// Most words name nothing, which one call finds out.
-	fi, err := os.Stat(path)
-	if err != nil || !fi.IsDir() && !fi.Mode().IsRegular() {
+	real, err := c.names.Resolve(path)
+	if err != nil || !c.names.IsDir(real) && !c.names.IsFile(real) {
 		return control.Bind{}, false
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return control.Bind{}, false
-	}
-	return control.Bind{Path: path, Source: real, Dir: fi.IsDir(), ReadOnly: readOnly}, true
+	return control.Bind{Path: path, Source: real, Dir: c.names.IsDir(real), ReadOnly: readOnly}, true
 }
 
 // placed lists where below roots b must appear: under its given name and under its

@@ -17,6 +17,8 @@ type config struct {
 	home   string          // the program's HOME; "": none
 	mounts mountinfo.Table // of this process
 
+	names    *places.Names   // what was found out about names
+	programs []string        // the directories of PATH, each once; nil: not asked for yet
 	commands map[string]bool // what installed found
 	env      []string        // of the spec
 	gate     *files.Gate     // which files the program may read and write

@@ -11,6 +11,7 @@ import (
 	"egressd/policy"
 	"egressd/sandbox"
 	"egressd/sandbox/process/control"
+	"egressd/sandbox/process/places"
 )
 
 // config says what the init is to set up.
@@ -43,7 +44,7 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &config{paths: pathValues(s.spec.Env), home: sandbox.EnvValue(s.spec.Env, "HOME"), mounts: mounts, env: s.spec.Env, readOnly: s.b.ReadOnly}
+	c := &config{paths: pathValues(s.spec.Env), home: sandbox.EnvValue(s.spec.Env, "HOME"), mounts: mounts, env: s.spec.Env, readOnly: s.b.ReadOnly, names: places.NewNames()}
 	if c.gate, err = s.filesGate(dir, argv); err != nil {
 		return nil, err
 	}

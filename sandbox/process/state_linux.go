@@ -11,6 +11,7 @@ import (
 
 	"egressd/policy/files"
 	"egressd/sandbox"
+	"egressd/sandbox/process/places"
 )
 
 // makeMissing makes directories in HOME that the program must write and cannot
@@ -58,6 +59,7 @@ func (c *config) makeMissing(user *sandbox.Cred) (remove func()) {
 	for _, rel := range missing {
 		made = append(made, makeOwned(root, rel, user)...)
 	}
+	c.names = places.NewNames() // it may remember that what was made is not there
 	return func() {
 		defer root.Close()
 		for _, rel := range slices.Backward(made) {
@@ -75,8 +77,8 @@ func (c *config) installed(command string) bool {
 	if ok {
 		return is
 	}
-	for _, dir := range filepath.SplitList(c.Path) {
-		if is = filepath.IsAbs(dir) && unix.Access(dir+"/"+command, unix.X_OK) == nil; is {
+	for _, dir := range c.programDirs() {
+		if is = unix.Access(dir+"/"+command, unix.X_OK) == nil; is {
 			break
 		}
 	}
@@ -85,6 +87,23 @@ func (c *config) installed(command string) bool {
 	}
 	c.commands[command] = is
 	return is
+}
+
+// programDirs lists the directories of PATH that are there, each once.
+func (c *config) programDirs() []string {
+	if c.programs != nil {
+		return c.programs
+	}
+	c.programs = []string{}
+	for _, dir := range filepath.SplitList(c.Path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if real, err := c.names.Resolve(filepath.Clean(dir)); err == nil && !slices.Contains(c.programs, real) {
+			c.programs = append(c.programs, real)
+		}
+	}
+	return c.programs
 }
 
 // makeOwned makes rel and the directories above it, as far as they are missing.

@@ -27,11 +27,12 @@ const (
 )
 
 // each calls see for the first maxEntries entries of dir, with the type of each
-// (unix.DT_DIR, ...). The name is valid until see returns. What could be read counts.
-func (l *lister) each(dir string, see func(name []byte, kind uint8)) {
+// (unix.DT_DIR, ...), and reports whether these are all. The name is valid until see
+// returns. What could be read counts.
+func (l *lister) each(dir string, see func(name []byte, kind uint8)) (whole bool) {
 	fd, err := again(func() (int, error) { return unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
 	if err != nil {
-		return
+		return false
 	}
 	defer unix.Close(fd)
 	if l.buf == nil {
@@ -40,12 +41,12 @@ func (l *lister) each(dir string, see func(name []byte, kind uint8)) {
 	for left := maxEntries; left > 0; {
 		n, err := again(func() (int, error) { return unix.Getdents(fd, l.buf) })
 		if err != nil || n <= 0 {
-			return
+			return err == nil
 		}
 		for rest := l.buf[:n]; len(rest) > direntName && left > 0; {
 			length := int(*(*uint16)(unsafe.Pointer(&rest[direntLength]))) // #nosec G103 -- in the machine's order
 			if length <= direntName || length > len(rest) {
-				return
+				return false
 			}
 			name, _, _ := bytes.Cut(rest[direntName:length], []byte{0})
 			kind := rest[direntType]
@@ -60,6 +61,7 @@ func (l *lister) each(dir string, see func(name []byte, kind uint8)) {
 			see(name, kind)
 		}
 	}
+	return false
 }
 
 // again makes a system call until no signal interrupts it.

@@ -24,6 +24,7 @@ type Machine struct {
 	Binds    []control.Bind // what is brought back into them
 	Shown    []control.Bind // what the caller shows at other paths: not this plan's business
 	ReadOnly bool           // nothing is writable, whatever the gate says
+	*Names                  // what the caller has found out about names; nil: nothing
 }
 
 // Plan is what Find found.
@@ -47,9 +48,13 @@ type Plan struct {
 func Find(m Machine) (*Plan, error) {
 	f := &finder{
 		Machine: m, access: map[string]files.Access{}, links: map[string]bool{}, named: map[string]bool{}, watched: map[string]bool{},
-		leads: map[string]lead{}, asked: map[string]bool{}, kinds: map[string]uint32{},
-		plan: &Plan{Known: map[string]bool{}, Whole: true},
+		asked: map[string]bool{},
+		plan:  &Plan{Known: map[string]bool{}, Whole: true},
 	}
+	if f.Names == nil {
+		f.Names = NewNames()
+	}
+	f.expectMany()
 	var floating []files.Anchor // patterns for any depth
 	for i := range m.Gate.Anchors() {
 		a := &m.Gate.Anchors()[i]
@@ -79,6 +84,22 @@ func Find(m Machine) (*Plan, error) {
 	return f.plan, nil
 }
 
+// many is how many rules a directory must have for a list of it to cost less.
+const many = 16
+
+// expectMany lists the directories that many rules are about, such as HOME.
+func (f *finder) expectMany() {
+	of := map[string]int{}
+	for i := range f.Gate.Anchors() {
+		if a := &f.Gate.Anchors()[i]; !a.Glob() && a.Path != "/" {
+			dir := a.Path[:strings.LastIndexByte(a.Path, '/')]
+			if of[dir]++; of[dir] == many && dir != "" {
+				f.expect(dir)
+			}
+		}
+	}
+}
+
 // kernels reports whether path lies where the sandbox has file systems of its own.
 func kernels(path string) bool {
 	for _, own := range []string{"/proc", "/sys", "/dev"} {
@@ -96,11 +117,8 @@ type finder struct {
 	links   map[string]bool         // symbolic links that must stay what they are
 	named   map[string]bool         // names looked at
 	watched map[string]bool
-	asked   map[string]bool   // writable's answers
-	kinds   map[string]uint32 // kind's answers
-	leads   map[string]lead   // where names lead, see resolve
-	walked  int               // directories that everyDepth saw
-	list    lister
+	asked   map[string]bool // writable's answers
+	walked  int             // directories that everyDepth saw
 }
 
 // add notes one name that a rule is about.
@@ -111,7 +129,7 @@ func (f *finder) add(name string) {
 	f.named[name] = true
 	dir := filepath.Dir(name)
 	if f.kind(dir) == 0 || f.kind(name) == 0 {
-		if f.isDir(dir) && f.writable(dir) && f.Gate.Decide(name).Access < files.ReadWrite {
+		if f.IsDir(dir) && f.writable(dir) && f.Gate.Decide(name).Access < files.ReadWrite {
 			f.watched[dir] = true
 		}
 		return
@@ -217,7 +235,7 @@ func (f *finder) places() []control.Place {
 	var out []control.Place
 	keep := func(path string, kind control.PlaceKind) {
 		kinds[path] = kind
-		out = append(out, control.Place{Path: path, Kind: kind, Dir: f.isDir(path)})
+		out = append(out, control.Place{Path: path, Kind: kind, Dir: f.IsDir(path)})
 	}
 	names := sorted(f.access)
 	for path := range binds {

@@ -120,7 +120,7 @@ func (f *finder) search(anchors []files.Anchor) {
 func (f *finder) writableRoots() []string {
 	var roots []string
 	for _, p := range sorted(f.access) {
-		if f.access[p] == files.ReadWrite && f.isDir(p) && !slices.Contains(roots, p) {
+		if f.access[p] == files.ReadWrite && f.IsDir(p) && !slices.Contains(roots, p) {
 			roots = append(roots, p)
 		}
 	}
@@ -156,7 +156,7 @@ func (f *finder) expand(base string, segs []string) {
 		f.add(base)
 		return
 	}
-	if base != "/" && f.writable(base) && f.isDir(base) {
+	if base != "/" && f.writable(base) && f.IsDir(base) {
 		f.watched[base] = true
 	}
 	switch seg := segs[0]; {
