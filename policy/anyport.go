@@ -1,5 +1,7 @@
 package policy
 
+import "egressd/policy/internal/grammar"
+
 // judgeAnyPort answers a DNS question: may any port of this host be reached?
 // A question has no wire and no request, so either of them is malformed.
 func (p *Policy) judgeAnyPort(r *Request) Decision {
@@ -46,7 +48,7 @@ func (p *Policy) judgeAnyPort(r *Request) Decision {
 // address; a connection still needs a rule, and an address its own. Left over:
 // nothing.
 func (p *Policy) builtinHosts(r *Request) bool {
-	return r.Host.IsLocalhost() && !r.Addr.IsValid() && len(p.static[r.Host]) == 0 && !p.deniedEverywhere(r.Host, anyPort)
+	return r.Host.IsLocalhost() && !r.Addr.IsValid() && len(p.static[r.Host]) == 0 && !p.deniedEverywhere(r.Host, grammar.AnyPort)
 }
 
 // denyRule reports the first deny rule about the whole of h, whatever its ports.
@@ -64,9 +66,9 @@ func (p *Policy) denyRule(h Host) *Rule {
 }
 
 // deniedEverywhere reports whether deny rules cover every port of ps.
-func (p *Policy) deniedEverywhere(h Host, ps ports) bool {
+func (p *Policy) deniedEverywhere(h Host, ps grammar.Ports) bool {
 	for _, want := range ps {
-		for port := int(want.lo); port <= int(want.hi); {
+		for port := int(want.Lo); port <= int(want.Hi); {
 			end := p.deniedUntil(h, uint16(port))
 			if end == 0 {
 				return false
@@ -85,8 +87,8 @@ func (p *Policy) deniedUntil(h Host, port uint16) (end uint16) {
 			continue
 		}
 		for _, have := range c.rule.ports {
-			if have.lo <= port && port <= have.hi {
-				end = max(end, have.hi)
+			if have.Lo <= port && port <= have.Hi {
+				end = max(end, have.Hi)
 			}
 		}
 	}

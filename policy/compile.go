@@ -4,6 +4,9 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"egressd/policy/internal/grammar"
+	"egressd/policy/internal/names"
 )
 
 // Compile joins documents into one policy, loading the presets they name. All
@@ -73,6 +76,8 @@ func (c *compiler) document(d *Document) {
 			c.checkReachable(r, p, firstDeny)
 		}
 	}
+	c.lists(d.DenyFiles, true)
+	c.lists(d.AllowFiles, false)
 	for _, e := range d.Presets {
 		c.preset(e)
 	}
@@ -81,12 +86,25 @@ func (c *compiler) document(d *Document) {
 	c.settings(d)
 }
 
-// rule compiles one entry into its list.
-func (c *compiler) rule(e Entry, deny bool) (*Rule, pattern, bool) {
-	p, err := parseRule(e.Text, deny)
+// rule compiles one entry into its list, behind those that are there.
+func (c *compiler) rule(e Entry, deny bool) (*Rule, grammar.Pattern, bool) {
+	ix := c.p.allow
+	if deny {
+		ix = c.p.deny
+	}
+	r, p, ok := c.ruleAt(e, deny, ix.count)
+	if ok {
+		ix.count++
+	}
+	return r, p, ok
+}
+
+// ruleAt compiles one entry as the rule of this Index.
+func (c *compiler) ruleAt(e Entry, deny bool, index int) (*Rule, grammar.Pattern, bool) {
+	p, err := grammar.Parse(e.Text, deny)
 	if err != nil {
 		c.errs.addError(e.Pos, err)
-		return nil, pattern{}, false
+		return nil, grammar.Pattern{}, false
 	}
 	ix, list := c.p.allow, &c.p.allowRules
 	if deny {
@@ -97,8 +115,8 @@ func (c *compiler) rule(e Entry, deny bool) (*Rule, pattern, bool) {
 	}
 	r := &c.spare[0]
 	c.spare = c.spare[1:]
-	*r = Rule{Text: e.Text, Pos: e.Pos, Index: len(*list), Deny: deny}
-	if !plain(e.Text) {
+	*r = Rule{Text: e.Text, Pos: e.Pos, Index: index, Deny: deny}
+	if !names.Plain(e.Text) {
 		r.parsed = &p
 	}
 	*list = append(*list, r)
@@ -167,7 +185,7 @@ func parseHostsEntry(e Entry) (h Host, addrs []netip.Addr, wrong problems) {
 			wrong.add(e.Pos, "write an IPv4 or IPv6 address", "hosts entry %q: %q is not an address", e.Text, text)
 			continue
 		}
-		if why := undialable(netip.PrefixFrom(a.Addr(), a.Addr().BitLen())); why != "" {
+		if why := grammar.Undialable(netip.PrefixFrom(a.Addr(), a.Addr().BitLen())); why != "" {
 			wrong.add(e.Pos, "write an address that can be dialled", "hosts entry %q: %s is %s", e.Text, text, why)
 			continue
 		}
@@ -213,7 +231,7 @@ func (c *compiler) checkSecrets() {
 			if f := c.p.lookup(to.Host, to.Port); f.host == nil && f.path == nil && f.raw == nil {
 				c.errs.add(s.Pos, "add "+to.String()+" to allow", "secret %s: no rule allows %s on port %d", s.Env, to.Host, to.Port)
 			}
-			b := binding{to, lowerASCII(s.Header)}
+			b := binding{to, names.Lower(s.Header)}
 			if other, dup := taken[b]; dup {
 				c.errs.add(s.Pos, "keep one of the two", "secret %s: header %s towards %s is already filled from %s", s.Env, s.Header, to, other)
 			}

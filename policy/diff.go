@@ -6,37 +6,47 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"egressd/policy/internal/grammar"
+	"egressd/policy/internal/lists"
 )
 
 // Difference is what one policy has and another has not, as lines of policy
 // text: "allow: api.example.com", "presets: npm", "limits.connections: 100".
 type Difference struct {
-	Added, Removed []string
+	Added, Removed         []string
+	MoreAdded, MoreRemoved int // rules of list files that are not among the lines
 }
+
+// maxListLines is how many rules of each list file are lines of a Difference.
+const maxListLines = 50
 
 // Diff reports what changes when p takes the place of old. Order, spelling and
 // duplicates make no difference. Either may be nil, which has no lines. Of
 // policies under a ceiling (see [Policy.Under]) only their own lines are
 // compared.
 func (p *Policy) Diff(old *Policy) Difference {
-	return Difference{Added: p.beyond(old), Removed: old.beyond(p)}
+	var d Difference
+	d.Added, d.MoreAdded = p.beyond(old)
+	d.Removed, d.MoreRemoved = old.beyond(p)
+	return d
 }
 
 // beyond lists the lines of p that other has not: rules in their order, then
-// the rest.
-func (p *Policy) beyond(other *Policy) []string {
+// the rest. more counts those of list files that are not listed.
+func (p *Policy) beyond(other *Policy) (out []string, more int) {
 	if p == nil || !p.loaded {
-		return nil
+		return nil, 0
 	}
 	if other == nil || !other.loaded {
 		other = &Policy{allow: newIndex(0), deny: newIndex(0)}
 	}
-	var out []string
 	for _, list := range []struct {
 		word  string
 		rules []*Rule
+		of    *index
 		in    *index
-	}{{"allow: ", p.allowRules, other.allow}, {"deny: ", p.denyRules, other.deny}} {
+	}{{"allow: ", p.allowRules, p.allow, other.allow}, {"deny: ", p.denyRules, p.deny, other.deny}} {
 		seen := make(map[string]bool)
 		for _, r := range list.rules {
 			if r.ofPreset() || seen[r.Text] || list.in.has(r) {
@@ -44,6 +54,13 @@ func (p *Policy) beyond(other *Policy) []string {
 			}
 			seen[r.Text] = true
 			out = append(out, list.word+r.Text)
+		}
+		for _, l := range list.of.lists {
+			lines, n := l.beyond(list.in)
+			for _, line := range lines {
+				out = append(out, list.word+line)
+			}
+			more += n
 		}
 	}
 	theirs := make(map[string]bool)
@@ -55,7 +72,27 @@ func (p *Policy) beyond(other *Policy) []string {
 			out = append(out, line)
 		}
 	}
-	return out
+	return out, more
+}
+
+// beyond lists rules in the table of l that ix has not, and counts the rest.
+func (l *listed) beyond(ix *index) (lines []string, more int) {
+	for _, other := range ix.lists {
+		if other.table == l.table {
+			return nil, 0
+		}
+	}
+	l.table.Each(func(item lists.Item, kind lists.Kind) bool {
+		switch {
+		case kind != lists.InTable || ix.hasPattern(l.pattern(item)):
+		case len(lines) < maxListLines:
+			lines = append(lines, item.Text)
+		default:
+			more++
+		}
+		return true
+	})
+	return lines, more
 }
 
 // presetFile begins the Pos.File of rules that a preset brought.
@@ -65,32 +102,55 @@ const presetFile = "preset:"
 func (r *Rule) ofPreset() bool { return strings.HasPrefix(r.Pos.File, presetFile) }
 
 // has reports whether a document wrote a rule into ix that means what r means.
-func (ix *index) has(r *Rule) bool {
-	p := r.pattern()
+func (ix *index) has(r *Rule) bool { return ix.hasPattern(r.pattern()) }
+
+func (ix *index) hasPattern(p grammar.Pattern) bool {
 	for i := ix.head(p); i >= 0; i = ix.rules[i].next {
 		c := &ix.rules[i]
-		if c.rule.ofPreset() || c.raw != p.raw || !slices.Equal(c.ports, p.ports) || !reflect.DeepEqual(c.path, p.path) {
+		if c.rule.ofPreset() || c.raw != p.Raw || !slices.Equal(c.ports, p.Ports) || !reflect.DeepEqual(c.path, p.Path) {
 			continue
 		}
 		// The rules of a tree (.name) stand under the keys of exact and
 		// subdomain rules, too.
-		if c.rule.pattern().scope == p.scope {
+		if c.rule.pattern().Scope == p.Scope {
+			return true
+		}
+	}
+	for _, l := range ix.lists {
+		if l.has(p) {
 			return true
 		}
 	}
 	return false
 }
 
+// has reports whether the table of l holds a rule that means p.
+func (l *listed) has(p grammar.Pattern) bool {
+	if p.Name == "" || p.Raw || p.Path != nil {
+		return false
+	}
+	scope := inList(p.Scope)
+	for f := l.table.Find(p.Name, scope); ; {
+		at, ok := f.Next()
+		if !ok {
+			return false
+		}
+		if f.Scope == scope && slices.Equal(l.ports(at), p.Ports) {
+			return true
+		}
+	}
+}
+
 // head reports the first rule under the key of p, -1 without.
-func (ix *index) head(p pattern) int32 {
+func (ix *index) head(p grammar.Pattern) int32 {
 	head, ok := int32(-1), false
-	switch p.scope {
-	case scopeExact, scopeTree:
-		head, ok = ix.exact[p.name]
-	case scopeBelow:
-		head, ok = ix.below[p.name]
-	case scopeAddr:
-		head, ok = ix.addrs[p.prefix]
+	switch p.Scope {
+	case grammar.Exact, grammar.Tree:
+		head, ok = ix.exact[p.Name]
+	case grammar.Below:
+		head, ok = ix.below[p.Name]
+	case grammar.Addr:
+		head, ok = ix.addrs[p.Prefix]
 	}
 	if !ok {
 		return -1

@@ -25,6 +25,7 @@ func (p *Policy) canonicalDigest() string {
 		}
 		writeSorted(h, list.word, lines)
 	}
+	writeSorted(h, "list", p.listLines())
 	var lines []string
 	for host, addrs := range p.static {
 		line := host.String()
@@ -56,6 +57,15 @@ func (p *Policy) canonicalDigest() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
+// listLines tell a list file by the SHA-256 of its text: its order, spelling and
+// comments make a difference, its name does not.
+func (p *Policy) listLines() (lines []string) {
+	for _, l := range slices.Concat(p.allow.lists, p.deny.lists) {
+		lines = append(lines, fmt.Sprintf("deny=%t %s skipped=%d %x", l.deny, l.table.Format(), l.table.Skipped(), l.table.Sum()))
+	}
+	return lines
+}
+
 func writeSorted(w io.Writer, word string, lines []string) {
 	slices.Sort(lines)
 	for _, line := range slices.Compact(lines) {
@@ -64,42 +74,4 @@ func writeSorted(w io.Writer, word string, lines []string) {
 		io.WriteString(w, line)
 		io.WriteString(w, "\n")
 	}
-}
-
-// String spells a pattern in full: every port written down.
-func (p pattern) String() string {
-	var b strings.Builder
-	if p.path != nil {
-		if len(p.path.methods) == 0 {
-			b.WriteString("*")
-		}
-		b.WriteString(strings.Join(p.path.methods, ","))
-		b.WriteString(" https://")
-	}
-	if p.raw {
-		b.WriteString("raw:")
-	}
-	b.WriteString(quoteHost(p.host()))
-	b.WriteString(":" + p.ports.String())
-	if p.path != nil {
-		b.WriteString(p.path.path)
-	}
-	return b.String()
-}
-
-// host spells which hosts a pattern covers.
-func (p pattern) host() string {
-	switch p.scope {
-	case scopeBelow:
-		return "*." + p.name
-	case scopeTree:
-		return "." + p.name
-	case scopeAddr:
-		if p.prefix.IsSingleIP() {
-			return p.prefix.Addr().String()
-		}
-		return p.prefix.String()
-	case scopeExact:
-	}
-	return p.name
 }

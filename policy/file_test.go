@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"egressd/policy/internal/grammar"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -58,7 +60,7 @@ func loadReport(name string, data []byte) string {
 	var b strings.Builder
 	allow, deny := p.Rules()
 	for _, r := range append(allow, deny...) {
-		pat, _ := parseRule(r.Text, r.Deny)
+		pat, _ := grammar.Parse(r.Text, r.Deny)
 		word := "allow "
 		if r.Deny {
 			word = "deny  "
@@ -194,7 +196,7 @@ func FuzzParseFile(f *testing.F) {
 		if !p.Audit() && p.Decide(Request{Host: Host{name: "not-listed.fuzz-canary.test"}, Port: 4711}).Allowed() {
 			allow, _ := p.Rules()
 			for _, r := range allow {
-				if pat, _ := parseRule(r.Text, false); pat.name == "test" || strings.HasSuffix(pat.name, "fuzz-canary.test") {
+				if pat, _ := grammar.Parse(r.Text, false); pat.Name == "test" || strings.HasSuffix(pat.Name, "fuzz-canary.test") {
 					return
 				}
 			}
@@ -202,11 +204,11 @@ func FuzzParseFile(f *testing.F) {
 		}
 		allow, deny := p.Rules()
 		for _, r := range append(allow, deny...) {
-			pat, err := parseRule(r.Text, r.Deny)
+			pat, err := grammar.Parse(r.Text, r.Deny)
 			if err != nil {
 				t.Fatalf("%q compiled and does not parse: %v", r.Text, err)
 			}
-			again, err := parseRule(pat.String(), r.Deny)
+			again, err := grammar.Parse(pat.String(), r.Deny)
 			if err != nil || again.String() != pat.String() {
 				t.Fatalf("%q spelled %q, then %q, %v", r.Text, pat, again, err)
 			}

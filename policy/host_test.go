@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"egressd/policy/internal/names"
 )
 
 func TestParseHost(t *testing.T) {
@@ -187,7 +189,7 @@ func FuzzParseHost(f *testing.F) {
 		if _, err := netip.ParseAddr(h.Name()); err == nil {
 			t.Fatalf("ParseHost(%q): the name %q is an address", s, h)
 		}
-		if strings.ToLower(h.Name()) != h.Name() || len(h.Name()) > maxNameBytes || strings.HasSuffix(h.Name(), ".") {
+		if strings.ToLower(h.Name()) != h.Name() || len(h.Name()) > names.MaxBytes || strings.HasSuffix(h.Name(), ".") {
 			t.Fatalf("ParseHost(%q): %q is not canonical", s, h)
 		}
 		if h.Addr().Is4In6() || h.Addr().Zone() != "" {

@@ -5,14 +5,16 @@ import (
 	"slices"
 	"strings"
 
+	"egressd/policy/internal/grammar"
+	"egressd/policy/internal/lists"
 	"egressd/policy/internal/special"
 )
 
 // compiled is one rule in the form Decide reads.
 type compiled struct {
 	rule  *Rule
-	ports ports
-	path  *pathRule // nil for a rule about the whole host
+	ports grammar.Ports
+	path  *grammar.Path // nil for a rule about the whole host
 	raw   bool
 
 	// special marks an address rule that names special-purpose addresses, so
@@ -27,6 +29,8 @@ type compiled struct {
 // one a label for suffixes, one a prefix length in use for addresses.
 type index struct {
 	rules []compiled
+	lists []*listed // further rules about names
+	count int       // rules, those of lists included
 	exact map[string]int32
 	below map[string]int32
 	addrs map[netip.Prefix]int32
@@ -52,26 +56,26 @@ func newIndex(sizeHint int) *index {
 }
 
 // add files p under every key it covers.
-func (ix *index) add(rule *Rule, p pattern) {
-	c := compiled{rule: rule, ports: p.ports, path: p.path, raw: p.raw, next: -1}
-	ix.paths = ix.paths || p.path != nil
-	switch p.scope {
-	case scopeExact:
-		push(ix, ix.exact, p.name, c)
-	case scopeBelow:
-		push(ix, ix.below, p.name, c)
-	case scopeTree:
-		push(ix, ix.exact, p.name, c)
-		push(ix, ix.below, p.name, c)
-	case scopeAddr:
-		c.special, c.single = special.Names(p.prefix), p.prefix.IsSingleIP()
-		push(ix, ix.addrs, p.prefix, c)
+func (ix *index) add(rule *Rule, p grammar.Pattern) {
+	c := compiled{rule: rule, ports: p.Ports, path: p.Path, raw: p.Raw, next: -1}
+	ix.paths = ix.paths || p.Path != nil
+	switch p.Scope {
+	case grammar.Exact:
+		push(ix, ix.exact, p.Name, c)
+	case grammar.Below:
+		push(ix, ix.below, p.Name, c)
+	case grammar.Tree:
+		push(ix, ix.exact, p.Name, c)
+		push(ix, ix.below, p.Name, c)
+	case grammar.Addr:
+		c.special, c.single = special.Names(p.Prefix), p.Prefix.IsSingleIP()
+		push(ix, ix.addrs, p.Prefix, c)
 		bits := &ix.bits4
-		if p.prefix.Addr().Is6() {
+		if p.Prefix.Addr().Is6() {
 			bits = &ix.bits6
 		}
-		if !slices.Contains(*bits, p.prefix.Bits()) {
-			*bits = append(*bits, p.prefix.Bits())
+		if !slices.Contains(*bits, p.Prefix.Bits()) {
+			*bits = append(*bits, p.Prefix.Bits())
 		}
 	}
 }
@@ -84,6 +88,16 @@ func push[K comparable](ix *index, m map[K]int32, key K, c compiled) {
 	ix.rules = append(ix.rules, c)
 }
 
+// spells reports whether a rule names this very name.
+func (ix *index) spells(name string) bool {
+	_, ok := ix.exact[name]
+	for i := 0; !ok && i < len(ix.lists); i++ {
+		f := ix.lists[i].table.Find(name, lists.Apex)
+		_, ok = f.Next()
+	}
+	return ok
+}
+
 // cursor walks the rules that name one host, in no particular order:
 //
 //	for c := ix.find(h); c.next(); {
@@ -91,8 +105,11 @@ func push[K comparable](ix *index, m map[K]int32, key K, c compiled) {
 //	}
 type cursor struct {
 	ix   *index
-	rule *compiled // the rule that next found
-	head int32     // the rule after it under the current key, -1 when a new key is due
+	list int         // the next list to be asked about the current name
+	in   lists.Found // the rules about it in the list before
+	asks lists.Scope // what of the name they must cover
+	rule *compiled   // the rule that next found
+	head int32       // the rule after it under the current key, -1 when a new key is due
 
 	name string // rest of the name whose parents are still to be looked up
 	done bool   // all keys of the name have been looked up
@@ -104,11 +121,11 @@ type cursor struct {
 
 // find reports a cursor in front of the first rule about h.
 func (ix *index) find(h Host) cursor {
-	c := cursor{ix: ix, head: -1, name: h.name, done: h.name == ""}
-	if h.name != "" {
-		if i, ok := ix.exact[h.name]; ok {
-			c.head = i
-		}
+	c := cursor{ix: ix, head: -1, name: h.name, asks: lists.Apex, done: h.name == ""}
+	if h.name == "" {
+		c.list = len(ix.lists)
+	} else if i, ok := ix.exact[h.name]; ok {
+		c.head = i
 	}
 	if h.addr.IsValid() {
 		c.addrs[0] = h.addr
@@ -125,6 +142,15 @@ func (ix *index) find(h Host) cursor {
 // next moves to the next rule; false when there is none left.
 func (c *cursor) next() bool {
 	for c.head < 0 {
+		if at, ok := c.in.Next(); ok {
+			c.rule = c.ix.lists[c.list-1].rule(at)
+			return true
+		}
+		if c.list < len(c.ix.lists) {
+			c.in = c.ix.lists[c.list].table.Find(c.name, c.asks)
+			c.list++
+			continue
+		}
 		if !c.nextKey() {
 			return false
 		}
@@ -142,7 +168,7 @@ func (c *cursor) nextKey() bool {
 			c.done = true
 			return true
 		}
-		c.name = c.name[i+1:]
+		c.name, c.asks, c.list = c.name[i+1:], lists.Below, 0
 		if head, ok := c.ix.below[c.name]; ok {
 			c.head = head
 		}

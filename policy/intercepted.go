@@ -13,8 +13,8 @@ func (p *Policy) Intercepted() []string {
 	var hosts []string
 	for _, list := range [][]*Rule{p.allowRules, p.denyRules} {
 		for _, r := range list {
-			if r.parsed != nil && r.parsed.path != nil {
-				hosts = append(hosts, r.parsed.host())
+			if r.parsed != nil && r.parsed.Path != nil {
+				hosts = append(hosts, r.parsed.Hosts())
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"egressd/policy/internal/grammar"
 	"egressd/policy/internal/pathmatch"
 )
 
@@ -30,7 +31,7 @@ func (p *Policy) lookup(h Host, port uint16) found {
 	var f found
 	for c := p.deny.find(h); c.next(); {
 		switch r := c.rule; {
-		case !r.ports.has(port):
+		case !r.ports.Has(port):
 		case r.path != nil:
 			f.paths = true
 		default:
@@ -39,7 +40,7 @@ func (p *Policy) lookup(h Host, port uint16) found {
 	}
 	for c := p.allow.find(h); c.next(); {
 		switch r := c.rule; {
-		case !r.ports.has(port):
+		case !r.ports.Has(port):
 			f.other = earliest(f.other, r)
 		case r.path != nil:
 			f.paths = true
@@ -133,7 +134,7 @@ func (p *Policy) judgeAddr(r *Request, d Decision) Decision {
 	for c := p.deny.find(Host{addr: a}); c.next(); {
 		rule := c.rule
 		// A DNS question (port 0) is refused only where no port is left.
-		if rule.path == nil && (rule.ports.has(r.Port) || r.Port == 0 && rule.ports[0] == anyPort[0]) {
+		if rule.path == nil && (rule.ports.Has(r.Port) || r.Port == 0 && rule.ports[0] == grammar.AnyPort[0]) {
 			return Decision{Reason: ReasonDeniedByRule, Rule: rule.rule}
 		}
 	}
@@ -149,7 +150,7 @@ func (p *Policy) judgeAddr(r *Request, d Decision) Decision {
 func (p *Policy) addrNamed(a netip.Addr, port uint16, paths bool) bool {
 	for c := p.allow.find(Host{addr: a}); c.next(); {
 		r := c.rule
-		if (r.special || r.single) && (paths || r.path == nil) && (port == 0 || r.ports.has(port)) {
+		if (r.special || r.single) && (paths || r.path == nil) && (port == 0 || r.ports.Has(port)) {
 			return true
 		}
 	}
@@ -233,10 +234,10 @@ func (p *Policy) judgeRequest(r *Request, f *found, d Decision) Decision {
 	var hit, near *compiled
 	for c := p.allow.find(r.Host); c.next(); {
 		rule := c.rule
-		if rule.path == nil || !rule.ports.has(r.Port) || !rule.path.allows(r.Path) {
+		if rule.path == nil || !rule.ports.Has(r.Port) || !rule.path.Allows(r.Path) {
 			continue
 		}
-		if rule.path.hasMethod(r.Method) {
+		if rule.path.HasMethod(r.Method) {
 			hit = earliest(hit, rule)
 		} else {
 			near = earliest(near, rule)
@@ -256,7 +257,7 @@ func (p *Policy) judgeRequest(r *Request, f *found, d Decision) Decision {
 func (p *Policy) matchingDeny(r *Request) (hit *compiled) {
 	for c := p.deny.find(r.Host); c.next(); {
 		rule := c.rule
-		if rule.path != nil && rule.ports.has(r.Port) && rule.path.forbids(r.Method, r.Path) {
+		if rule.path != nil && rule.ports.Has(r.Port) && rule.path.Forbids(r.Method, r.Path) {
 			hit = earliest(hit, rule)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"egressd/policy/internal/names"
 )
 
 // Implementation constant: shorter files take the ordinary way.
@@ -59,7 +61,7 @@ func longLists(name string, data []byte) (rest []byte, lists map[string][]Entry,
 // a dot whose last label begins with a letter is no number, date or keyword.
 func listedName(item string) bool {
 	i := strings.LastIndexByte(item, '.')
-	return i > 0 && i+1 < len(item) && 'a' <= item[i+1] && item[i+1] <= 'z' && plain(item)
+	return i > 0 && i+1 < len(item) && 'a' <= item[i+1] && item[i+1] <= 'z' && names.Plain(item)
 }
 
 // loadLong reads a long file the short way. It reports false where the rest of

@@ -23,7 +23,7 @@ type Policy struct {
 	loaded      bool
 	audit       bool
 	allow, deny *index
-	allowRules  []*Rule
+	allowRules  []*Rule // without those that are in tables of list files
 	denyRules   []*Rule
 	static      map[Host][]netip.Addr
 	secretHosts map[target]bool
@@ -46,7 +46,9 @@ type Entry struct {
 // flags said. The zero Document is empty and denies everything.
 type Document struct {
 	Allow, Deny, Presets []Entry
-	Hosts                []Entry // "NAME=ADDR[,ADDR...]"
+	AllowFiles           []listFile `json:",omitempty"`
+	DenyFiles            []listFile `json:",omitempty"`
+	Hosts                []Entry    // "NAME=ADDR[,ADDR...]"
 	DNS                  DNS
 	Secrets              []Secret
 	Limits               Limits
@@ -81,8 +83,7 @@ func (p *Policy) Spells(h Host) bool {
 	if p == nil || !p.loaded || h.name == "" {
 		return false
 	}
-	_, ok := p.allow.exact[h.name]
-	return ok || len(p.Static(h)) > 0
+	return p.allow.spells(h.name) || len(p.Static(h)) > 0
 }
 
 // Digest is "sha256:<hex>" over the compiled policy's canonical text. It does
@@ -123,12 +124,10 @@ func (p *Policy) Limits() Limits {
 // Audit reports whether the policy records denials instead of enforcing them.
 func (p *Policy) Audit() bool { return p != nil && p.audit }
 
-// Rules lists the compiled rules, allow then deny, in source order.
+// Rules lists the compiled rules, allow then deny, in source order. A policy with
+// long list files has as many: see Each and Count.
 func (p *Policy) Rules() (allow, deny []*Rule) {
-	if p == nil {
-		return nil, nil
-	}
-	return slices.Clone(p.allowRules), slices.Clone(p.denyRules)
+	return slices.Collect(p.Each(false)), slices.Collect(p.Each(true))
 }
 
 // Ports lists, in order, the ports that allow rules name (80 and 443 for a rule
@@ -140,21 +139,13 @@ func (p *Policy) Ports() []uint16 {
 	}
 	seen := make(map[uint16]bool)
 	for i := range p.allow.rules {
-		for _, r := range p.allow.rules[i].ports {
-			if int(r.hi)-int(r.lo) >= maxListedRange {
-				continue
-			}
-			for port := int(r.lo); port <= int(r.hi); port++ {
-				seen[uint16(port)] = true
-			}
-		}
+		p.allow.rules[i].ports.Each(func(port uint16) { seen[port] = true })
+	}
+	for _, l := range p.allow.lists {
+		maps.Copy(seen, l.table.ports)
 	}
 	return slices.Sorted(maps.Keys(seen))
 }
-
-// Implementation constant: a range of at most this many ports is worth a
-// listener each.
-const maxListedRange = 64
 
 // Current is the policy in force, swapped whole on reload. The zero Current
 // holds a nil Policy and so denies.

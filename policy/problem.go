@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"egressd/policy/internal/grammar"
 )
 
 // Problem is one error in policy text: where, what, and how to fix it. Errors
@@ -47,21 +49,6 @@ func (p Pos) AppendTo(b []byte) []byte {
 	return b
 }
 
-// fixError is a problem with policy text whose place its finder does not know.
-type fixError struct{ what, fix string }
-
-func (e *fixError) Error() string {
-	if e.fix == "" {
-		return e.what
-	}
-	return e.what + ": " + e.fix
-}
-
-// wrong reports a fixError.
-func wrong(fix, format string, args ...any) error {
-	return &fixError{what: fmt.Sprintf(format, args...), fix: fix}
-}
-
 // Implementation constants.
 const (
 	maxProblems     = 50   // more are counted, not listed
@@ -92,11 +79,11 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:half], "") + " ... " + strings.ToValidUTF8(s[len(s)-half:], "")
 }
 
-// addError books err, with its fix where wrong made it.
+// addError books err, with its fix where it is the grammar's.
 func (ps *problems) addError(pos Pos, err error) {
-	var fe *fixError
+	var fe *grammar.Error
 	if errors.As(err, &fe) {
-		ps.add(pos, fe.fix, "%s", fe.what)
+		ps.add(pos, fe.Fix, "%s", fe.What)
 		return
 	}
 	ps.add(pos, "", "%s", err)

@@ -3,6 +3,9 @@ package policy
 import (
 	"net/netip"
 	"slices"
+
+	"egressd/policy/internal/grammar"
+	"egressd/policy/internal/names"
 )
 
 // Reach is what one rule is about, for whoever must say it in another
@@ -21,14 +24,14 @@ type Reach struct {
 
 // Reach reports what r is about.
 func (r *Rule) Reach() Reach {
-	if r.parsed == nil && !plain(r.Text) {
+	if r.parsed == nil && !names.Plain(r.Text) {
 		return Reach{} // not a compiled rule
 	}
 	p := r.pattern()
 	return Reach{
-		Name: p.name, Apex: p.scope == scopeExact || p.scope == scopeTree, Below: p.scope == scopeBelow || p.scope == scopeTree,
-		Prefix: p.prefix, PortsListed: p.listed, AnyPort: slices.Equal(p.ports, anyPort),
-		Raw: p.raw, Requests: p.path != nil,
+		Name: p.Name, Apex: p.Scope == grammar.Exact || p.Scope == grammar.Tree, Below: p.Scope == grammar.Below || p.Scope == grammar.Tree,
+		Prefix: p.Prefix, PortsListed: p.Listed, AnyPort: slices.Equal(p.Ports, grammar.AnyPort),
+		Raw: p.Raw, Requests: p.Path != nil,
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"egressd/policy/internal/grammar"
 )
 
 // root reads the top level of a policy file.
@@ -14,22 +16,24 @@ func (f *fileParser) root(n *yaml.Node) {
 		return
 	}
 	f.keys(n, "the policy", map[string]func(*yaml.Node){
-		"allow":   func(v *yaml.Node) { f.doc.Allow = f.rules(v, "allow", false) },
-		"deny":    func(v *yaml.Node) { f.doc.Deny = f.rules(v, "deny", true) },
-		"presets": f.presets,
-		"hosts":   f.hosts,
-		"dns":     f.dns,
-		"secrets": f.secrets,
-		"limits":  f.limits,
-		"files":   f.files,
-		"audit":   f.audit,
+		"allow":      func(v *yaml.Node) { f.doc.Allow = f.rules(v, "allow", false) },
+		"deny":       func(v *yaml.Node) { f.doc.Deny = f.rules(v, "deny", true) },
+		"allow_file": func(v *yaml.Node) { f.doc.AllowFiles = f.listFiles(v, "allow_file", false) },
+		"deny_file":  func(v *yaml.Node) { f.doc.DenyFiles = f.listFiles(v, "deny_file", true) },
+		"presets":    f.presets,
+		"hosts":      f.hosts,
+		"dns":        f.dns,
+		"secrets":    f.secrets,
+		"limits":     f.limits,
+		"files":      f.files,
+		"audit":      f.audit,
 	})
 }
 
 func (f *fileParser) rules(n *yaml.Node, where string, deny bool) []Entry {
 	entries := f.list(n, where)
 	for _, e := range entries {
-		if _, err := parseRule(e.Text, deny); err != nil {
+		if _, err := grammar.Parse(e.Text, deny); err != nil {
 			f.errs.addError(e.Pos, err)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"egressd/policy/internal/grammar"
 )
 
 // Suggest reports the rule text that would allow what d denied for r, as narrow as
@@ -53,8 +55,8 @@ func suggestAddr(h Host, port uint16) string {
 	if port != 0 {
 		rule = hostPort(h, port)
 	}
-	p, err := parseRule(rule, false)
-	if err != nil || undialable(p.prefix) != "" {
+	p, err := grammar.Parse(rule, false)
+	if err != nil || grammar.Undialable(p.Prefix) != "" {
 		return ""
 	}
 	return rule
@@ -75,11 +77,11 @@ func suggestPath(r Request) string {
 	}
 	authority := hostPort(r.Host, r.Port)
 	if r.Port == 443 {
-		authority = quoteHost(r.Host.String())
+		authority = grammar.QuoteHost(r.Host.String())
 	}
 	rule := r.Method + " https://" + authority + r.Path
-	p, err := parseRule(rule, false)
-	if err != nil || p.path == nil {
+	p, err := grammar.Parse(rule, false)
+	if err != nil || p.Path == nil {
 		return ""
 	}
 	return rule

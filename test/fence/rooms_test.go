@@ -13,40 +13,7 @@ type room struct {
 
 // rooms is DESIGN's table of rooms as a test. A package that no row covers is
 // an error: name the room before building in it.
-var rooms = slices.Concat(proxyRooms, []room{
-	{
-		path:    "policy",
-		ours:    []string{"policy/files", "policy/internal/pathmatch", "policy/internal/special", "policy/internal/suffix", "internal/nearest"},
-		outside: []string{"golang.org/x/net/idna", "go.yaml.in/yaml/v3"},
-		std:     []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "math/rand", "math/rand/v2", "crypto/rand", "syscall"},
-		reason:  "the one decision is pure: no clock, no network, no logging, so that it gives one answer for one question",
-	},
-	{
-		path:   "policy/internal/pathmatch",
-		std:    []string{"net", "net/http", "time", "os", "log", "log/slog"},
-		reason: "paths compared with paths, pure",
-	},
-	{
-		path:   "policy/files",
-		std:    []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "path/filepath", "io/fs", "syscall"},
-		reason: "the decision about files judges names: links and what exists are the tiers' business",
-	},
-	{
-		path:    "policy/internal/suffix",
-		outside: []string{"golang.org/x/net/publicsuffix"},
-		std:     []string{"net", "net/http", "time", "os", "log", "log/slog"},
-		reason:  "names compared with the list of public suffixes, pure",
-	},
-	{
-		path:   "policy/internal/special",
-		std:    []string{"net", "net/http", "time", "os", "log", "log/slog"},
-		reason: "addresses compared with the registries, pure",
-	},
-	{
-		path:   "policy/presets",
-		std:    []string{"net", "net/http", "time", "os", "log", "log/slog"},
-		reason: "data files",
-	},
+var rooms = slices.Concat(policyRooms, proxyRooms, []room{
 	{
 		path:   "event",
 		ours:   []string{"policy", "policy/files", "event/internal/line"},

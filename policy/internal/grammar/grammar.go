@@ -1,4 +1,8 @@
-package policy
+// Package grammar reads one rule: what its text means, or what is wrong with it
+// and what to write instead.
+//
+//	p, err := grammar.Parse("*.example.com:8443", false)
+package grammar
 
 import (
 	"fmt"
@@ -6,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"egressd/policy/internal/names"
 	"egressd/policy/internal/pathmatch"
 	"egressd/policy/internal/suffix"
 )
@@ -13,30 +18,30 @@ import (
 // Implementation constant: the longest rule text.
 const maxRuleBytes = 4096
 
-// parseRule reads one rule. deny changes one thing: a deny rule without ports
+// Parse reads one rule. deny changes one thing: a deny rule without ports
 // covers every port.
-func parseRule(text string, deny bool) (pattern, error) {
-	if plain(text) { // the common case, and all of a long list
-		return plainPattern(text, deny), nil
+func Parse(text string, deny bool) (Pattern, error) {
+	if names.Plain(text) { // the common case, and all of a long list
+		return Plain(text, deny), nil
 	}
 	if len(text) > maxRuleBytes {
-		return pattern{}, wrong("split it", "rule is longer than %d bytes", maxRuleBytes)
+		return Pattern{}, wrong("split it", "rule is longer than %d bytes", maxRuleBytes)
 	}
 	switch {
 	case text == "":
-		return pattern{}, wrong("remove the line or write a host such as api.example.com", "rule is empty")
+		return Pattern{}, wrong("remove the line or write a host such as api.example.com", "rule is empty")
 	case strings.ContainsAny(text, "\r\n\x00"):
-		return pattern{}, wrong("write one rule a line", "rule %q holds a control byte", text)
+		return Pattern{}, wrong("write one rule a line", "rule %q holds a control byte", text)
 	}
 	if method, rest, ok := strings.Cut(text, " "); ok {
 		return parsePathRule(method, strings.TrimLeft(rest, " "))
 	}
 	if scheme, rest, ok := strings.Cut(text, "://"); ok {
-		return pattern{}, schemeError(text, scheme, rest)
+		return Pattern{}, schemeError(text, scheme, rest)
 	}
 	if host, _, _ := strings.Cut(text, ":"); strings.EqualFold(host, "raw") && !strings.HasPrefix(text, "raw:") {
 		// With its ports such a host would be spelled as what raw: means.
-		return pattern{}, wrong("write raw:HOST:PORT, or the host's whole name", "rule %q: raw is a word of the rules", text)
+		return Pattern{}, wrong("write raw:HOST:PORT, or the host's whole name", "rule %q: raw is a word of the rules", text)
 	}
 	raw := false
 	rest := text
@@ -45,17 +50,17 @@ func parseRule(text string, deny bool) (pattern, error) {
 	}
 	p, err := parseHostRule(rest)
 	if err != nil {
-		return pattern{}, err
+		return Pattern{}, err
 	}
-	p.raw = raw
+	p.Raw = raw
 	if raw && deny {
-		return pattern{}, wrong("write "+rest, "rule %q: raw: has no meaning in a deny rule", text)
+		return Pattern{}, wrong("write "+rest, "rule %q: raw: has no meaning in a deny rule", text)
 	}
-	if raw && !p.listed {
-		return pattern{}, wrong("write raw:"+rest+":443", "rule %q: raw: needs the port it opens", text)
+	if raw && !p.Listed {
+		return Pattern{}, wrong("write raw:"+rest+":443", "rule %q: raw: needs the port it opens", text)
 	}
-	if deny && !p.listed {
-		p.ports = anyPort
+	if deny && !p.Listed {
+		p.Ports = AnyPort
 	}
 	return p, nil
 }
@@ -73,29 +78,29 @@ func schemeError(text, scheme, rest string) error {
 }
 
 // parseHostRule reads host[:ports], address[:ports] or prefix[:ports].
-func parseHostRule(s string) (pattern, error) {
+func parseHostRule(s string) (Pattern, error) {
 	if i := strings.LastIndexByte(s, '@'); i >= 0 {
-		return pattern{}, wrong("write "+s[i+1:], "rule %q holds userinfo", s)
+		return Pattern{}, wrong("write "+s[i+1:], "rule %q holds userinfo", s)
 	}
 	host, portText, listed, err := splitPorts(s)
 	if err != nil {
-		return pattern{}, err
+		return Pattern{}, err
 	}
-	p := pattern{ports: webPorts, listed: listed}
+	p := Pattern{Ports: WebPorts, Listed: listed}
 	if listed {
-		if p.ports, err = parsePorts(portText); err != nil {
-			return pattern{}, wrong("write "+quoteHost(host)+":443, "+quoteHost(host)+":8000-8100 or "+quoteHost(host)+":*",
+		if p.Ports, err = parsePorts(portText); err != nil {
+			return Pattern{}, wrong("write "+QuoteHost(host)+":443, "+QuoteHost(host)+":8000-8100 or "+QuoteHost(host)+":*",
 				"rule %q: %s", s, err)
 		}
 	}
 	if err := p.setHost(host); err != nil {
-		return pattern{}, err
+		return Pattern{}, err
 	}
 	return p, nil
 }
 
-// quoteHost puts brackets around what needs them before a port.
-func quoteHost(host string) string {
+// QuoteHost puts brackets around what needs them before a port.
+func QuoteHost(host string) string {
 	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
 		return "[" + host + "]"
 	}
@@ -137,7 +142,7 @@ func splitPorts(s string) (host, portText string, listed bool, err error) {
 	return s, "", false, nil // IPv6 without ports
 }
 
-func (p *pattern) setHost(host string) error {
+func (p *Pattern) setHost(host string) error {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		inner = strings.TrimSuffix(inner, "]")
 		if !strings.Contains(inner, ":") {
@@ -155,10 +160,10 @@ func (p *pattern) setHost(host string) error {
 		return wrong("name the hosts; to let everything pass and record what would have been denied, use audit: true (or --audit)",
 			"* alone would allow every host")
 	case strings.HasPrefix(host, "*."):
-		p.scope = scopeBelow
+		p.Scope = Below
 		return p.setSuffix(host, host[2:])
 	case strings.HasPrefix(host, "."):
-		p.scope = scopeTree
+		p.Scope = Tree
 		return p.setSuffix(host, host[1:])
 	case strings.Contains(host, "*"):
 		return wildcardError(host)
@@ -173,7 +178,7 @@ func wildcardError(host string) error {
 	if strings.LastIndexByte(host, '*') == 0 {
 		base = last // *example.com
 	}
-	if h, err := ParseHost(base); err == nil && !suffix.Public(h.Name()) {
+	if name, _, err := names.ParseHost(base); err == nil && !suffix.Public(name) {
 		fix = "write *." + base
 	}
 	return wrong(fix, "rule host %q: * stands only for whole labels at the front", host)
@@ -181,46 +186,46 @@ func wildcardError(host string) error {
 
 // hostFix says how to write a host that ParseHost refuses.
 func hostFix(host string) string {
-	switch name := lowerASCII(strings.TrimSuffix(host, ".")); {
+	switch name := names.Lower(strings.TrimSuffix(host, ".")); {
 	case strings.Contains(host, "%"):
 		return "leave the zone and any percent-encoding out"
 	case strings.Contains(host, ":"):
 		return "write an IPv6 address with its port as [2001:db8::1]:443"
-	case numericLabel(name[strings.LastIndexByte(name, '.')+1:]):
+	case names.Numeric(name[strings.LastIndexByte(name, '.')+1:]):
 		return "write an address in plain dotted decimal, such as 203.0.113.7"
 	}
 	return "write a host such as api.example.com, an address or a prefix"
 }
 
-func (p *pattern) setSuffix(text, base string) error {
-	h, err := ParseHost(base)
+func (p *Pattern) setSuffix(text, base string) error {
+	name, _, err := names.ParseHost(base)
 	if err != nil {
 		return wrong("write *.example.com or .example.com", "rule host %q: %s", text, err)
 	}
-	if h.Name() == "" {
+	if name == "" {
 		return wrong("write the address itself or a prefix such as 203.0.113.0/24", "rule host %q: an address has no subdomains", text)
 	}
-	p.name = h.Name()
-	if suffix.Public(p.name) {
-		return wrong("name the domain: *.example."+p.name, "rule host %q covers a whole public suffix", text)
+	p.Name = name
+	if suffix.Public(p.Name) {
+		return wrong("name the domain: *.example."+p.Name, "rule host %q covers a whole public suffix", text)
 	}
 	return nil
 }
 
-func (p *pattern) setExact(host string) error {
-	h, err := ParseHost(host)
+func (p *Pattern) setExact(host string) error {
+	name, a, err := names.ParseHost(host)
 	if err != nil {
 		return wrong(hostFix(host), "rule %s", err)
 	}
-	if a := h.Addr(); a.IsValid() {
-		p.scope, p.prefix = scopeAddr, netip.PrefixFrom(a, a.BitLen())
+	if a.IsValid() {
+		p.Scope, p.Prefix = Addr, netip.PrefixFrom(a, a.BitLen())
 		return nil
 	}
-	p.scope, p.name = scopeExact, h.Name()
+	p.Scope, p.Name = Exact, name
 	return nil
 }
 
-func (p *pattern) setPrefix(text string) error {
+func (p *Pattern) setPrefix(text string) error {
 	pre, err := netip.ParsePrefix(text)
 	if err != nil {
 		return wrong("write a prefix such as 203.0.113.0/24 or 2001:db8::/32 (a path needs a method and https://)",
@@ -232,43 +237,43 @@ func (p *pattern) setPrefix(text string) error {
 	if m := pre.Masked(); m != pre {
 		return wrong(fmt.Sprintf("write %s, or %s for that one address", m, pre.Addr()), "rule host %q has host bits set", text)
 	}
-	p.scope, p.prefix = scopeAddr, pre
+	p.Scope, p.Prefix = Addr, pre
 	return nil
 }
 
 // parsePathRule reads METHOD[,METHOD] https://host[:port]/path.
-func parsePathRule(methods, url string) (pattern, error) {
+func parsePathRule(methods, url string) (Pattern, error) {
 	list, err := parseMethods(methods)
 	if err != nil {
-		return pattern{}, err
+		return Pattern{}, err
 	}
 	rest, ok := strings.CutPrefix(url, "https://")
 	if !ok {
 		if after, isHTTP := strings.CutPrefix(url, "http://"); isHTTP {
-			return pattern{}, wrong("write "+methods+" https://"+after, "path rules are written for https only")
+			return Pattern{}, wrong("write "+methods+" https://"+after, "path rules are written for https only")
 		}
-		return pattern{}, wrong("write "+methods+" https://host/path/**", "rule %q has no https:// after its method", methods+" "+url)
+		return Pattern{}, wrong("write "+methods+" https://host/path/**", "rule %q has no https:// after its method", methods+" "+url)
 	}
 	slash := strings.IndexByte(rest, '/')
 	if slash < 0 {
-		return pattern{}, wrong("write https://"+rest+"/** for every path, or "+rest+" for the whole host without interception",
+		return Pattern{}, wrong("write https://"+rest+"/** for every path, or "+rest+" for the whole host without interception",
 			"rule %q has no path", methods+" "+url)
 	}
 	p, err := parseHostRule(rest[:slash])
 	if err != nil {
-		return pattern{}, err
+		return Pattern{}, err
 	}
-	if !p.listed {
-		p.ports = ports{{443, 443}}
-	} else if len(p.ports) != 1 || p.ports[0].lo != p.ports[0].hi {
-		return pattern{}, wrong("write one rule a port", "rule %q: a path rule takes one port", methods+" "+url)
-	} else if p.ports.has(80) {
-		return pattern{}, wrong("leave the port out", "rule %q: port 80 speaks plain HTTP, path rules are for https", methods+" "+url)
+	if !p.Listed {
+		p.Ports = Ports{{443, 443}}
+	} else if len(p.Ports) != 1 || p.Ports[0].Lo != p.Ports[0].Hi {
+		return Pattern{}, wrong("write one rule a port", "rule %q: a path rule takes one port", methods+" "+url)
+	} else if p.Ports.Has(80) {
+		return Pattern{}, wrong("leave the port out", "rule %q: port 80 speaks plain HTTP, path rules are for https", methods+" "+url)
 	}
 	if what, fix := pathmatch.CheckPattern(rest[slash:]); what != "" {
-		return pattern{}, wrong(fix, "%s", what)
+		return Pattern{}, wrong(fix, "%s", what)
 	}
-	p.path = &pathRule{methods: list, path: rest[slash:]}
+	p.Path = &Path{Methods: list, Path: rest[slash:]}
 	return p, nil
 }
 
@@ -287,4 +292,20 @@ func parseMethods(s string) ([]string, error) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
+}
+
+// Error is a problem with policy text whose place its finder does not know.
+type Error struct{ What, Fix string }
+
+// Error reports "what: how to fix it".
+func (e *Error) Error() string {
+	if e.Fix == "" {
+		return e.What
+	}
+	return e.What + ": " + e.Fix
+}
+
+// wrong reports an Error.
+func wrong(fix, format string, args ...any) error {
+	return &Error{What: fmt.Sprintf(format, args...), Fix: fix}
 }
