@@ -2,6 +2,7 @@ package policy
 
 import (
 	"iter"
+	"slices"
 	"sync/atomic"
 
 	"egressd/policy/internal/grammar"
@@ -155,6 +156,23 @@ func (p *Policy) Each(deny bool) iter.Seq[*Rule] {
 		}
 		before(ix.count)
 	}
+}
+
+// Own lists the rules of one list, allow or deny, that are in no list file.
+func (p *Policy) Own(deny bool) (out []*Rule) {
+	if p == nil || !p.loaded {
+		return nil
+	}
+	ix, rules := p.allow, p.allowRules
+	if deny {
+		ix, rules = p.deny, p.denyRules
+	}
+	for _, r := range rules {
+		if !slices.ContainsFunc(ix.lists, func(l *listed) bool { return r.Index >= l.first && r.Index < l.first+l.table.Rules() }) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // Count reports how many rules there are, those of list files included.

@@ -219,10 +219,10 @@ func TestRejections(t *testing.T) {
 }
 
 func TestFirst(t *testing.T) {
-	if got := first(slices.Repeat([]string{"x"}, maxLogged)); len(got) != maxLogged {
+	if got := first(slices.Repeat([]string{"x"}, maxLogged), 0); len(got) != maxLogged {
 		t.Errorf("%d lines", len(got))
 	}
-	if got := first(slices.Repeat([]string{"x"}, maxLogged+3)); len(got) != maxLogged+1 || got[maxLogged] != "and 3 more" {
+	if got := first(slices.Repeat([]string{"x"}, maxLogged+1), 2); len(got) != maxLogged+1 || got[maxLogged] != "and 3 more" {
 		t.Errorf("%d lines, then %q", len(got), got[len(got)-1])
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -23,11 +24,19 @@ const isolation = "sidecar"
 type policyGate struct {
 	source   Source
 	current  *policy.Current
+	files    []string // what the last load read or tried to, lists included; of the loading goroutine
 	resolver *dnsfilter.Resolver
 	pins     *dnsfilter.Pins
 	volume   volume
 	sink     event.Sink
 	gate     *gate.Gate
+}
+
+// noteFile notes that the policy is made of this file.
+func (n *policyGate) noteFile(name string) {
+	if !slices.Contains(n.files, name) {
+		n.files = append(n.files, name)
+	}
 }
 
 // candidate is a policy that was read and is not in force yet.
@@ -37,13 +46,19 @@ type candidate struct {
 }
 
 // read reads, compiles and checks a policy. Nothing changes yet.
-func (d *daemon) read(s Source) (candidate, error) {
-	p, upstreams, err := s.Compile(d.c.Upstreams, func(name string) ([]byte, error) {
+func (d *daemon) read(n *policyGate) (candidate, error) {
+	s := n.source
+	n.files = slices.Clone(s.Files)
+	p, upstreams, err := s.Compile(d.c.Upstreams, n.current.Load(), func(name string) ([]byte, error) {
+		n.noteFile(name)
 		data, err := d.c.ReadFile(name)
-		if err != nil {
+		switch {
+		case err == nil:
+			return data, d.c.checkOutputs(name)
+		case slices.Contains(s.Files, name):
 			return nil, unreadable("--policy "+s.flag(name), err)
 		}
-		return data, nil
+		return nil, unreadable("the list "+name, err)
 	})
 	if err != nil {
 		return candidate{}, err
@@ -56,10 +71,11 @@ func (d *daemon) read(s Source) (candidate, error) {
 	return candidate{p, upstreams}, errors.Join(d.checkLoop(upstreams), d.checkSecrets(p))
 }
 
-// Compile reads and compiles the policy that s describes, and reports the DNS
-// servers that it names. upstreams stand in front of them. Errors of readFile
-// are reported as they are.
-func (s Source) Compile(upstreams []policy.Entry, readFile func(string) ([]byte, error)) (*policy.Policy, []dnsfilter.Upstream, error) {
+// Compile reads and compiles the policy that s describes, with its list files, and
+// reports the DNS servers that it names. upstreams stand in front of them. Lists
+// that have not changed are shared with before; nil: there was no policy. Errors of
+// readFile are reported as they are.
+func (s Source) Compile(upstreams []policy.Entry, before *policy.Policy, readFile func(string) ([]byte, error)) (*policy.Policy, []dnsfilter.Upstream, error) {
 	docs := []*policy.Document{{DNS: policy.DNS{Upstreams: upstreams}}, s.Flags}
 	for _, name := range s.Files {
 		data, err := readFile(name)
@@ -67,6 +83,9 @@ func (s Source) Compile(upstreams []policy.Entry, readFile func(string) ([]byte,
 			return nil, nil, err
 		}
 		doc, err := policy.ParseFile(name, data)
+		if err == nil {
+			err = doc.ReadLists(readFile, before)
+		}
 		if err != nil {
 			return nil, nil, err
 		}

@@ -80,7 +80,7 @@ func (d *daemon) loadFirst() error {
 	var errs []error
 	for i, n := range d.policies {
 		var err error
-		if read[i], err = d.read(n.source); err != nil {
+		if read[i], err = d.read(n); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -125,21 +125,9 @@ func (d *daemon) readTokens() (*tokens.Set, error) {
 // at a time, until ctx ends.
 func (d *daemon) reloads(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	if files := d.files(); len(files) > 0 {
-		wg.Go(func() {
-			w := watch.Watcher{Paths: files, Log: d.log, Changed: func() {
-				select {
-				case changed <- struct{}{}:
-				default: // one is due anyway
-				}
-			}}
-			if err := w.Run(ctx); err != nil && ctx.Err() == nil {
-				d.log.Error("policy files are not watched any more: after a change send SIGHUP", "err", err)
-			}
-		})
-	}
+	watched := d.files()
+	stop := d.watch(ctx, watched, changed)
+	defer func() { stop() }()
 	idle := time.NewTicker(tokenIdle / 10)
 	defer idle.Stop()
 	for {
@@ -159,14 +147,43 @@ func (d *daemon) reloads(ctx context.Context) error {
 			}
 			d.reload(true)
 		}
+		if files := d.files(); !slices.Equal(files, watched) { // a policy names other lists than before
+			stop()
+			watched, stop = files, d.watch(ctx, files, changed)
+		}
 	}
 }
 
-// files lists what is watched.
+// watch says into changed when one of files may have changed, until stop is called,
+// which returns after its goroutine has exited, or ctx ends.
+func (d *daemon) watch(ctx context.Context, files []string, changed chan<- struct{}) (stop func()) {
+	if len(files) == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		w := watch.Watcher{Paths: files, Log: d.log, Changed: func() {
+			select {
+			case changed <- struct{}{}:
+			default: // one is due anyway
+			}
+		}}
+		if err := w.Run(ctx); err != nil && ctx.Err() == nil {
+			d.log.Error("policy files are not watched any more: after a change send SIGHUP", "err", err)
+		}
+	})
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+// files lists what is watched: policies, the lists they name, and the tokens.
 func (d *daemon) files() []string {
 	var out []string
-	for _, s := range d.c.Policies {
-		out = append(out, s.Files...)
+	for _, n := range d.policies {
+		out = append(out, n.files...)
 	}
 	if d.c.Tokens != "" {
 		out = append(out, d.c.Tokens)
@@ -185,7 +202,7 @@ func (d *daemon) reload(asked bool) {
 	}
 	d.reloadTokens(asked)
 	for _, n := range d.policies {
-		c, err := d.read(n.source)
+		c, err := d.read(n)
 		if err == nil {
 			err = d.enforce(n, c, asked)
 		}
@@ -263,23 +280,24 @@ func (d *daemon) enforce(n *policyGate, c candidate, report bool) error {
 // reportChange logs and records what changed, if anything did.
 func (d *daemon) reportChange(name string, old, next *policy.Policy, closed int) {
 	diff := next.Diff(old)
+	added, removed := len(diff.Added)+diff.MoreAdded, len(diff.Removed)+diff.MoreRemoved
 	log := d.log.With("policy", name, "digest", next.Digest())
-	if old != nil && old.Digest() == next.Digest() && len(diff.Added)+len(diff.Removed) == 0 {
+	if old != nil && old.Digest() == next.Digest() && added+removed == 0 {
 		log.Debug("the policy is unchanged")
 		return
 	}
 	d.emit(event.Event{Policy: next.Digest(), Body: &event.PolicyLoaded{
-		Name: name, Added: int64(len(diff.Added)), Removed: int64(len(diff.Removed)),
+		Name: name, Added: int64(added), Removed: int64(removed),
 	}})
 	if old != nil {
-		for _, line := range first(diff.Removed) {
+		for _, line := range first(diff.Removed, diff.MoreRemoved) {
 			log.Info("policy change", "removed", line)
 		}
-		for _, line := range first(diff.Added) {
+		for _, line := range first(diff.Added, diff.MoreAdded) {
 			log.Info("policy change", "added", line)
 		}
 	}
-	log.Info("the policy is in force", "added", len(diff.Added), "removed", len(diff.Removed), "flows_closed", closed)
+	log.Info("the policy is in force", "added", added, "removed", removed, "flows_closed", closed)
 	d.warn(log, old, next)
 }
 
@@ -298,7 +316,7 @@ func (d *daemon) warn(log *slog.Logger, old, p *policy.Policy) {
 	for _, w := range p.Warnings() {
 		wide = append(wide, w.Error())
 	}
-	for _, w := range first(wide) {
+	for _, w := range first(wide, 0) {
 		log.Warn("a rule is wider than it looks", "warning", w)
 	}
 	if p.Audit() {
@@ -317,9 +335,11 @@ func connectionsOf(p *policy.Policy) int {
 // maxLogged is how many lines of a difference are logged, of either side.
 const maxLogged = 50
 
-func first(lines []string) []string {
-	if len(lines) <= maxLogged {
+// first reports what is logged of lines and of more that nobody has listed.
+func first(lines []string, more int) []string {
+	shown := min(len(lines), maxLogged)
+	if more += len(lines) - shown; more == 0 {
 		return lines
 	}
-	return append(slices.Clone(lines[:maxLogged]), fmt.Sprintf("and %d more", len(lines)-maxLogged))
+	return append(slices.Clone(lines[:shown]), fmt.Sprintf("and %d more", more))
 }

@@ -148,18 +148,26 @@ func (c *Config) checkFiles() error {
 	for _, s := range c.Policies {
 		inputs = append(inputs, s.Files...)
 	}
+	if err := c.checkOutputs(inputs...); err != nil {
+		return err
+	}
+	if c.CABundle != "" && (c.CABundle == c.Events || sameFile(c.CABundle, c.Events)) {
+		return misconfigured("--ca-bundle %s is the events file: name another file", c.CABundle)
+	}
+	return nil
+}
+
+// checkOutputs refuses outputs that would overwrite one of inputs.
+func (c *Config) checkOutputs(inputs ...string) error {
 	for flag, out := range map[string]string{"--events": c.Events, "--ca-bundle": c.CABundle} {
 		if out == "" || out == "-" {
 			continue
 		}
 		for _, in := range inputs {
 			if in != "" && sameFile(in, out) {
-				return misconfigured("%s %s is a policy or the tokens: name another file", flag, out)
+				return misconfigured("%s %s is a policy, one of its lists or the tokens: name another file", flag, out)
 			}
 		}
-	}
-	if c.CABundle != "" && (c.CABundle == c.Events || sameFile(c.CABundle, c.Events)) {
-		return misconfigured("--ca-bundle %s is the events file: name another file", c.CABundle)
 	}
 	return nil
 }

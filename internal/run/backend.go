@@ -96,7 +96,7 @@ func (s *session) here(spec *sandbox.Spec) error {
 		spec.RunAs = &sandbox.Cred{UID: user.UID, GID: user.GID, Groups: user.Groups}
 		named = user.Env
 	}
-	spec.Protect = append(s.trail.Protect(), s.opts.Policy.Files...)
+	spec.Protect = append(s.trail.Protect(), s.inputs()...)
 	named = append(append(named, s.opts.Program.Env...), s.secrets.Env()...)
 	if spec.Env, err = sandbox.Env(s.Environ, s.opts.Argv, named); err != nil {
 		return fmt.Errorf("--env: %w", err)

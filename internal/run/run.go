@@ -16,6 +16,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"egressd/internal/cli"
@@ -83,6 +84,15 @@ type session struct {
 	showing   atomic.Bool // progress stands on the terminal
 }
 
+// inputs lists the policy files and their list files. Nobody else may write them.
+func (s *session) inputs() []string {
+	files := slices.Clone([]string(s.opts.Policy.Files))
+	for _, d := range s.docs {
+		files = append(files, d.ListFiles()...)
+	}
+	return files
+}
+
 // prepare loads the policy and opens the record.
 func (s *session) prepare() error {
 	var err error
@@ -102,7 +112,7 @@ func (s *session) prepare() error {
 		return err
 	}
 	s.trail, err = trail.Open(trail.Config{
-		Events: s.opts.Report.Events, Learn: s.opts.Report.Learn, Inputs: s.opts.Policy.Files, Policy: s.policy, Stdout: s.Stdout,
+		Events: s.opts.Report.Events, Learn: s.opts.Report.Learn, Inputs: s.inputs(), Policy: s.policy, Stdout: s.Stdout,
 	})
 	return err
 }

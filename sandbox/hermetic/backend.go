@@ -60,8 +60,8 @@ func (b *Backend) open() bool {
 		return false
 	}
 	p := b.Gate.Policy.Load()
-	allow, _ := p.Rules()
-	return p != nil && (len(allow) > 0 || p.Audit() || b.Gate.Ask != nil)
+	allow, _ := p.Count()
+	return p != nil && (allow > 0 || p.Audit() || b.Gate.Ask != nil)
 }
 
 // testHooks leave single walls out, so that a test can show what each one stops.

@@ -239,8 +239,7 @@ func nearMiss(p *policy.Policy, h policy.Host) string {
 	if h.Name() == "" {
 		return ""
 	}
-	allow, _ := p.Rules()
-	for _, r := range allow {
+	for r := range p.Each(false) {
 		host, _, _ := strings.Cut(r.Text, ":")
 		switch {
 		case host == "*."+h.Name():

@@ -12,8 +12,9 @@ import (
 // Policy describes a compiled policy in words.
 func Policy(name string, p *policy.Policy) string {
 	var b strings.Builder
-	allow, deny := p.Rules()
-	fmt.Fprintf(&b, "%s is good: %d allow and %d deny rules\n", cli.Safe(name), len(allow), len(deny))
+	allows, denies := p.Count()
+	fmt.Fprintf(&b, "%s is good: %d allow and %d deny rules\n", cli.Safe(name), allows, denies)
+	allow, deny := p.Own(false), p.Own(true)
 	fmt.Fprintf(&b, "digest  %s\n", p.Digest())
 	width := 0
 	for _, r := range slices.Concat(firstRules(allow), firstRules(deny)) {
@@ -21,6 +22,7 @@ func Policy(name string, p *policy.Policy) string {
 	}
 	writeRules(&b, "allow", allow, width)
 	writeRules(&b, "deny", deny, width)
+	writeLists(&b, p)
 	for _, s := range p.Secrets() {
 		var hosts []string
 		for _, to := range s.Targets() {
@@ -41,7 +43,7 @@ func Policy(name string, p *policy.Policy) string {
 	for _, w := range p.Warnings() {
 		fmt.Fprintf(&b, "warning %s\n", cli.Safe(w.Error()))
 	}
-	if len(allow) == 0 && !p.Audit() {
+	if allows == 0 && !p.Audit() {
 		b.WriteString("nothing is allowed\n")
 	}
 	return b.String()
@@ -59,6 +61,22 @@ func writeRules(b *strings.Builder, word string, rules []*policy.Rule, width int
 	}
 	if len(rules) > maxRules {
 		fmt.Fprintf(b, "%-7s and %d more\n", word, len(rules)-maxRules)
+	}
+}
+
+// writeLists lists the list files, one in a line.
+func writeLists(b *strings.Builder, p *policy.Policy) {
+	allow, deny := p.Lists()
+	for i, l := range slices.Concat(allow, deny) {
+		word := "allow"
+		if i >= len(allow) {
+			word = "deny"
+		}
+		fmt.Fprintf(b, "%-7s %d rules of the list %s (%s)", word, l.Rules(), cli.Safe(l.Path), l.Format)
+		if n := l.Skipped(); n > 0 {
+			fmt.Fprintf(b, "; what was left out of it: %d", n)
+		}
+		b.WriteByte('\n')
 	}
 }
 

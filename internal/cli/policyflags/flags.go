@@ -123,7 +123,7 @@ func (f *Flags) Documents(readFile func(string) ([]byte, error)) ([]*policy.Docu
 	return append([]*policy.Document{f.Document()}, docs...), nil
 }
 
-// readFiles reads policy files and parses them, in order. Errors of readFile are
+// readFiles reads policy files with their lists and parses them, in order. Errors of readFile are
 // reported as they are; those of the text name the file and the place.
 func readFiles(names []string, readFile func(string) ([]byte, error)) ([]*policy.Document, error) {
 	var docs []*policy.Document
@@ -133,6 +133,9 @@ func readFiles(names []string, readFile func(string) ([]byte, error)) ([]*policy
 			return nil, err
 		}
 		doc, err := policy.ParseFile(name, data)
+		if err == nil {
+			err = doc.ReadLists(readFile, nil)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func (r *reloads) collectors() []prometheus.Collector {
 // PolicyLoaded says that p is in force under this name since when.
 func (m *Metrics) PolicyLoaded(name string, p *policy.Policy, when time.Time) {
 	name = m.policyName(name)
-	allow, deny := p.Rules()
+	allow, deny := p.Count()
 	m.reloads.mu.Lock()
 	defer m.reloads.mu.Unlock()
 	r := &m.reloads
@@ -67,8 +67,8 @@ func (m *Metrics) PolicyLoaded(name string, p *policy.Policy, when time.Time) {
 	r.when.WithLabelValues(name).Set(float64(when.UnixMilli()) / 1000)
 	r.info.DeletePartialMatch(prometheus.Labels{policyLabel: name})
 	r.info.WithLabelValues(name, p.Digest()).Set(1)
-	r.rules.WithLabelValues(name, "allow").Set(float64(len(allow)))
-	r.rules.WithLabelValues(name, "deny").Set(float64(len(deny)))
+	r.rules.WithLabelValues(name, "allow").Set(float64(allow))
+	r.rules.WithLabelValues(name, "deny").Set(float64(deny))
 	for limit, n := range limitsInForce(p.Limits()) {
 		r.limit.WithLabelValues(name, limit).Set(n)
 	}

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -70,9 +71,13 @@ func readOnce(name string, between func()) (data []byte, how int, err error) {
 		_ = f.SetReadDeadline(time.Now().Add(pipeTime)) // what has no deadlines is always ready
 	}
 	if before.Size() <= maxReadBytes {
-		if data, err = io.ReadAll(io.LimitReader(f, maxReadBytes+1)); err != nil {
+		// Not io.ReadAll: growing copies a long list several times.
+		var b bytes.Buffer
+		b.Grow(int(before.Size()) + bytes.MinRead)
+		if _, err = b.ReadFrom(io.LimitReader(f, maxReadBytes+1)); err != nil {
 			return nil, torn, err
 		}
+		data = b.Bytes()
 	}
 	if max(before.Size(), int64(len(data))) > maxReadBytes {
 		return nil, torn, fmt.Errorf("%s: more than %d MiB: this is neither a policy nor a tokens file", name, maxReadBytes>>20)

@@ -60,7 +60,7 @@ func Open(c Config) (*Trail, error) {
 	}
 	for _, name := range c.Inputs {
 		if sameFile(name, c.Events) {
-			return nil, fmt.Errorf("--events %s is the policy file: name another file", c.Events)
+			return nil, fmt.Errorf("--events %s is the policy file or one of its lists: name another file", c.Events)
 		}
 	}
 	if c.Events != "" {
