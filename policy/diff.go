@@ -84,6 +84,9 @@ func (l *listed) beyond(ix *index) (lines []string, more int) {
 	}
 	l.table.Each(func(item lists.Item, kind lists.Kind) bool {
 		switch {
+		case ix.count == 0 && len(lines) == maxListLines: // all the others are more
+			more = l.table.Names() - maxListLines
+			return false
 		case kind != lists.InTable || ix.hasPattern(l.pattern(item)):
 		case len(lines) < maxListLines:
 			lines = append(lines, item.Text)

@@ -44,6 +44,15 @@ func TestReference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		err = d.ReadLists(func(name string) ([]byte, error) {
+			if name == "more.txt" {
+				return []byte("||ads.example.com^\n"), nil
+			}
+			return []byte("some.example.com\n"), nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
 		if _, err := Compile(d); err != nil {
 			t.Error(err)
 		}

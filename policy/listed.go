@@ -19,6 +19,8 @@ type listed struct {
 	file  string
 	first int // Rule.Index of its first rule
 	deny  bool
+	asked string // listFile.Format
+	skip  bool
 	ready [listedReady]atomic.Pointer[listedRule]
 }
 
@@ -100,27 +102,20 @@ func (c *compiler) lists(files []listFile, deny bool) {
 				c.checkDialable(r, p)
 			}
 		}
-		ix.lists = append(ix.lists, &listed{table: f.table, file: f.Path, first: ix.count, deny: deny})
+		ix.lists = append(ix.lists, &listed{table: f.table, file: f.Path, first: ix.count, deny: deny, asked: f.Format, skip: f.Skip})
 		ix.count += f.table.Rules()
 	}
 }
 
-// list reports the table that p has for f, nil without. Duplicates in other lists
-// make no difference.
-func (p *Policy) list(f *listFile, format lists.Format, deny bool) *listTable {
-	if p == nil || !p.loaded {
-		return nil
+// listed goes through the list files of one list, allow or deny.
+func (p *Policy) listed(deny bool) iter.Seq[*listed] {
+	switch {
+	case p == nil || !p.loaded:
+		return func(func(*listed) bool) {}
+	case deny:
+		return slices.Values(p.deny.lists)
 	}
-	ix := p.allow
-	if deny {
-		ix = p.deny
-	}
-	for _, l := range ix.lists {
-		if l.table.Same(f.Text, format, f.Skip) {
-			return l.table
-		}
-	}
-	return nil
+	return slices.Values(p.allow.lists)
 }
 
 // Each reports the rules of one list, allow or deny, in source order. Those of
@@ -197,4 +192,14 @@ func (ix *index) files() (out []listFile) {
 		out = append(out, listFile{Path: l.file, Format: l.table.Format().String(), table: l.table})
 	}
 	return out
+}
+
+// ListBytes reports the memory that list files take, each once.
+func (p *Policy) ListBytes() (n int) {
+	for ; p != nil && p.loaded; p = p.ceiling {
+		for _, l := range slices.Concat(p.allow.lists, p.deny.lists) {
+			n += l.table.Bytes()
+		}
+	}
+	return n
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -114,10 +115,16 @@ func (d *Document) ListFiles() (paths []string) {
 }
 
 // ReadLists reads and parses the list files that d names; [Compile] wants that
-// done. Of before, the policy in force, lists with the same text are shared; nil:
-// there is none. read is os.ReadFile, and what it returns belongs to the policy
-// from then on. Errors name the file and the line.
-func (d *Document) ReadLists(read func(name string) ([]byte, error), before *Policy) error {
+// done. read is os.ReadFile, and what it returns belongs to the policy from then on.
+// Errors name the file and the line.
+func (d *Document) ReadLists(read func(name string) ([]byte, error)) error {
+	return d.ReadListsAgain(read, nil, nil)
+}
+
+// ReadListsAgain is ReadLists after a change of some files: lists of before, the
+// policy in force, that say the same are shared. unchanged, if it is not nil,
+// reports whether a file still has this SHA-256; it is not read then.
+func (d *Document) ReadListsAgain(read func(name string) ([]byte, error), before *Policy, unchanged func(name string, sum [sha256.Size]byte) bool) error {
 	var errs problems
 	for _, l := range []struct {
 		files []listFile
@@ -125,19 +132,29 @@ func (d *Document) ReadLists(read func(name string) ([]byte, error), before *Pol
 	}{{d.AllowFiles, false}, {d.DenyFiles, true}} {
 		for i := range l.files {
 			f := &l.files[i]
-			text, err := read(f.Path)
-			if err != nil {
-				errs.list = append(errs.list, fmt.Errorf("%s: %w", f.Pos, err))
-				continue
-			}
-			if text == nil {
-				text = []byte{}
-			}
-			f.Text = text
-			errs.merge(f.parse(l.deny, before))
+			errs.merge(f.read(l.deny, read, before, unchanged))
 		}
 	}
 	return errs.err()
+}
+
+func (f *listFile) read(deny bool, read func(string) ([]byte, error), before *Policy, unchanged func(string, [sha256.Size]byte) bool) (errs problems) {
+	for l := range before.listed(deny) {
+		if unchanged != nil && l.file == f.Path && l.asked == f.Format && l.skip == f.Skip && unchanged(f.Path, l.table.Sum()) {
+			f.table = l.table
+			return errs
+		}
+	}
+	text, err := read(f.Path)
+	if err != nil {
+		errs.list = append(errs.list, fmt.Errorf("%s: %w", f.Pos, err))
+		return errs
+	}
+	if text == nil {
+		text = []byte{}
+	}
+	f.Text = text
+	return f.parse(deny, before)
 }
 
 // parse makes the table of f.Text, or takes over one of before.
@@ -154,9 +171,11 @@ func (f *listFile) parse(deny bool, before *Policy) (errs problems) {
 		errs.add(f.Pos, "write one rule a line", "an allow list holds rules, and nothing is left out of it")
 		return errs
 	}
-	if f.table = before.list(f, format, deny); f.table != nil {
-		f.Text = nil // that of before is the same
-		return errs
+	for l := range before.listed(deny) {
+		if l.table.Same(f.Text, format, f.Skip) {
+			f.table, f.Text = l.table, nil
+			return errs
+		}
 	}
 	t := &listTable{ports: make(map[uint16]bool)}
 	parsed := 0

@@ -128,13 +128,13 @@ func (o *options) compileAll(name string) ([]compiled, error) {
 
 // compile reads and compiles the policy that s describes.
 func compile(s daemon.Source) (compiled, error) {
-	pol, _, err := s.Compile(nil, nil, func(name string) ([]byte, error) {
+	pol, _, err := s.Compile(nil, daemon.Reader{ReadFile: func(name string) ([]byte, error) {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("policy: %w", err)
 		}
 		return data, nil
-	})
+	}})
 	if err != nil {
 		return compiled{}, err
 	}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"egressd/dnsfilter"
 	"egressd/event"
 	"egressd/gate"
+	"egressd/internal/daemon/watch"
 	"egressd/policy"
 )
 
@@ -49,16 +51,24 @@ type candidate struct {
 func (d *daemon) read(n *policyGate) (candidate, error) {
 	s := n.source
 	n.files = slices.Clone(s.Files)
-	p, upstreams, err := s.Compile(d.c.Upstreams, n.current.Load(), func(name string) ([]byte, error) {
-		n.noteFile(name)
-		data, err := d.c.ReadFile(name)
-		switch {
-		case err == nil:
-			return data, d.c.checkOutputs(name)
-		case slices.Contains(s.Files, name):
-			return nil, unreadable("--policy "+s.flag(name), err)
-		}
-		return nil, unreadable("the list "+name, err)
+	p, upstreams, err := s.Compile(d.c.Upstreams, Reader{
+		ReadFile: func(name string) ([]byte, error) {
+			n.noteFile(name)
+			data, err := d.c.ReadFile(name)
+			switch {
+			case err == nil:
+				return data, d.c.checkOutputs(name)
+			case slices.Contains(s.Files, name):
+				return nil, unreadable("--policy "+s.flag(name), err)
+			}
+			return nil, unreadable("the list "+name, err)
+		},
+		Before: n.current.Load(),
+		Unchanged: func(name string, sum [sha256.Size]byte) bool {
+			n.noteFile(name)
+			now, err := watch.Sum(name)
+			return err == nil && now == sum
+		},
 	})
 	if err != nil {
 		return candidate{}, err
@@ -71,20 +81,29 @@ func (d *daemon) read(n *policyGate) (candidate, error) {
 	return candidate{p, upstreams}, errors.Join(d.checkLoop(upstreams), d.checkSecrets(p))
 }
 
+// Reader is how the files of a policy are read.
+type Reader struct {
+	ReadFile func(name string) ([]byte, error)
+
+	// Before is the policy in force; nil: none. It shares the list files that have not
+	// changed. Unchanged reports whether a list has this SHA-256 still; nil: each is read.
+	Before    *policy.Policy
+	Unchanged func(name string, sum [sha256.Size]byte) bool
+}
+
 // Compile reads and compiles the policy that s describes, with its list files, and
-// reports the DNS servers that it names. upstreams stand in front of them. Lists
-// that have not changed are shared with before; nil: there was no policy. Errors of
-// readFile are reported as they are.
-func (s Source) Compile(upstreams []policy.Entry, before *policy.Policy, readFile func(string) ([]byte, error)) (*policy.Policy, []dnsfilter.Upstream, error) {
+// reports the DNS servers that it names. upstreams stand in front of them. Errors of
+// ReadFile are reported as they are.
+func (s Source) Compile(upstreams []policy.Entry, r Reader) (*policy.Policy, []dnsfilter.Upstream, error) {
 	docs := []*policy.Document{{DNS: policy.DNS{Upstreams: upstreams}}, s.Flags}
 	for _, name := range s.Files {
-		data, err := readFile(name)
+		data, err := r.ReadFile(name)
 		if err != nil {
 			return nil, nil, err
 		}
 		doc, err := policy.ParseFile(name, data)
 		if err == nil {
-			err = doc.ReadLists(readFile, before)
+			err = doc.ReadListsAgain(r.ReadFile, r.Before, r.Unchanged)
 		}
 		if err != nil {
 			return nil, nil, err

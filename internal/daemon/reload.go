@@ -128,6 +128,8 @@ func (d *daemon) reloads(ctx context.Context) error {
 	watched := d.files()
 	stop := d.watch(ctx, watched, changed)
 	defer func() { stop() }()
+	memory := newMemory()
+	memory.fit(d.listBytes())
 	idle := time.NewTicker(tokenIdle / 10)
 	defer idle.Stop()
 	for {
@@ -136,9 +138,11 @@ func (d *daemon) reloads(ctx context.Context) error {
 			return nil
 		case now := <-idle.C:
 			d.routes.collect(now)
+			memory.fit(d.listBytes())
 		case <-changed:
 			d.log.Debug("checking whether a file changed")
 			d.reload(false)
+			memory.fit(d.listBytes())
 		case <-d.c.Reload:
 			d.log.Info("SIGHUP: reading everything again")
 			d.flush() // into the file that they belong to
@@ -146,6 +150,7 @@ func (d *daemon) reloads(ctx context.Context) error {
 				d.log.Error("the events file was not opened again", "err", err)
 			}
 			d.reload(true)
+			memory.fit(d.listBytes())
 		}
 		if files := d.files(); !slices.Equal(files, watched) { // a policy names other lists than before
 			stop()
@@ -318,6 +323,12 @@ func (d *daemon) warn(log *slog.Logger, old, p *policy.Policy) {
 	}
 	for _, w := range first(wide, 0) {
 		log.Warn("a rule is wider than it looks", "warning", w)
+	}
+	allow, deny := p.Lists()
+	for _, l := range slices.Concat(allow, deny) {
+		if n := l.Skipped(); n > 0 {
+			log.Warn("a list holds what is no rule; it was left out, as unknown: skip says", "list", l.Path, "left_out", n, "rules", l.Rules())
+		}
 	}
 	if p.Audit() {
 		log.Warn("the policy audits: nothing is denied that a rule could allow")

@@ -134,7 +134,7 @@ func readFiles(names []string, readFile func(string) ([]byte, error)) ([]*policy
 		}
 		doc, err := policy.ParseFile(name, data)
 		if err == nil {
-			err = doc.ReadLists(readFile, nil)
+			err = doc.ReadLists(readFile)
 		}
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
@@ -43,6 +44,29 @@ func ReadFile(name string) ([]byte, error) {
 		}
 		<-time.After(pause)
 	}
+}
+
+// Sum is the SHA-256 of a regular file's content, read in pieces. A file over 128
+// MiB, and anything but a regular file, is an error. It tells whether a file still
+// says what it said; a file that is being written has a sum of its own.
+func Sum(name string) (sum [sha256.Size]byte, err error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return sum, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxReadBytes {
+		return sum, fmt.Errorf("%s: no regular file of at most %d MiB", name, maxReadBytes>>20)
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, io.LimitReader(f, maxReadBytes+1)); err != nil {
+		return sum, err
+	}
+	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
 // What is known of one reading.

@@ -220,3 +220,22 @@ func TestReadFileWaitsForNoWriter(t *testing.T) {
 		t.Errorf("a shell's <(...): %q, %v", data, err)
 	}
 }
+
+// Sum tells a file that says the same from one that does not.
+func TestSum(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "list")
+	write(t, name, "a\n")
+	one, err := Sum(name)
+	must(t, err)
+	write(t, name, "a\n")
+	if same, err := Sum(name); err != nil || same != one {
+		t.Errorf("the same text has another sum: %v", err)
+	}
+	write(t, name, "b\n")
+	if other, err := Sum(name); err != nil || other == one {
+		t.Errorf("another text has the same sum: %v", err)
+	}
+	if _, err := Sum(filepath.Dir(name)); err == nil {
+		t.Error("a directory has a sum")
+	}
+}

@@ -185,6 +185,14 @@ func (b *builder) rule(s span) bool {
 // Rules reports how many rules the list holds, duplicates included.
 func (l *List) Rules() int { return l.rules }
 
+// Names reports how many names are in the table, each once.
+func (l *List) Names() int { return l.names }
+
+// Bytes reports what l takes in memory.
+func (l *List) Bytes() int {
+	return cap(l.data) + 4*(cap(l.slots)+cap(l.odd)+cap(l.bad)+cap(l.twice)) + 12*cap(l.marks) + 100*len(l.others)
+}
+
 // Skipped reports how much of it was left out.
 func (l *List) Skipped() int { return l.skipped }
 
