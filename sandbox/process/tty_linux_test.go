@@ -197,10 +197,12 @@ func TestTerminalRestored(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			needNamespaces(t)
-			// A shell keeps the terminal open, so that its modes can be seen.
-			argv := append([]string{"-c", `"$@"; code=$?; echo; echo "en""ded"; read x; exit $code`, "sh", self(t), "launch"}, one.args...)
+			// A shell keeps the terminal open, so that its modes can be seen, and begins
+			// when they have been.
+			argv := append([]string{"-c", `read x; "$@"; code=$?; echo; echo "en""ded"; read x; exit $code`, "sh", self(t), "launch"}, one.args...)
 			c := console.Start(t, console.Options{}, append([]string{"/bin/bash"}, argv...)...)
 			before := c.Modes()
+			c.Send("\n")
 			c.Expect("started")
 			c.Await("raw", console.Raw)
 			if name == "terminated" {
