@@ -64,6 +64,36 @@ func (s *session) returned(c vercel.Changes) {
 	}
 }
 
+// used says what the machine of a hosted run has used, and what nobody can say.
+func (s *session) used(l vercel.Left) {
+	if !l.Ran || s.opts.Report.Quiet || s.opts.Report.NoSummary {
+		return
+	}
+	s.clearLine()
+	if l.Time > 0 {
+		size := ""
+		if l.VCPUs > 0 {
+			size = fmt.Sprintf(" of a machine with %d vCPUs", l.VCPUs)
+		}
+		s.Say("launch: used at Vercel: %v of processor time in %v%s; %s came in, %s went out\n",
+			l.CPU.Round(10*time.Millisecond), l.Time.Round(10*time.Millisecond), size, amount(l.In), amount(l.Out))
+	}
+	s.Say("launch: what Vercel denied is not known here: it does not report it\n")
+}
+
+// amount spells a number of bytes.
+func amount(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
 // keptOut says what --overlay kept out of the workspace. all may be a part of total
 // changes.
 func (s *session) keptOut(all []hermetic.Change, total int) {

@@ -198,17 +198,18 @@ func (s *session) located(at vercel.At) {
 	r.noteError(err)
 }
 
-// left notes how a hosted sandbox was left: running until then, or stopped.
-func (s *session) left(until time.Time) {
+// left notes how a hosted sandbox was left, and says what the run has used.
+func (s *session) left(l vercel.Left) {
+	s.used(l)
 	r := s.recording
 	if r == nil {
 		return
 	}
 	r.noteError(r.store.Update(r.opts.Keeping.Name, func(b *records.Sandbox) {
 		b.Status = records.Stopped
-		if !until.IsZero() {
+		if !l.Until.IsZero() {
 			b.Status = records.Active
-			b.Remote.Until = until.UTC().Truncate(time.Second)
+			b.Remote.Until = l.Until.UTC().Truncate(time.Second)
 		}
 	}))
 }

@@ -59,9 +59,9 @@ type Backend struct {
 	// Located is called with where the program runs as soon as that is known. May
 	// be nil.
 	Located func(At)
-	// Left is called with how a sandbox with a name was left: running until that
-	// time, or stopped (the zero time). May be nil.
-	Left func(until time.Time)
+	// Left is called at the end of a run for which a machine was made or found. May
+	// be nil.
+	Left func(Left)
 	// Changed is called with what came back. May be nil.
 	Changed func(Changes)
 	// Progress is called with the progress of a stage ("sending", "bringing
@@ -97,6 +97,17 @@ type At struct {
 	Command string // "" until it was started
 	Workdir string
 	Routes  []api.Route
+}
+
+// Left is how a run left its sandbox, and what the machine used.
+type Left struct {
+	Until time.Time // a sandbox with a name runs until then; zero: it was stopped
+	Ran   bool      // the program was started
+
+	// What the service counted for the session, if it was stopped and said so.
+	CPU, Time time.Duration // of processors, and on the clock
+	In, Out   int64         // bytes, of network
+	VCPUs     int
 }
 
 // Tasks remembers snapshots; internal/run/records does.

@@ -37,3 +37,23 @@ func TestHome(t *testing.T) {
 		}
 	}
 }
+
+// At its end a run says what the service counted, once, and how the sandbox was
+// left; one that was never made is not left.
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	w, _ := named(t, fake.Config{})
+	var all []Left
+	w.back.Left = func(l Left) { all = append(all, l) }
+	w.back.VCPUs = 4
+	w.ok(0, "true")
+	w.back.Keep = true
+	w.ok(0, "true")
+	w.fault("GET /v2/sandboxes/* status=403")
+	if _, err := w.run("true"); err == nil {
+		t.Error("no error")
+	}
+	if len(all) != 2 || !all[0].Ran || all[0].Time <= 0 || all[0].VCPUs != 4 || !all[0].Until.IsZero() || all[1].Until.IsZero() || all[1].Time != 0 {
+		t.Errorf("%+v", all)
+	}
+}

@@ -25,6 +25,7 @@ type run struct {
 
 	made    made
 	session session
+	used    Left   // by the session, once it was stopped
 	program string // the command's id; "" until it was started
 	mark    string // the value of markVariable
 	disk    disk

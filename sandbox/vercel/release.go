@@ -28,12 +28,13 @@ func (r *run) release(ctx context.Context) error {
 		r.tidy(ctx)
 	}
 	stays := r.stays()
-	if r.Name != "" && r.Left != nil {
+	if r.Left != nil {
 		defer func() {
-			if !stays {
-				r.session.ends = time.Time{}
+			r.used.Ran = r.program != ""
+			if stays {
+				r.used.Until = r.session.ends
 			}
-			r.Left(r.session.ends)
+			r.Left(r.used)
 		}()
 	}
 	if stays {
@@ -116,7 +117,12 @@ func (r *run) stop(ctx context.Context) {
 	case err != nil:
 		r.log().Warn("the sandbox could not be stopped", "sandbox", r.made.name, "session", r.session.id, "error", err)
 	default:
-		r.log().Info("sandbox stopped", "sandbox", r.made.name, "egress_bytes", int64(stopped.Session.NetworkTransfer.Egress))
+		s := stopped.Session
+		r.used = Left{
+			CPU: s.ActiveCPU.Duration(), Time: s.Duration.Duration(), VCPUs: int(s.VCPUs),
+			In: int64(s.NetworkTransfer.Ingress), Out: int64(s.NetworkTransfer.Egress),
+		}
+		r.log().Info("sandbox stopped", "sandbox", r.made.name, "egress_bytes", r.used.Out)
 	}
 }
 
