@@ -28,7 +28,7 @@ func Probe(ctx context.Context, o Options) []Finding {
 			findings = append(findings, refusals(*in), ipv6(*in), dummy(*in))
 		}
 	}
-	findings = append(findings, seccompFilter(), landlock())
+	findings = append(findings, seccompFilter(), landlock(), m.tracing())
 	if f, ok := m.container(); ok {
 		findings = append(findings, f)
 	}
@@ -136,6 +136,22 @@ func seccompFilter() Finding {
 		return f
 	}
 	f.Detail = fmt.Sprintf("seccomp filters are not available (%v): this needs a kernel with CONFIG_SECCOMP_FILTER", e)
+	return f
+}
+
+// tracing reports whether Yama lets a process look into its own children, as pid 1
+// does to make the program's connections. A real run tries it.
+func (m machine) tracing() Finding {
+	f := Finding{Name: "connections", OK: true, Detail: "pid 1 may make them for the program"}
+	switch scope := m.read("proc/sys/kernel/yama/ptrace_scope"); scope {
+	case "2":
+		f.OK, f.Fix = false, "sudo sysctl -w kernel.yama.ptrace_scope=1"
+	case "3":
+		f.OK, f.Fix = false, "set kernel.yama.ptrace_scope = 1 in /etc/sysctl.d and start the machine anew: 3 cannot be taken back"
+	}
+	if !f.OK {
+		f.Detail = "Yama forbids all tracing (kernel.yama.ptrace_scope is 2 or 3), so pid 1 cannot make them for the program, and no program is started; kernels with Landlock ABI 9 do not need it"
+	}
 	return f
 }
 

@@ -121,6 +121,25 @@ func tree(t *testing.T, files map[string]string) machine {
 	return machine{root: root}
 }
 
+func TestTracingExplained(t *testing.T) {
+	const scope = "proc/sys/kernel/yama/ptrace_scope"
+	for _, c := range []struct {
+		files map[string]string
+		fix   string
+	}{
+		{nil, ""},
+		{map[string]string{scope: "0\n"}, ""},
+		{map[string]string{scope: "1\n"}, ""},
+		{map[string]string{scope: "2\n"}, "sudo sysctl -w kernel.yama.ptrace_scope=1"},
+		{map[string]string{scope: "3\n"}, "/etc/sysctl.d"},
+	} {
+		f := tree(t, c.files).tracing()
+		if f.OK != (c.fix == "") || !strings.Contains(f.Fix, c.fix) {
+			t.Errorf("%v: %+v", c.files, f)
+		}
+	}
+}
+
 func TestUserNamespacesExplained(t *testing.T) {
 	const userns = "proc/self/ns/user"
 	for _, c := range []struct {

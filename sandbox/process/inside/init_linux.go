@@ -48,6 +48,9 @@ type initProcess struct {
 // by func init, which Go runs on the startup thread from beginning to end (see
 // runtime.LockOSThread, which would start another thread to make more from).
 func run(args []string) int {
+	if len(args) == 1 && args[0] == probeArg {
+		return beProbed()
+	}
 	again := len(args) == 1 && args[0] == "again"
 	// Threat: a descriptor that the launcher inherited (a socket, a directory
 	// outside) reaches the program -> everything but stdio and the control

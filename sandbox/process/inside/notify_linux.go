@@ -47,6 +47,11 @@ func (in *initProcess) listenCalls() error {
 	if err := looksInto(); err != nil {
 		return err
 	}
+	if calls.Connect {
+		if err := mayTrace(yamaScope); err != nil {
+			return err
+		}
+	}
 	// From now on new threads are made from one that does not ask.
 	runtime.LockOSThread()
 	l, err := seccomp.Listen(calls)
