@@ -7,6 +7,7 @@ replace egressd/hermetic => ./hermetic
 
 require (
 	egressd/hermetic v0.0.0
+	github.com/coder/websocket v1.8.15
 	github.com/elazarl/goproxy v1.9.2
 	github.com/google/go-cmp v0.7.0
 	github.com/miekg/dns v1.1.73

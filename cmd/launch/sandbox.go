@@ -29,7 +29,7 @@ type sandboxCall struct {
 	own      sandboxes.ExecOptions
 	logs     sandboxes.LogOptions
 
-	detach, force, list, json bool
+	detach, terminal, force, list, json bool
 }
 
 // operand reports operand n, or "" if there is none.
@@ -63,17 +63,24 @@ func sandboxCommands() []sandboxCommand {
 		{"wait", "[--timeout TIME] NAME PROCESS", 2, 2, func(c *sandboxCall, fs *flag.FlagSet) {
 			c.timeout(fs, "wait this `TIME` at most (5m)")
 		}, func(c *sandboxCall) (int, error) { return c.Wait(c.operand(0), c.operand(1), c.own.Timeout) }},
-		{"exec", "[-d] [--env NAME[=VALUE]] [--workdir DIR] [--timeout TIME] NAME -- PROGRAM [ARGUMENT...]", 2, anyNumber, func(c *sandboxCall, fs *flag.FlagSet) {
+		{"exec", "[-d | -t] [--env NAME[=VALUE]] [--workdir DIR] [--timeout TIME] NAME -- PROGRAM [ARGUMENT...]", 2, anyNumber, func(c *sandboxCall, fs *flag.FlagSet) {
 			fs.BoolVar(&c.detach, "d", false, "run in the background")
+			fs.BoolVar(&c.terminal, "t", false, "fail unless the program gets a terminal")
 			fs.Func("env", "pass this variable on, or set it: `NAME[=VALUE]`", func(s string) error { c.own.Env = append(c.own.Env, s); return nil })
 			fs.StringVar(&c.own.Dir, "workdir", "", "run in this `DIR`")
 			c.timeout(fs, "end the run after this `TIME`")
 		}, func(c *sandboxCall) (int, error) {
-			if c.detach {
+			switch {
+			case c.detach && c.terminal:
+				return 0, errors.New("-d and -t: what runs in the background has no terminal")
+			case c.terminal:
+				return c.Attended(c.operands[0], c.operands[1:], c.own)
+			case c.detach:
 				return 0, c.Detach(c.operands[0], c.operands[1:], c.own)
 			}
 			return c.Exec(c.operands[0], c.operands[1:], c.own)
 		}},
+		{"sh", "NAME", 1, 1, nil, func(c *sandboxCall) (int, error) { return c.Attended(c.operand(0), []string{"sh"}, c.own) }},
 		{"kill", "NAME PROCESS", 2, 2, nil, func(c *sandboxCall) (int, error) { return 0, c.Kill(c.operand(0), c.operand(1)) }},
 		{"cp", "NAME:PATH LOCAL, or LOCAL NAME:PATH", 2, 2, nil, func(c *sandboxCall) (int, error) { return 0, c.Copy(c.operand(0), c.operand(1)) }},
 		{"snapshot", "[--list] NAME", 1, 1, func(c *sandboxCall, fs *flag.FlagSet) {

@@ -217,8 +217,11 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	}
 	early()
 	r.progress("", 0, 0, 0)
-	err = r.command(ctx, input)
-	if r.program == "" || r.session.gone {
+	attended, err := r.onTerminal(ctx)
+	if !attended {
+		err = r.command(ctx, input)
+	}
+	if r.program == "" && !r.began || r.session.gone {
 		return err
 	}
 	if sig.hurry() || ctx.Err() != nil {

@@ -26,8 +26,9 @@ type run struct {
 	made    made
 	session session
 	used    Left   // by the session, once it was stopped
-	program string // the command's id; "" until it was started
+	program string // the command's id; "" until it was started, and on a terminal
 	mark    string // the value of markVariable
+	began   bool   // the program was started on a terminal
 	disk    disk
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/term"
+
 	"egressd/internal/cli"
 	"egressd/internal/run"
 	"egressd/internal/run/records"
@@ -40,6 +42,14 @@ func (o ExecOptions) flags() []string {
 // It reports the program's exit code.
 func (s *Set) Exec(sandbox string, argv []string, o ExecOptions) (int, error) {
 	return s.exec(sandbox, argv, o, run.Keeping{Mode: records.Foreground})
+}
+
+// Attended is Exec for a program that needs a terminal, as a shell does.
+func (s *Set) Attended(sandbox string, argv []string, o ExecOptions) (int, error) {
+	if !term.IsTerminal(int(s.Stdin.Fd())) || !term.IsTerminal(int(s.Stdout.Fd())) {
+		return cli.ExitUsage, errors.New("the standard input and output are no terminal, so the program would get none: use launch sandbox exec without -t")
+	}
+	return s.Exec(sandbox, argv, o)
 }
 
 func (s *Set) exec(sandbox string, argv []string, own ExecOptions, k run.Keeping) (int, error) {

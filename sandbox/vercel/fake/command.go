@@ -1,17 +1,13 @@
 package fake
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"os"
 	"path"
 	"sync"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"egressd/sandbox/vercel/fake/internal/firewall"
 	"egressd/sandbox/vercel/fake/internal/output"
@@ -24,7 +20,6 @@ const (
 	maxCommands   = 2048 // kept in one session; the oldest that ended goes first
 	maxRunning    = 256  // at once in one session
 	minCmdTimeout = 100  // ms
-	readBytes     = 32 << 10
 )
 
 // command is a command of a session.
@@ -186,8 +181,8 @@ func (c *command) run(ctx context.Context, timeoutMs *int64) {
 	var whole, pumps sync.WaitGroup // all that the command wrote was read; no process holds the pipes
 	for i, f := range files {
 		whole.Add(1)
-		p := pump{f: f, stream: []byte{output.Stdout, output.Stderr}[i], out: c.out, whole: sync.OnceFunc(whole.Done)}
-		pumps.Go(p.run)
+		p := output.Pump{File: f, Stream: []byte{output.Stdout, output.Stderr}[i], Log: c.out, Whole: sync.OnceFunc(whole.Done)}
+		pumps.Go(p.Run)
 	}
 	if timeoutMs != nil {
 		t := time.AfterFunc(time.Duration(*timeoutMs)*time.Millisecond, func() {
@@ -199,7 +194,7 @@ func (c *command) run(ctx context.Context, timeoutMs *int64) {
 	c.exit = <-c.proc.Exited
 	c.duration = time.Since(begun).Milliseconds()
 	for _, f := range files {
-		_ = f.SetReadDeadline(time.Unix(1, 0)) // wakes the pump, see there
+		_ = f.SetReadDeadline(time.Unix(1, 0)) // wakes the pump, see Pump.Run
 	}
 	whole.Wait()
 	c.out.End()
@@ -224,90 +219,6 @@ func closeFiles(files []*os.File) {
 	for _, f := range files {
 		_ = f.Close()
 	}
-}
-
-// pump reads one stream of a command.
-type pump struct {
-	f      *os.File
-	stream byte
-	out    *output.Log
-	whole  func() // called when all that the command itself wrote is in out
-}
-
-// maxPipeBytes is what a pipe can hold: fs/pipe-max-size, as Linux has it.
-const maxPipeBytes = 1 << 20
-
-// run reads to the end of the stream. When the command has ended, a deadline
-// that is over makes it look at what is in the pipe then: that, and no more, is
-// the command's own. A character that a read cuts in two waits for the next.
-func (p *pump) run() {
-	defer p.whole()
-	buf := make([]byte, readBytes)
-	held := 0
-	for {
-		n, err := p.f.Read(buf[held:])
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			p.rest(buf, held)
-			return
-		}
-		n += held
-		held = 0
-		if err == nil {
-			held = cutCharacter(buf[:n])
-		}
-		if n > held {
-			p.out.Add(p.stream, buf[:n-held])
-		}
-		copy(buf, buf[n-held:n])
-		if err != nil {
-			return
-		}
-	}
-}
-
-// rest keeps what is in the pipe and throws away what comes later.
-func (p *pump) rest(buf []byte, held int) {
-	_ = p.f.SetReadDeadline(time.Time{})
-	raw, err := p.f.SyscallConn()
-	if err != nil {
-		return
-	}
-	last := bytes.Clone(buf[:held])
-	for n := 1; n > 0 && len(last) < maxPipeBytes; {
-		err := raw.Read(func(fd uintptr) bool {
-			n, _ = syscall.Read(int(fd), buf) // #nosec: a descriptor; EAGAIN when it is empty
-			return true
-		})
-		if err != nil {
-			break
-		}
-		last = append(last, buf[:max(n, 0)]...)
-	}
-	for len(last) > 0 {
-		n := len(last)
-		if n > readBytes {
-			n = readBytes - cutCharacter(last[:readBytes])
-		}
-		p.out.Add(p.stream, last[:n])
-		last = last[n:]
-	}
-	p.whole()
-	_, _ = io.Copy(io.Discard, p.f)
-}
-
-// cutCharacter reports how many bytes at the end of b begin a UTF-8 character
-// that is not whole.
-func cutCharacter(b []byte) int {
-	for n := 1; n <= min(3, len(b)); n++ {
-		c := b[len(b)-n]
-		if utf8.RuneStart(c) {
-			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
-				return n
-			}
-			return 0
-		}
-	}
-	return 0
 }
 
 // drain waits until every command of a session whose machine has ended has

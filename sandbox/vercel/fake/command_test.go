@@ -174,11 +174,3 @@ func TestKill(t *testing.T) {
 	d.send("POST", sessions+sid+"/cmd/"+cid+"/kill", `{"signal":0}`).want(400, "bad_request")
 	d.send("POST", sessions+sid+"/cmd/"+cid+"/kill", `{"signal":"TERM"}`).want(400, "bad_request")
 }
-
-func TestCutCharacter(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "a": 0, "ä": 0, "a\xc3": 1, "\xe2\x82": 2, "\xf0\x9f\x98": 3, "\xff": 0, "\x80\x80\x80\x80": 0, "€": 0} {
-		if got := cutCharacter([]byte(text)); got != want {
-			t.Errorf("%q: got %d, want %d", text, got, want)
-		}
-	}
-}

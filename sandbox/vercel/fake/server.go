@@ -197,11 +197,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.URL.Path = "/" + strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/api/"), "/")
-	if strings.HasPrefix(r.URL.Path, sidePath) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, sidePath):
 		s.serveSide(w, r)
-		return
+	case strings.HasPrefix(r.URL.Path, terminalPath):
+		s.serveTerminal(w, r)
+	case r.URL.Path == healthPath:
+		w.WriteHeader(http.StatusOK)
+	default:
+		s.serveAPI(w, r)
 	}
-	s.serveAPI(w, r)
 }
 
 // everywhere are headers of every answer.

@@ -67,6 +67,8 @@ type session struct {
 	net   *firewall.Network
 	timer *time.Timer
 
+	terminals []string // tokens for terminals that nobody has used
+
 	ready   chan struct{} // closed when it is not pending any more
 	bootErr error         // why it failed
 	ended   chan struct{} // closed when it is over: stopped or failed

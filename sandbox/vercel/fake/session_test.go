@@ -44,7 +44,7 @@ func TestStopAndDelete(t *testing.T) {
 		t.Errorf("delete left it running: %s", g.body)
 	}
 	d.send("POST", sessions+"sbx_none/stop", nil).want(404, "not_found")
-	d.send("POST", sessions+running+"/interactive", `{}`).want(501, "not_implemented")
+	d.send("POST", sessions+running+"/interactive", `{}`).want(410, "sandbox_stopped")
 }
 
 // A persistent sandbox keeps its disk: a snapshot when it stops, a new session

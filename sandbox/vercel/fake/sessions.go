@@ -137,8 +137,3 @@ func (s *Server) setNetworkPolicy(w http.ResponseWriter, r *http.Request) error 
 	s.mu.Unlock()
 	return reply.JSON(w, http.StatusOK, a)
 }
-
-// interactive is for shells on a terminal, which the double does not have.
-func (s *Server) interactive(http.ResponseWriter, *http.Request) error {
-	return reply.NewError(http.StatusNotImplemented, "not_implemented", "Interactive sessions are not part of this double.")
-}

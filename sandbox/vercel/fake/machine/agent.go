@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"egressd/internal/linux/lookpath"
+	"egressd/internal/linux/pty"
 )
 
 // agentArgs are what the agent is executed with. The first keeps a test binary
@@ -110,9 +111,23 @@ func resolve(dir, name string) string {
 }
 
 func (a *agent) exec(r request, files []*os.File) {
-	if len(files) != 2 || len(r.Argv) == 0 {
+	if want := map[bool]int{false: 2}[r.Terminal != nil]; len(files) != want || len(r.Argv) == 0 {
 		a.answer(r, &Error{Kind: BadFile, Text: "an order without its files"})
 		return
+	}
+	var master []*os.File // of the program's terminal
+	if r.Terminal != nil {
+		m, s, err := pty.Open()
+		if err != nil {
+			a.answer(r, err)
+			return
+		}
+		defer closeAll([]*os.File{m, s})
+		if err := errors.Join(pty.SetSize(m, *r.Terminal), pty.Blocking(s)); err != nil {
+			a.answer(r, err)
+			return
+		}
+		master, files = []*os.File{m}, []*os.File{s, s}
 	}
 	p, err := start(r, files)
 	if err != nil {
@@ -122,7 +137,7 @@ func (a *agent) exec(r request, files []*os.File) {
 	a.mu.Lock()
 	a.running[r.ID] = p
 	a.mu.Unlock()
-	a.answer(r, nil)
+	a.answer(r, nil, master...)
 	go a.wait(r.ID, p)
 }
 
@@ -172,14 +187,22 @@ func start(r request, files []*os.File) (*os.Process, error) {
 		return nil, err
 	}
 	defer null.Close()
-	attr := &os.ProcAttr{Dir: r.Dir, Env: r.Env, Files: []*os.File{null, files[0], files[1]}, Sys: &syscall.SysProcAttr{Setsid: true}}
-	if r.Root {
-		attr.Sys = rootAttr()
+	attr := &os.ProcAttr{Dir: r.Dir, Env: r.Env, Files: []*os.File{null, files[0], files[1]}}
+	if r.Terminal != nil {
+		attr.Files[0] = files[0]
 	}
-	p, err := os.StartProcess(prog, r.Argv, attr)
-	if err != nil && r.Root {
-		attr.Sys = &syscall.SysProcAttr{Setsid: true}
-		p, err = os.StartProcess(prog, r.Argv, attr)
+	try := func(sys *syscall.SysProcAttr) (*os.Process, error) {
+		if attr.Sys = sys; r.Terminal != nil {
+			onTerminal(sys)
+		}
+		return os.StartProcess(prog, r.Argv, attr)
+	}
+	var p *os.Process
+	if r.Root {
+		p, err = try(rootAttr())
+	}
+	if !r.Root || err != nil {
+		p, err = try(&syscall.SysProcAttr{Setsid: true})
 	}
 	if err != nil {
 		return nil, &Error{Kind: NotExecutable, Text: err.Error()}

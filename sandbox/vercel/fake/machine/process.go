@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"syscall"
+
+	"egressd/internal/linux/pty"
 )
 
 // Command is a program to start.
@@ -12,6 +14,8 @@ type Command struct {
 	Dir  string   // absolute
 	Env  []string // the whole environment
 	Root bool     // as root, as far as it goes: see Machine.Exec
+
+	Terminal *pty.Size // the program gets a terminal of that size; nil: it gets none
 }
 
 // Exit is how a program ended.
@@ -23,7 +27,8 @@ type Exit struct {
 
 // Process is a program that was started.
 type Process struct {
-	Stdout, Stderr *os.File    // the caller reads and closes both
+	Stdout, Stderr *os.File    // the caller reads and closes both; nil on a terminal
+	Terminal       *os.File    // the other end of the program's terminal, which the caller closes; nil without one
 	Exited         <-chan Exit // gets one value, when it has ended or the machine has stopped
 
 	m  *Machine
@@ -34,6 +39,9 @@ type Process struct {
 // namespace of its own: it sees itself as root, and may do no more than others.
 // Where the kernel refuses that it stays the user that it is.
 func (m *Machine) Exec(ctx context.Context, c Command) (*Process, error) {
+	if c.Terminal != nil {
+		return m.onTerminal(ctx, c)
+	}
 	outR, outW, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -52,6 +60,31 @@ func (m *Machine) Exec(ctx context.Context, c Command) (*Process, error) {
 		return nil, err
 	}
 	return &Process{Stdout: outR, Stderr: errR, Exited: exited, m: m, id: id}, nil
+}
+
+func (m *Machine) onTerminal(ctx context.Context, c Command) (*Process, error) {
+	exited := make(chan Exit, 1)
+	r := request{Op: opExec, Argv: c.Argv, Dir: c.Dir, Env: c.Env, Root: c.Root, Terminal: c.Terminal}
+	id, files, err := m.ask(ctx, r, &waiter{exited: exited})
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 {
+		closeAll(files)
+		return nil, &Error{Kind: BadFile, Text: "no terminal came"}
+	}
+	if err := syscall.SetNonblock(int(files[0].Fd()), true); err != nil { // #nosec: a descriptor
+		closeAll(files)
+		return nil, err
+	}
+	// Wrapped anew, so that a Close ends a Read.
+	fd, err := syscall.Dup(int(files[0].Fd())) // #nosec: a descriptor
+	closeAll(files)
+	if err != nil {
+		return nil, err
+	}
+	syscall.CloseOnExec(fd)
+	return &Process{Terminal: os.NewFile(uintptr(fd), "terminal"), Exited: exited, m: m, id: id}, nil // #nosec: a descriptor
 }
 
 // Signal sends sig to the program, or with group to it and what it started. A

@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"egressd/internal/linux/pty"
 )
 
 // Bounds of the protocol with the agent.
@@ -20,7 +22,7 @@ const (
 
 // Operations of the agent.
 const (
-	opExec    = "exec"    // start a program; files: stdout, stderr
+	opExec    = "exec"    // start a program; files: stdout, stderr, or none for one on a terminal
 	opSignal  = "signal"  // to the program of another request
 	opOpen    = "open"    // a regular file to read; the answer brings it
 	opMkdir   = "mkdir"   //
@@ -42,6 +44,7 @@ type request struct {
 	Target    uint64         `json:"target,omitempty"`
 	Signal    syscall.Signal `json:"signal,omitempty"`
 	Group     bool           `json:"group,omitempty"`
+	Terminal  *pty.Size      `json:"terminal,omitempty"` // the program gets one; the answer brings the other end
 }
 
 // reply is the agent's word on a request: first that it was done or why not,

@@ -41,3 +41,11 @@ func TestOutputSpills(t *testing.T) {
 		t.Error("released, and read all the same")
 	}
 }
+
+func TestCutCharacter(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "a": 0, "ä": 0, "a\xc3": 1, "\xe2\x82": 2, "\xf0\x9f\x98": 3, "\xff": 0, "\x80\x80\x80\x80": 0, "€": 0} {
+		if got := cutCharacter([]byte(text)); got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
+		}
+	}
+}
