@@ -30,6 +30,7 @@ type sandboxCall struct {
 	logs     sandboxes.LogOptions
 
 	detach, terminal, force, list, json bool
+	drop, expires                       string // of snapshots
 }
 
 // operand reports operand n, or "" if there is none.
@@ -83,13 +84,20 @@ func sandboxCommands() []sandboxCommand {
 		{"sh", "NAME", 1, 1, nil, func(c *sandboxCall) (int, error) { return c.Attended(c.operand(0), []string{"sh"}, c.own) }},
 		{"kill", "NAME PROCESS", 2, 2, nil, func(c *sandboxCall) (int, error) { return 0, c.Kill(c.operand(0), c.operand(1)) }},
 		{"cp", "NAME:PATH LOCAL, or LOCAL NAME:PATH", 2, 2, nil, func(c *sandboxCall) (int, error) { return 0, c.Copy(c.operand(0), c.operand(1)) }},
-		{"snapshot", "[--list] NAME", 1, 1, func(c *sandboxCall, fs *flag.FlagSet) {
+		{"snapshot", "[--expires TIME] NAME, or --list NAME, or --rm SNAPSHOT NAME", 1, 1, func(c *sandboxCall, fs *flag.FlagSet) {
 			fs.BoolVar(&c.list, "list", false, "list the snapshots, the newest first")
+			fs.StringVar(&c.drop, "rm", "", "remove this `SNAPSHOT`")
+			fs.StringVar(&c.expires, "expires", "", "keep it for this `TIME` after its last use, as 7d, or never")
 		}, func(c *sandboxCall) (int, error) {
-			if c.list {
+			switch {
+			case c.drop != "" && !c.list && c.expires == "":
+				return 0, c.DropSnapshot(c.operand(0), c.drop)
+			case c.list && c.drop == "" && c.expires == "":
 				return 0, c.Snapshots(c.operand(0))
+			case c.list || c.drop != "":
+				return cli.ExitUsage, errors.New("--list, --rm and --expires exclude each other")
 			}
-			return 0, c.Snapshot(c.operand(0))
+			return 0, c.Snapshot(c.operand(0), c.expires)
 		}},
 		{"restore", "NAME SNAPSHOT", 2, 2, nil, func(c *sandboxCall) (int, error) { return 0, c.Restore(c.operand(0), c.operand(1)) }},
 		{"port", "NAME PORT", 2, 2, nil, func(c *sandboxCall) (int, error) { return 0, c.Port(c.operand(0), c.operand(1)) }},

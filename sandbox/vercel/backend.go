@@ -11,6 +11,7 @@
 package vercel
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -85,8 +86,32 @@ type Options struct {
 
 	All bool // send also what .gitignore leaves out
 
+	Snapshots Snapshots // of a sandbox with a name
+
 	Owner Owner // who runs
 	Adopt bool  // with Name: use a sandbox of another owner or workspace, which becomes this one's
+}
+
+// Snapshots bounds what the service keeps of a sandbox with a name: each stop
+// leaves a snapshot of its disk.
+type Snapshots struct {
+	Count  int           // the newest, 1 to 10; 0: 3
+	Expiry time.Duration // after their last use, a day at least; 0: a week, negative: never
+}
+
+// Implementation constants.
+const (
+	snapshotCount  = 3
+	snapshotExpiry = 7 * 24 * time.Hour
+)
+
+func (s Snapshots) keep() *api.KeepSnapshots {
+	return &api.KeepSnapshots{Count: cmp.Or(s.Count, snapshotCount)}
+}
+
+func (s Snapshots) expiry() *api.Millis {
+	ms := api.MillisOf(max(cmp.Or(s.Expiry, snapshotExpiry), 0))
+	return &ms
 }
 
 // At is where a program runs.

@@ -173,7 +173,7 @@ func (r *run) again(ctx context.Context, found *api.Instance, adopting bool) (*a
 	if r.session.running {
 		r.session.id = found.Session.ID
 	}
-	change := api.UpdateRequest{NetworkPolicy: r.Policy()}
+	change := api.UpdateRequest{NetworkPolicy: r.Policy(), KeepLastSnapshots: r.Snapshots.keep(), SnapshotExpiration: r.Snapshots.expiry()}
 	if adopting || len(r.Tags) > 0 {
 		change.Tags = r.tags(r.place.root)
 	}

@@ -3,8 +3,10 @@ package vercel
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"egressd/sandbox/vercel/api"
 	"egressd/sandbox/vercel/fake"
 )
 
@@ -55,5 +57,39 @@ func TestLeft(t *testing.T) {
 	}
 	if len(all) != 2 || !all[0].Ran || all[0].Time <= 0 || all[0].VCPUs != 4 || !all[0].Until.IsZero() || all[1].Until.IsZero() || all[1].Time != 0 {
 		t.Errorf("%+v", all)
+	}
+}
+
+// Snapshots do not pile up: the newest few stay, and those expire; the one that
+// the next session begins with is not removed.
+func TestSnapshotsKept(t *testing.T) {
+	t.Parallel()
+	w, _ := named(t, fake.Config{})
+	for range 4 {
+		w.ok(0, "true")
+	}
+	k := &Kept{Client: w.client, Name: "box"}
+	var all []api.Snapshot
+	for range 500 { // the service deletes them when it likes
+		var err error
+		all, err = k.Snapshots(t.Context())
+		must(t, err)
+		if len(all) <= snapshotCount {
+			break
+		}
+	}
+	if len(all) != snapshotCount || all[0].ExpiresAt.Time().Sub(all[0].LastUsedAt.Time()) != snapshotExpiry {
+		t.Fatalf("%d snapshots: %+v", len(all), all)
+	}
+	if err := k.DropSnapshot(t.Context(), all[0].ID); err == nil || !strings.Contains(err.Error(), "goes on from") {
+		t.Error(err)
+	}
+	must(t, k.DropSnapshot(t.Context(), all[1].ID))
+	w.back.Snapshots = Snapshots{Count: 1, Expiry: -1}
+	w.ok(0, "true")
+	found, err := w.client.Get(t.Context(), "box", false)
+	must(t, err)
+	if s := found.Sandbox; s.KeepLastSnapshots == nil || s.KeepLastSnapshots.Count != 1 || s.SnapshotExpiration != 0 {
+		t.Errorf("%+v", s)
 	}
 }

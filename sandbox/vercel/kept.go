@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"egressd/sandbox/vercel/api"
 	"egressd/sandbox/vercel/stage"
@@ -85,12 +86,17 @@ func (k *Kept) Delete(ctx context.Context) error {
 }
 
 // Snapshot saves the disk and returns the snapshot's id. It ends the session.
-func (k *Kept) Snapshot(ctx context.Context) (string, error) {
+// expiry is after the last use; 0: the sandbox's, negative: never.
+func (k *Kept) Snapshot(ctx context.Context, expiry time.Duration) (string, error) {
 	found, err := k.session(ctx)
 	if err != nil {
 		return "", err
 	}
-	made, _, err := k.Client.TakeSnapshot(ctx, found.Session.ID, nil)
+	var expires *api.Millis
+	if expiry != 0 {
+		expires = Snapshots{Expiry: expiry}.expiry()
+	}
+	made, _, err := k.Client.TakeSnapshot(ctx, found.Session.ID, expires)
 	if err != nil {
 		return "", err
 	}
@@ -118,6 +124,28 @@ func (k *Kept) Snapshots(ctx context.Context) ([]api.Snapshot, error) {
 		}
 	}
 	return all, nil
+}
+
+// DropSnapshot removes one of the sandbox's snapshots, but not the one that its
+// next session begins with.
+func (k *Kept) DropSnapshot(ctx context.Context, id string) error {
+	found, err := k.mine(ctx)
+	if err != nil {
+		return err
+	}
+	if found.Sandbox.CurrentSnapshotID == id {
+		return fmt.Errorf("sandbox %s goes on from snapshot %s: restore another one first, or remove the sandbox", k.Name, id)
+	}
+	for s, err := range k.Client.Snapshots(ctx, api.ListOptions{Name: k.Name}) {
+		if err != nil {
+			return err
+		}
+		if s.ID == id && s.Status == "created" {
+			_, err := k.Client.DeleteSnapshot(ctx, id)
+			return err
+		}
+	}
+	return fmt.Errorf("sandbox %s has no snapshot %s: %w", k.Name, id, fs.ErrNotExist)
 }
 
 // Restore makes the next session begin with a snapshot. A running session is

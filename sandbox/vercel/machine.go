@@ -109,6 +109,9 @@ func (b *Backend) request(name, workspace string, source *api.Source) *api.Creat
 	if r.Ports == nil {
 		r.Ports = []int{}
 	}
+	if persistent {
+		r.KeepLastSnapshots, r.SnapshotExpiration = b.Snapshots.keep(), b.Snapshots.expiry()
+	}
 	if b.VCPUs > 0 {
 		r.Resources = &api.Resources{VCPUs: b.VCPUs}
 	}

@@ -140,7 +140,7 @@ func TestNamedSetBack(t *testing.T) {
 	w.files("a", "a")
 	w.ok(0, "echo one >one")
 	k := &Kept{Client: w.client, Name: "box"}
-	old, err := k.Snapshot(t.Context())
+	old, err := k.Snapshot(t.Context(), 0)
 	must(t, err)
 	w.ok(0, "echo two >two")
 	w.files("mine", "mine")

@@ -69,7 +69,7 @@ func TestForeign(t *testing.T) {
 		t.Errorf("%+v", found.Session)
 	}
 	k := &Kept{Client: b.client, Name: "box", Owner: bob, Known: true}
-	_, err = k.Snapshot(t.Context())
+	_, err = k.Snapshot(t.Context(), 0)
 	for what, err := range map[string]error{
 		"stop": k.Stop(t.Context()), "delete": k.Delete(t.Context()), "restore": k.Restore(t.Context(), "snap_x"), "snapshot": err,
 		"push": k.Push(t.Context(), b.dir, "x"), "pull": k.Pull(t.Context(), "made", b.dir+"/made"),

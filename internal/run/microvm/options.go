@@ -14,7 +14,9 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
+	"egressd/internal/cli"
 	"egressd/internal/run/records"
 	"egressd/sandbox/vercel"
 	"egressd/sandbox/vercel/api"
@@ -44,6 +46,11 @@ func (o *Options) Register(fs *flag.FlagSet) {
 	fs.Func("tag", "vercel tier: mark the sandbox: `NAME=VALUE`", o.setTag)
 	fs.StringVar(&o.Workdir, "vercel-workdir", "", "vercel tier: put the workspace into this absolute `DIR` of the VM")
 	fs.Func("source", "vercel tier: begin with `SOURCE`: git:URL[#REVISION], tarball:URL or snapshot:ID", o.setSource)
+	fs.Func("keep-snapshots", "vercel tier, with --name: let the service keep this `NUMBER` of snapshots of the disk, 1 to 10 (3)", o.setKeepSnapshots)
+	fs.Func("snapshot-expiry", "vercel tier, with --name: how long after its last use a snapshot goes: `TIME`, as 7d, or never (7d)", func(s string) (err error) {
+		o.Snapshots.Expiry, err = ParseExpiry(s)
+		return err
+	})
 	fs.BoolVar(&o.All, "send-ignored", false, "vercel tier: also send files that .gitignore names")
 	fs.StringVar(&o.Team, "vercel-team", "", "vercel tier: team `ID` (else VERCEL_TEAM_ID)")
 	fs.StringVar(&o.Project, "vercel-project", "", "vercel tier: project `ID` (else VERCEL_PROJECT_ID)")
@@ -66,6 +73,35 @@ func (o *Options) setVCPUs(s string) error {
 	}
 	o.VCPUs = n
 	return nil
+}
+
+func (o *Options) setKeepSnapshots(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > 10 {
+		return fmt.Errorf("%q: 1 to 10", s)
+	}
+	o.Snapshots.Count = n
+	return nil
+}
+
+// ParseExpiry reads the time after which a snapshot goes: a day at least, as "7d"
+// or "36h", or "never", which is negative.
+func ParseExpiry(s string) (time.Duration, error) {
+	if s == "never" {
+		return -1, nil
+	}
+	var d time.Duration
+	days, isDays := strings.CutSuffix(s, "d")
+	n, err := strconv.Atoi(days)
+	if isDays && err == nil && n <= 10_000 {
+		d = time.Duration(n) * 24 * time.Hour
+	} else {
+		d, err = cli.ParseLimit(s)
+	}
+	if err != nil || d < 24*time.Hour {
+		return 0, fmt.Errorf("%q: a day at least, as 7d, or never", s)
+	}
+	return d, nil
 }
 
 func (o *Options) setPort(s string) error {
@@ -108,6 +144,8 @@ func (o *Options) Validate(name string) error {
 		return errors.New("--runtime and --image are two ways to say the same: give one")
 	case o.Keep && name == "":
 		return errors.New("--keep needs a --name to find the sandbox again")
+	case o.Snapshots != vercel.Snapshots{} && name == "":
+		return errors.New("--keep-snapshots and --snapshot-expiry are for a sandbox with a --name")
 	case o.Adopt && name == "":
 		return errors.New("--adopt needs the --name of the sandbox to take over")
 	case strings.Contains(name, "."):

@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
+	"egressd/internal/cli"
 	"egressd/internal/run"
 	"egressd/internal/run/microvm"
 	"egressd/internal/run/records"
@@ -97,20 +99,38 @@ func (s *Set) Copy(from, to string) error {
 }
 
 // Snapshot keeps the disk of a hosted sandbox, prints the snapshot's ID and stops
-// the sandbox.
-func (s *Set) Snapshot(name string) error {
+// the sandbox. expiry is as microvm.ParseExpiry reads it; "" is the sandbox's.
+func (s *Set) Snapshot(name, expiry string) error {
+	var after time.Duration
+	if expiry != "" {
+		var err error
+		if after, err = microvm.ParseExpiry(expiry); err != nil {
+			return fmt.Errorf("--expires: %w", err)
+		}
+	}
 	k, err := s.hosted(name, "snapshots")
 	if err != nil {
 		return err
 	}
 	ctx, stop := bounded()
 	defer stop()
-	id, err := k.Snapshot(ctx)
+	id, err := k.Snapshot(ctx, after)
 	if err != nil {
 		return err
 	}
 	s.Print(id + "\n")
 	return s.stopped(name)
+}
+
+// DropSnapshot removes a snapshot of a hosted sandbox.
+func (s *Set) DropSnapshot(name, id string) error {
+	k, err := s.hosted(name, "snapshots")
+	if err != nil {
+		return err
+	}
+	ctx, stop := bounded()
+	defer stop()
+	return k.DropSnapshot(ctx, id)
 }
 
 // Snapshots prints the snapshots of a hosted sandbox, the newest first.
@@ -122,10 +142,20 @@ func (s *Set) Snapshots(name string) error {
 	ctx, stop := bounded()
 	defer stop()
 	all, err := k.Snapshots(ctx)
-	for _, one := range all {
-		s.Print(fmt.Sprintf("%s  %s  %d MB\n", one.ID, one.CreatedAt.Time().Local().Format(timeFormat), int64(one.SizeBytes)/1e6))
+	w := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
+	if len(all) > 0 {
+		fmt.Fprintln(w, "SNAPSHOT\tMADE\tHOW\tSIZE\tEXPIRES")
+	} else if err == nil {
+		s.Say("launch: sandbox %s has no snapshots\n", name)
 	}
-	return err
+	for _, one := range all {
+		expires := "never"
+		if one.ExpiresAt != 0 {
+			expires = one.ExpiresAt.Time().Local().Format(timeFormat)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d MB\t%s\n", cli.Safe(one.ID), one.CreatedAt.Time().Local().Format(timeFormat), cli.Safe(one.Method), int64(one.SizeBytes)/1e6, expires)
+	}
+	return errors.Join(err, w.Flush())
 }
 
 // Restore stops a hosted sandbox. Its next session begins with a snapshot.
