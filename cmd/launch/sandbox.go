@@ -30,6 +30,7 @@ type sandboxCall struct {
 	logs     sandboxes.LogOptions
 
 	detach, terminal, force, list, json bool
+	remote, running, yes                bool   // at the service
 	drop, expires                       string // of snapshots
 }
 
@@ -51,7 +52,19 @@ const anyNumber = 1 << 20
 func sandboxCommands() []sandboxCommand {
 	asJSON := func(c *sandboxCall, fs *flag.FlagSet) { fs.BoolVar(&c.json, "json", false, "print JSON Lines") }
 	return []sandboxCommand{
-		{"ls", "[--json]", 0, 0, asJSON, func(c *sandboxCall) (int, error) { return 0, c.List(c.json) }},
+		{"ls", "[--json] [--remote]", 0, 0, func(c *sandboxCall, fs *flag.FlagSet) {
+			asJSON(c, fs)
+			fs.BoolVar(&c.remote, "remote", false, "list what is in the project at Vercel, whosever it is")
+		}, func(c *sandboxCall) (int, error) {
+			if c.remote {
+				return 0, c.ListRemote(c.json)
+			}
+			return 0, c.List(c.json)
+		}},
+		{"prune", "[--running] [--yes]", 0, 0, func(c *sandboxCall, fs *flag.FlagSet) {
+			fs.BoolVar(&c.running, "running", false, "also what runs")
+			fs.BoolVar(&c.yes, "yes", false, "do not ask")
+		}, func(c *sandboxCall) (int, error) { return 0, c.Prune(c.running, c.yes) }},
 		{"ps", "[--json] [NAME]", 0, 1, asJSON, func(c *sandboxCall) (int, error) { return 0, c.Processes(c.operand(0), c.json) }},
 		{"logs", "[-f] [--json] [--stream stdout|stderr] NAME [PROCESS]", 1, 2, func(c *sandboxCall, fs *flag.FlagSet) {
 			asJSON(c, fs)
