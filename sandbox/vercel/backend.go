@@ -224,6 +224,11 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 			}
 		}
 	}()
+	in, err := r.readInput(ctx, false)
+	if err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
+	defer in.close()
 	if err := r.acquire(ctx); err != nil {
 		return err
 	}
@@ -233,7 +238,7 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	if err := r.send(ctx); err != nil {
 		return fmt.Errorf("send the workspace: %w", err)
 	}
-	input, err := r.stdin(ctx)
+	input, err := r.sendInput(ctx, in)
 	if err != nil {
 		return fmt.Errorf("standard input: %w", err)
 	}

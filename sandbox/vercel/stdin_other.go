@@ -4,5 +4,11 @@ package vercel
 
 import "context"
 
-// stdin is not sent: this system cannot tell whether there is any.
-func (r *run) stdin(context.Context) (string, error) { return "", nil }
+type input struct{}
+
+func (*input) close() {}
+
+// readInput reads nothing: this system cannot tell whether there is anything.
+func (r *run) readInput(context.Context, bool) (*input, error) { return nil, nil }
+
+func (r *run) sendInput(context.Context, *input) (string, error) { return "", nil }

@@ -3,60 +3,104 @@
 package vercel
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"egressd/sandbox/vercel/api"
 )
 
 // Bounds of a standard input that is sent.
 const (
-	maxStdin    = 64 << 20
+	maxStdin    = 1 << 30
 	stdinPoll   = 100 * time.Millisecond // how often to check whether the run is over
-	stdinReport = 3 * time.Second        // when to report what the run waits for
+	stdinReport = time.Second / 2        // when to report what the run waits for
 )
 
-// stdin writes the standard input into a file in the sandbox and reports its
-// name; "" when there is none to send: a terminal, or a pipe that is still open
-// and empty when the sandbox is ready.
-func (r *run) stdin(ctx context.Context) (string, error) {
+// input is a standard input that was read to its end, in a file without a name.
+// Nil: there is none. The caller closes it.
+type input struct {
+	file *os.File
+	size int64
+}
+
+func (in *input) close() {
+	if in != nil {
+		_ = in.file.Close()
+	}
+}
+
+// readInput reads the standard input to its end: a file, a pipe from a program of
+// the same pipeline, however long that takes, or another pipe as soon as something
+// has come on it, which is asked twice: before anything is made at the service, and
+// (late) when the sandbox is ready. A terminal and a device have nothing that could
+// be read ahead.
+func (r *run) readInput(ctx context.Context, late bool) (*input, error) {
 	f := r.spec.Stdin
 	if f == nil {
-		return "", nil
+		return nil, nil
 	}
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
-		return "", nil
+		return nil, nil //nolint:nilerr // it is closed
 	}
-	if !info.Mode().IsRegular() && !readable(f, 0) {
-		r.say("the standard input is not sent: nothing has come on it yet, and it is still open")
-		return "", nil
+	if !info.Mode().IsRegular() && !readable(f, 0) && !inPipeline(f) {
+		if late {
+			r.say("the standard input is not sent: nothing has come on it yet, and it is still open")
+		}
+		return nil, nil
 	}
-	data, err := r.readAll(ctx, f)
-	if err != nil || data.Len() == 0 {
-		return "", err
+	spool, err := os.CreateTemp("", "launch-stdin-")
+	if err != nil {
+		return nil, err
 	}
-	name := r.temporary("stdin")
-	return name, r.writeFile(ctx, name, data.String())
+	in := &input{file: spool}
+	err = os.Remove(spool.Name())
+	if err == nil {
+		in.size, err = r.readAll(ctx, f, spool)
+	}
+	if err != nil || in.size == 0 {
+		in.close()
+		return nil, err
+	}
+	return in, nil
 }
 
-// readAll reads f to its end, but no longer than ctx lasts.
-func (r *run) readAll(ctx context.Context, f *os.File) (*bytes.Buffer, error) {
-	data := new(bytes.Buffer)
+// sendInput writes the standard input into a file in the sandbox and reports its
+// name; "" without one. in is what came before the sandbox was ready.
+func (r *run) sendInput(ctx context.Context, in *input) (string, error) {
+	if in == nil {
+		var err error
+		if in, err = r.readInput(ctx, true); in == nil {
+			return "", err
+		}
+		defer in.close()
+	}
+	name := r.temporary("stdin")
+	return name, r.Client.WriteFiles(ctx, r.session.id, slices.Values([]api.File{{
+		Path: name, Mode: 0o600, Size: in.size,
+		Open: func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(in.file, 0, in.size)), nil },
+	}}), nil)
+}
+
+// readAll copies f to its end, but no longer than ctx lasts.
+func (r *run) readAll(ctx context.Context, f *os.File, to io.Writer) (size int64, err error) {
 	part := make([]byte, 64<<10)
 	began, reported := time.Now(), false
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
+			return size, context.Cause(ctx)
 		}
 		if !readable(f, stdinPoll) {
 			if !reported && time.Since(began) > stdinReport {
 				reported = true
-				r.say("waiting for the end of the standard input")
+				r.say("waiting for the end of the standard input, which is sent before the program starts; it needs none: </dev/null")
 			}
 			continue
 		}
@@ -64,14 +108,17 @@ func (r *run) readAll(ctx context.Context, f *os.File) (*bytes.Buffer, error) {
 		switch {
 		case errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN):
 		case err != nil:
-			return nil, err
+			return size, err
 		case n == 0:
-			return data, nil
+			return size, nil
 		default:
-			data.Write(part[:n])
+			if _, err := to.Write(part[:n]); err != nil {
+				return size, err
+			}
+			size += int64(n)
 		}
-		if data.Len() > maxStdin {
-			return nil, fmt.Errorf("it is longer than %d MiB: put it into a file of the workspace", maxStdin>>20)
+		if size > maxStdin {
+			return size, fmt.Errorf("it is longer than %d MiB: put it into a file of the workspace", maxStdin>>20)
 		}
 	}
 }

@@ -141,7 +141,7 @@ var rooms = slices.Concat(policyRooms, proxyRooms, []room{
 	},
 	{
 		path:   "sandbox/vercel",
-		ours:   []string{"policy", "policy/files", "event", "sandbox", "sandbox/vercel/...", "internal/linux/foreground", "internal/linux/pty", "internal/linux/relay"},
+		ours:   []string{"policy", "policy/files", "event", "sandbox", "sandbox/vercel/...", "internal/linux/foreground", "internal/linux/procstat", "internal/linux/pty", "internal/linux/relay"},
 		std:    []string{"net", "net/http", "os/exec"},
 		reason: "the tier: it joins client, translation and files, and knows neither engine nor the records of launch",
 	},
