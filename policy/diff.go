@@ -77,17 +77,19 @@ func (p *Policy) beyond(other *Policy) (out []string, more int) {
 
 // beyond lists rules in the table of l that ix has not, and counts the rest.
 func (l *listed) beyond(ix *index) (lines []string, more int) {
+	var others []*lists.List
 	for _, other := range ix.lists {
 		if other.table == l.table {
 			return nil, 0
 		}
+		others = append(others, other.table.List)
 	}
-	l.table.Each(func(item lists.Item, kind lists.Kind) bool {
+	l.table.Beyond(others, func(item lists.Item) bool {
 		switch {
 		case ix.count == 0 && len(lines) == maxListLines: // all the others are more
 			more = l.table.Names() - maxListLines
 			return false
-		case kind != lists.InTable || ix.hasPattern(l.pattern(item)):
+		case ix.hasPattern(l.pattern(item)):
 		case len(lines) < maxListLines:
 			lines = append(lines, item.Text)
 		default:

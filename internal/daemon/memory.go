@@ -16,8 +16,9 @@ const (
 // follow and is never garbage before the next reload: it is left out of that sum.
 // Used by one goroutine.
 type memory struct {
-	percent int // GOGC as it was set from outside; negative: no collector, nothing is done
-	lists   int // what the lists took last
+	percent int    // GOGC as it was set from outside; negative: no collector, nothing is done
+	lists   int    // what the lists took last
+	which   string // the policies that had lists then
 }
 
 func newMemory() *memory {
@@ -26,14 +27,14 @@ func newMemory() *memory {
 	return m
 }
 
-// fit takes lists of this many bytes into account. After a change of them what the
-// old ones and their reading took goes back to the system.
-func (m *memory) fit(lists int) {
+// fit takes lists of this many bytes into account. After a change of which policies
+// have them, what the old ones and their reading took goes back to the system.
+func (m *memory) fit(lists int, which string) {
 	if m.percent < 0 || lists < fewListBytes && m.lists < fewListBytes {
 		return
 	}
-	if lists != m.lists {
-		m.lists = lists
+	if lists != m.lists || which != m.which {
+		m.lists, m.which = lists, which
 		debug.FreeOSMemory() // a collection that stops nobody; its end is waited for here
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -52,10 +53,14 @@ func percentFor(percent, alive, lists int) int {
 	return max(1, int(int64(percent)*int64(rest)/int64(rest+lists)))
 }
 
-// listBytes reports what the list files of all policies take.
-func (d *daemon) listBytes() (n int) {
+// lists reports what the list files of all policies take, and the digests of the
+// policies that have some.
+func (d *daemon) lists() (n int, which string) {
 	for _, p := range d.policies {
-		n += p.current.Load().ListBytes()
+		if one := p.current.Load().ListBytes(); one > 0 {
+			n += one
+			which += p.current.Load().Digest()
+		}
 	}
-	return n
+	return n, which
 }

@@ -129,7 +129,7 @@ func (d *daemon) reloads(ctx context.Context) error {
 	stop := d.watch(ctx, watched, changed)
 	defer func() { stop() }()
 	memory := newMemory()
-	memory.fit(d.listBytes())
+	memory.fit(d.lists())
 	idle := time.NewTicker(tokenIdle / 10)
 	defer idle.Stop()
 	for {
@@ -138,11 +138,11 @@ func (d *daemon) reloads(ctx context.Context) error {
 			return nil
 		case now := <-idle.C:
 			d.routes.collect(now)
-			memory.fit(d.listBytes())
+			memory.fit(d.lists())
 		case <-changed:
 			d.log.Debug("checking whether a file changed")
 			d.reload(false)
-			memory.fit(d.listBytes())
+			memory.fit(d.lists())
 		case <-d.c.Reload:
 			d.log.Info("SIGHUP: reading everything again")
 			d.flush() // into the file that they belong to
@@ -150,7 +150,7 @@ func (d *daemon) reloads(ctx context.Context) error {
 				d.log.Error("the events file was not opened again", "err", err)
 			}
 			d.reload(true)
-			memory.fit(d.listBytes())
+			memory.fit(d.lists())
 		}
 		if files := d.files(); !slices.Equal(files, watched) { // a policy names other lists than before
 			stop()

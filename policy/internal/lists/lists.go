@@ -13,6 +13,7 @@ package lists
 import (
 	"bytes"
 	"crypto/sha256"
+	"runtime"
 	"slices"
 )
 
@@ -33,7 +34,9 @@ const (
 	maxLineBytes = 8192 // of a line; a rule has 4096 at most
 	maxProblems  = 50   // more are counted, not listed
 	markEvery    = 16   // rules between two marks, at least
-	maxSameName  = 8    // rules with ports about one name in the table; more are Others
+	turnRules    = 1024 // read before others may run, some 0.2 ms
+	sumBytes     = 128 << 10
+	maxSameName  = 8 // rules with ports about one name in the table; more are Others
 
 	offsetBits = 26 // of a slot, then the scope, then a tag
 	tagShift   = offsetBits + 2
@@ -95,7 +98,7 @@ func Read(data []byte, o Options) (l *List, found []Problem, more int) {
 		return nil, []Problem{{Line: 1, Column: 1, What: "the list is 64 MiB or longer", Fix: "split it, or list domains with all below them (*.example.com)"}}, 0
 	}
 	data = withoutBOM(data)
-	l = &List{data: data, format: o.Format, skip: o.Skip, sum: sha256.Sum256(data)}
+	l = &List{data: data, format: o.Format, skip: o.Skip, sum: sumOf(data)}
 	if l.format == Auto {
 		l.format = detect(data)
 	}
@@ -110,6 +113,19 @@ func Read(data []byte, o Options) (l *List, found []Problem, more int) {
 	l.marks, l.others = slices.Clip(l.marks), slices.Clip(l.others)
 	l.odd, l.bad, l.twice = slices.Clip(l.odd), slices.Clip(l.bad), slices.Clip(l.twice)
 	return l, nil, 0
+}
+
+// sumOf is the SHA-256 of data. It lets others run in between: a policy is loaded
+// while clients are served.
+func sumOf(data []byte) [sha256.Size]byte {
+	h := sha256.New()
+	for len(data) > 0 {
+		n := min(len(data), sumBytes)
+		h.Write(data[:n])
+		data = data[n:]
+		runtime.Gosched()
+	}
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 func withoutBOM(data []byte) []byte { return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) }
@@ -178,7 +194,9 @@ func (b *builder) rule(s span) bool {
 		l.others = append(l.others, Item{Text: text, Ordinal: l.rules, Line: s.line, Column: s.start - s.bol + 1})
 		l.odd = append(l.odd, uint32(s.start))
 	}
-	l.rules++
+	if l.rules++; l.rules%turnRules == 0 {
+		runtime.Gosched()
+	}
 	return true
 }
 
@@ -212,7 +230,7 @@ func (l *List) Same(data []byte, format Format, skip bool) bool {
 	if format == Auto {
 		format = detect(data)
 	}
-	return format == l.format && skip == l.skip && len(data) == len(l.data) && sha256.Sum256(data) == l.sum
+	return format == l.format && skip == l.skip && len(data) == len(l.data) && sumOf(data) == l.sum
 }
 
 // At reports the rule whose name stands at offset at, as Next reported it.
@@ -254,6 +272,27 @@ func (l *List) Each(yield func(Item, Kind) bool) {
 	})
 }
 
+// Beyond calls yield, until it reports false, with every rule in the table that none
+// of others says in the same words. Rules with ports are not compared. It allocates
+// only for what it yields.
+func (l *List) Beyond(others []*List, yield func(Item) bool) {
+	l.walk(mark{line: 1}, func(s span, n int) bool {
+		at, scope := l.format.name(l.data, s)
+		end := l.nameEnd(at)
+		if has(l.odd, s.start) || has(l.twice, s.start) {
+			return true
+		}
+		if !l.ported(end) {
+			for _, other := range others {
+				if other.bare(l.data[at:end], scope) {
+					return true
+				}
+			}
+		}
+		return yield(l.item(s, n))
+	})
+}
+
 func has(sorted []uint32, at int) bool {
 	_, ok := slices.BinarySearch(sorted, uint32(at))
 	return ok
@@ -262,12 +301,15 @@ func has(sorted []uint32, at int) bool {
 // walk goes through the rules from m on. n is the ordinal of a rule.
 func (l *List) walk(m mark, yield func(s span, n int) bool) {
 	n := int(m.rules)
+	first := n
 	w := walker{data: l.data, format: l.format, unknown: func(span, string, string) {}}
 	w.rule = func(s span) bool {
 		if has(l.bad, s.start) {
 			return true
 		}
-		n++
+		if n++; (n-first)%turnRules == 0 {
+			runtime.Gosched()
+		}
 		return yield(s, n-1)
 	}
 	w.from(m)

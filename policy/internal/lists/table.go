@@ -97,6 +97,18 @@ func (t *table) add(at int, name []byte, scope Scope) outcome {
 	return added
 }
 
+// bare reports whether the name is there with this scope and no ports.
+func (t *table) bare(name []byte, scope Scope) bool {
+	i, tag := t.home(maphash.Bytes(t.seed, name))
+	for ; t.slots[i] != 0; i = t.after(i) {
+		at := int(offset(t.slots[i]))
+		if t.slots[i]>>tagShift<<tagShift == tag && scopeOf(t.slots[i]) == scope && t.stands(at, string(name)) && !t.ported(at+len(name)) {
+			return true
+		}
+	}
+	return false
+}
+
 // ported reports whether ports follow a name that ends at end.
 func (t *table) ported(end int) bool { return end < len(t.text) && t.text[end] == ':' }
 
