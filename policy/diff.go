@@ -15,11 +15,15 @@ import (
 // text: "allow: api.example.com", "presets: npm", "limits.connections: 100".
 type Difference struct {
 	Added, Removed         []string
-	MoreAdded, MoreRemoved int // rules of list files that are not among the lines
+	MoreAdded, MoreRemoved int // rules that are not among the lines
 }
 
-// maxListLines is how many rules of each list file are lines of a Difference.
-const maxListLines = 50
+// Implementation constants: how many rules are lines of a Difference, of allow and
+// of deny each, and of each list file.
+const (
+	maxRuleLines = 1000
+	maxListLines = 50
+)
 
 // Diff reports what changes when p takes the place of old. Order, spelling and
 // duplicates make no difference. Either may be nil, which has no lines. Of
@@ -33,7 +37,7 @@ func (p *Policy) Diff(old *Policy) Difference {
 }
 
 // beyond lists the lines of p that other has not: rules in their order, then
-// the rest. more counts those of list files that are not listed.
+// the rest. more counts the rules that are not listed.
 func (p *Policy) beyond(other *Policy) (out []string, more int) {
 	if p == nil || !p.loaded {
 		return nil, 0
@@ -47,12 +51,21 @@ func (p *Policy) beyond(other *Policy) (out []string, more int) {
 		of    *index
 		in    *index
 	}{{"allow: ", p.allowRules, p.allow, other.allow}, {"deny: ", p.denyRules, p.deny, other.deny}} {
-		seen := make(map[string]bool)
+		seen, lines := make(map[string]bool), 0
 		for _, r := range list.rules {
-			if r.ofPreset() || seen[r.Text] || list.in.has(r) {
+			if r.ofPreset() || list.in.count > 0 && list.in.has(r) {
 				continue
 			}
-			seen[r.Text] = true
+			if !list.of.alone(r) {
+				if seen[r.Text] {
+					continue
+				}
+				seen[r.Text] = true
+			}
+			if lines++; lines > maxRuleLines {
+				more++
+				continue
+			}
 			out = append(out, list.word+r.Text)
 		}
 		for _, l := range list.of.lists {
@@ -144,6 +157,12 @@ func (l *listed) has(p grammar.Pattern) bool {
 			return true
 		}
 	}
+}
+
+// alone reports whether no other rule is filed where r is, so that none repeats it.
+func (ix *index) alone(r *Rule) bool {
+	i := ix.head(r.pattern())
+	return i >= 0 && ix.rules[i].next < 0
 }
 
 // head reports the first rule under the key of p, -1 without.

@@ -42,6 +42,9 @@ func longLists(name string, data []byte) (rest []byte, lists map[string][]Entry,
 		case section == "" || body == "" || body[0] == '#':
 		case isItem && (indent < 0 || in == indent) && listedName(item):
 			indent = in
+			if lists[section] == nil { // at most this many, as lines of a name have at least six bytes
+				lists[section] = make([]Entry, 0, 1+strings.Count(text, "\n"))
+			}
 			lists[section] = append(lists[section], Entry{Text: item, Pos: Pos{File: name, Line: line, Column: in + 3}})
 			whole = "\n"
 		case isItem && indent < 0:

@@ -7,7 +7,7 @@ import (
 
 // Implementation constants, in bytes.
 const (
-	fewListBytes = 4 << 20 // lists that take less change nothing
+	fewListBytes = 4 << 20 // lists and files that take less change nothing
 	leastHeap    = 4 << 20 // what the collector lets a heap grow to in any case
 )
 
@@ -18,7 +18,7 @@ const (
 type memory struct {
 	percent int    // GOGC as it was set from outside; negative: no collector, nothing is done
 	lists   int    // what the lists took last
-	which   string // the policies that had lists then
+	which   string // the policies that were read from long files then
 }
 
 func newMemory() *memory {
@@ -27,16 +27,20 @@ func newMemory() *memory {
 	return m
 }
 
-// fit takes lists of this many bytes into account. After a change of which policies
-// have them, what the old ones and their reading took goes back to the system.
+// fit takes lists of this many bytes into account. When other policies than before
+// were read from long files, what the old ones and their reading took goes back to the system.
 func (m *memory) fit(lists int, which string) {
-	if m.percent < 0 || lists < fewListBytes && m.lists < fewListBytes {
+	if m.percent < 0 {
 		return
 	}
-	if lists != m.lists || which != m.which {
-		m.lists, m.which = lists, which
+	if which != m.which {
+		m.which = which
 		debug.FreeOSMemory() // a collection that stops nobody; its end is waited for here
 	}
+	if lists < fewListBytes && m.lists < fewListBytes {
+		return
+	}
+	m.lists = lists
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	alive := lists
@@ -54,11 +58,11 @@ func percentFor(percent, alive, lists int) int {
 }
 
 // lists reports what the list files of all policies take, and the digests of the
-// policies that have some.
+// policies that were read from long files.
 func (d *daemon) lists() (n int, which string) {
 	for _, p := range d.policies {
-		if one := p.current.Load().ListBytes(); one > 0 {
-			n += one
+		n += p.current.Load().ListBytes()
+		if p.inputs.bytes >= fewListBytes {
 			which += p.current.Load().Digest()
 		}
 	}

@@ -26,7 +26,7 @@ const isolation = "sidecar"
 type policyGate struct {
 	source   Source
 	current  *policy.Current
-	files    []string // what the last load read or tried to, lists included; of the loading goroutine
+	inputs   inputs
 	resolver *dnsfilter.Resolver
 	pins     *dnsfilter.Pins
 	volume   volume
@@ -34,29 +34,52 @@ type policyGate struct {
 	gate     *gate.Gate
 }
 
-// noteFile notes that the policy is made of this file.
-func (n *policyGate) noteFile(name string) {
-	if !slices.Contains(n.files, name) {
-		n.files = append(n.files, name)
+// inputs are the files that the last load of a policy read or tried to, list files
+// included. Used by the goroutine that loads.
+type inputs struct {
+	files []string
+	sums  map[string][sha256.Size]byte // of those that were read, when the policy is in force
+	bytes int                          // that were read
+}
+
+func (i *inputs) note(name string) {
+	if !slices.Contains(i.files, name) {
+		i.files = append(i.files, name)
 	}
+}
+
+// unchanged reports whether the policy in force was made of exactly what the files
+// hold now.
+func (i *inputs) unchanged() bool {
+	for _, name := range i.files {
+		want, known := i.sums[name]
+		if now, err := watch.Sum(name); !known || err != nil || now != want {
+			return false
+		}
+	}
+	return len(i.files) > 0
 }
 
 // candidate is a policy that was read and is not in force yet.
 type candidate struct {
 	policy    *policy.Policy
 	upstreams []dnsfilter.Upstream
+	sums      map[string][sha256.Size]byte // of the files it was made of
 }
 
 // read reads, compiles and checks a policy. Nothing changes yet.
 func (d *daemon) read(n *policyGate) (candidate, error) {
 	s := n.source
-	n.files = slices.Clone(s.Files)
+	n.inputs = inputs{files: slices.Clone(s.Files)}
+	sums := make(map[string][sha256.Size]byte)
 	p, upstreams, err := s.Compile(d.c.Upstreams, Reader{
 		ReadFile: func(name string) ([]byte, error) {
-			n.noteFile(name)
+			n.inputs.note(name)
 			data, err := d.c.ReadFile(name)
 			switch {
 			case err == nil:
+				sums[name] = sha256.Sum256(data)
+				n.inputs.bytes += len(data)
 				return data, d.c.checkOutputs(name)
 			case slices.Contains(s.Files, name):
 				return nil, unreadable("--policy "+s.flag(name), err)
@@ -65,8 +88,9 @@ func (d *daemon) read(n *policyGate) (candidate, error) {
 		},
 		Before: n.current.Load(),
 		Unchanged: func(name string, sum [sha256.Size]byte) bool {
-			n.noteFile(name)
+			n.inputs.note(name)
 			now, err := watch.Sum(name)
+			sums[name] = now
 			return err == nil && now == sum
 		},
 	})
@@ -78,7 +102,7 @@ func (d *daemon) read(n *policyGate) (candidate, error) {
 			return candidate{}, err
 		}
 	}
-	return candidate{p, upstreams}, errors.Join(d.checkLoop(upstreams), d.checkSecrets(p))
+	return candidate{p, upstreams, sums}, errors.Join(d.checkLoop(upstreams), d.checkSecrets(p))
 }
 
 // Reader is how the files of a policy are read.

@@ -188,7 +188,7 @@ func (d *daemon) watch(ctx context.Context, files []string, changed chan<- struc
 func (d *daemon) files() []string {
 	var out []string
 	for _, n := range d.policies {
-		out = append(out, n.files...)
+		out = append(out, n.inputs.files...)
 	}
 	if d.c.Tokens != "" {
 		out = append(out, d.c.Tokens)
@@ -207,6 +207,9 @@ func (d *daemon) reload(asked bool) {
 	}
 	d.reloadTokens(asked)
 	for _, n := range d.policies {
+		if !asked && n.inputs.unchanged() {
+			continue
+		}
 		c, err := d.read(n)
 		if err == nil {
 			err = d.enforce(n, c, asked)
@@ -266,6 +269,7 @@ func (d *daemon) enforce(n *policyGate, c candidate, report bool) error {
 	}
 	n.resolver.SetUpstreams(c.upstreams)
 	n.current.Store(c.policy)
+	n.inputs.sums = c.sums
 	closed := n.gate.Rejudge()
 	for _, g := range d.routes.gates(n) {
 		closed += g.Rejudge()
