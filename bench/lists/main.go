@@ -55,8 +55,8 @@ func run(binary string, runs int, yaml bool, long task) error {
 	defer os.RemoveAll(dir)
 	if binary == "" {
 		binary = filepath.Join(dir, "egressd")
-		build := exec.Command("go", "build", "-trimpath", "-o", binary, "./cmd/egressd") //nolint:gosec,noctx // this tree
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		build := exec.Command("go", "build", "-trimpath", "-o", binary, "egressd/cmd/egressd") //nolint:gosec,noctx // this tree
+		build.Env = append(build.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			return fmt.Errorf("go build: %w: %s", err, out)
 		}
