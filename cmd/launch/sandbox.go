@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"egressd/internal/cli"
+	"egressd/internal/run"
 	"egressd/internal/run/sandboxes"
 	"egressd/sandbox"
 )
@@ -32,6 +33,7 @@ type sandboxCall struct {
 	detach, terminal, force, list, json bool
 	remote, running, yes                bool   // at the service
 	drop, expires                       string // of snapshots
+	changes                             []string
 }
 
 // operand reports operand n, or "" if there is none.
@@ -112,6 +114,15 @@ func sandboxCommands() []sandboxCommand {
 			}
 			return 0, c.Snapshot(c.operand(0), c.expires)
 		}},
+		{"set", "[--vcpus NUMBER] [--port PORT] [--tag NAME=VALUE] [--timeout TIME] [--keep-snapshots NUMBER] [--snapshot-expiry TIME] NAME", 1, 1, func(c *sandboxCall, fs *flag.FlagSet) {
+			whole := new(run.Options).Flags()
+			for _, name := range []string{"vcpus", "port", "tag", "timeout", "keep-snapshots", "snapshot-expiry"} {
+				fs.Func(name, whole.Lookup(name).Usage, func(s string) error {
+					c.changes = append(c.changes, "--"+name+"="+s)
+					return whole.Set(name, s)
+				})
+			}
+		}, func(c *sandboxCall) (int, error) { return 0, c.Change(c.operand(0), c.changes) }},
 		{"restore", "NAME SNAPSHOT", 2, 2, nil, func(c *sandboxCall) (int, error) { return 0, c.Restore(c.operand(0), c.operand(1)) }},
 		{"port", "NAME PORT", 2, 2, nil, func(c *sandboxCall) (int, error) { return 0, c.Port(c.operand(0), c.operand(1)) }},
 		{"stop", "NAME", 1, 1, nil, func(c *sandboxCall) (int, error) { return 0, c.Stop(c.operand(0)) }},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -146,6 +147,41 @@ func (k *Kept) DropSnapshot(ctx context.Context, id string) error {
 		}
 	}
 	return fmt.Errorf("sandbox %s has no snapshot %s: %w", k.Name, id, fs.ErrNotExist)
+}
+
+// Change gives the sandbox those resources, ports, tags and bounds of snapshots
+// that o names; what it does not name is as it was. A session that runs gets all but
+// the resources, which are the next one's.
+func (k *Kept) Change(ctx context.Context, o Options) error {
+	found, err := k.mine(ctx)
+	if err != nil {
+		return err
+	}
+	var change api.UpdateRequest
+	if o.VCPUs > 0 {
+		change.Resources = &api.Resources{VCPUs: o.VCPUs}
+	}
+	if len(o.Ports) > 0 {
+		change.Ports = &o.Ports
+	}
+	if len(o.Tags) > 0 {
+		change.Tags = maps.Clone(o.Tags)
+		if mark, ok := found.Sandbox.Tags[ownerTag]; ok {
+			change.Tags[ownerTag] = mark
+		}
+	}
+	if o.Snapshots.Count > 0 {
+		change.KeepLastSnapshots = o.Snapshots.keep()
+	}
+	if o.Snapshots.Expiry != 0 {
+		change.SnapshotExpiration = o.Snapshots.expiry()
+	}
+	whole := api.CreateRequest{Name: k.Name, Ports: o.Ports, Resources: change.Resources, Tags: change.Tags}
+	if err := whole.Validate(); err != nil {
+		return err
+	}
+	_, err = k.Client.Update(ctx, k.Name, change)
+	return err
 }
 
 // Restore makes the next session begin with a snapshot. A running session is

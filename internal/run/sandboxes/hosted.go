@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -156,6 +157,55 @@ func (s *Set) Snapshots(name string) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d MB\t%s\n", cli.Safe(one.ID), one.CreatedAt.Time().Local().Format(timeFormat), cli.Safe(one.Method), int64(one.SizeBytes)/1e6, expires)
 	}
 	return errors.Join(err, w.Flush())
+}
+
+// Change gives a hosted sandbox other resources, ports, tags or bounds, for its next
+// runs as well: flags are launch's, each --name=value, and take the place of all of
+// that name.
+func (s *Set) Change(name string, flags []string) error {
+	if len(flags) == 0 {
+		return errors.New("say what to change: launch sandbox set --vcpus 4 " + name)
+	}
+	k, err := s.hosted(name, "resources of its own")
+	if err != nil {
+		return err
+	}
+	b, err := s.sandbox(name)
+	if err != nil {
+		return err
+	}
+	if err := s.trusted(b); err != nil {
+		return err
+	}
+	all := slices.DeleteFunc(slices.Clone(b.Flags), func(old string) bool {
+		return slices.ContainsFunc(flags, func(f string) bool { return sameFlag(old, f) })
+	})
+	all = append(all, flags...)
+	var own run.Options
+	if err := own.Parse(flags); err != nil {
+		return err
+	}
+	b.Flags = all
+	whole, err := flagsOf(b)
+	if err == nil {
+		err = whole.MicroVM.Validate(name)
+	}
+	if err != nil {
+		return err
+	}
+	ctx, stop := bounded()
+	defer stop()
+	if err := k.Change(ctx, own.MicroVM.Options); err != nil {
+		return err
+	}
+	return s.store.Renew(name, func(b *records.Sandbox) { b.Flags = all })
+}
+
+// sameFlag reports whether a and b, each --name=value, are the same flag.
+func sameFlag(a, b string) bool {
+	a, _, _ = strings.Cut(a, "=")
+	b, _, _ = strings.Cut(b, "=")
+	return a == b
 }
 
 // Restore stops a hosted sandbox. Its next session begins with a snapshot.
