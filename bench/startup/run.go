@@ -35,6 +35,9 @@ type config struct {
 	raw    bool
 	launch string
 	bwrap  string
+
+	against string // other launch binaries, separated by commas; "": measure beside bwrap
+	dirs    string // where they run, separated by commas
 }
 
 // run is main without the process: it reports the exit code, 0 when the goal is
@@ -47,6 +50,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&c.raw, "raw", false, "print every run too")
 	flags.StringVar(&c.launch, "launch", "", "the launch binary (default: build it from this tree)")
 	flags.StringVar(&c.bwrap, "bwrap", "bwrap", "the bwrap binary")
+	flags.StringVar(&c.against, "against", "", "other launch binaries, as A,B: compare with the first of them, and leave bwrap out")
+	flags.StringVar(&c.dirs, "dir", ".", "the directories for -against, as A,B")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}
@@ -76,6 +81,9 @@ func measure(ctx context.Context, c config, stdout, stderr io.Writer) (bool, err
 		if c.launch, err = install.Launch(ctx, dir); err != nil {
 			return false, err
 		}
+	}
+	if c.against != "" {
+		return against(ctx, c, stdout, stderr)
 	}
 	floor := &contestant{What: "true", argv: []string{"/bin/true"}}
 	ours := &contestant{What: "launch", argv: []string{c.launch, "--", "/bin/true"}}

@@ -68,9 +68,6 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 	s.files.unmake = c.makeMissing(s.spec.RunAs)
 	s.files.env = c.agentFiles(s.spec.RunAs)
 	missed, err := c.plan()
-	if err == nil {
-		s.guardFiles(c)
-	}
 	if missed != "" {
 		s.b.log().Warn("a unix socket of this machine could not be found: if it is below the working directory or HOME, the program can reach it",
 			slog.String("socket", missed))

@@ -156,6 +156,7 @@ func (s *supervisor) supervise(ctx context.Context, stdio [3]*os.File) error {
 	}
 	// The init is busy now, and would have been held up before. A signal that
 	// ended the launcher until here ended the init as well.
+	s.guardFiles(cfg)
 	stopSignals = s.tty.catchSignals()
 	if s.spec.Forwarding != nil {
 		s.spec.Forwarding()
