@@ -18,6 +18,7 @@ type config struct {
 	mounts mountinfo.Table // of this process
 
 	names    *places.Names   // what was found out about names
+	ahead    *places.Ahead   // what was read of the working directory
 	programs []string        // the directories of PATH, each once; nil: not asked for yet
 	commands map[string]bool // what installed found
 	env      []string        // of the spec

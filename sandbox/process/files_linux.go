@@ -62,7 +62,7 @@ func (c *config) namedByRules() []string {
 
 // planFiles plans the mounts by which the gate's rules hold.
 func (c *config) planFiles() error {
-	m := places.Machine{Gate: c.gate, Mounts: c.mounts, Roots: c.Plan.Roots, Binds: c.Plan.Binds, Shown: c.Plan.Shown, ReadOnly: c.readOnly, Names: c.names}
+	m := places.Machine{Gate: c.gate, Mounts: c.mounts, Roots: c.Plan.Roots, Binds: c.Plan.Binds, Shown: c.Plan.Shown, ReadOnly: c.readOnly, Ahead: c.ahead, Names: c.names}
 	plan, err := places.Find(m)
 	if err != nil {
 		return err

@@ -28,6 +28,11 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
+	var ahead *places.Ahead
+	if dir != "/" && !s.b.ReadOnly {
+		ahead = places.ReadAhead(realPath(dir))
+		defer ahead.Close()
+	}
 	mounts, err := mountinfo.Read() // once a start
 	if err != nil {
 		return nil, err
@@ -44,7 +49,7 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &config{paths: pathValues(s.spec.Env), home: sandbox.EnvValue(s.spec.Env, "HOME"), mounts: mounts, env: s.spec.Env, readOnly: s.b.ReadOnly, names: places.NewNames()}
+	c := &config{paths: pathValues(s.spec.Env), home: sandbox.EnvValue(s.spec.Env, "HOME"), mounts: mounts, env: s.spec.Env, readOnly: s.b.ReadOnly, names: places.NewNames(), ahead: ahead}
 	if c.gate, err = s.filesGate(dir, argv); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ type Machine struct {
 	Binds    []control.Bind // what is brought back into them
 	Shown    []control.Bind // what the caller shows at other paths: not this plan's business
 	ReadOnly bool           // nothing is writable, whatever the gate says
+	Ahead    *Ahead         // what was read already of the working directory; nil: nothing
 	*Names                  // what the caller has found out about names; nil: nothing
 }
 

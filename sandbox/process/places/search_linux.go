@@ -14,9 +14,8 @@ import (
 // Bounds of the search for patterns. A tree that reaches further is protected as
 // far as they go, which the run says.
 const (
-	MaxDepth   = 4    // levels below a writable directory
-	MaxDirs    = 1024 // directories read in one run
-	maxEntries = 4096 // entries read of one directory
+	MaxDepth = 4    // levels below a writable directory
+	MaxDirs  = 1024 // directories read in one run
 )
 
 // Skipped reports whether the search leaves a directory of that name out: trees
@@ -64,11 +63,7 @@ func (f *floats) at(name []byte) [][]string {
 // first.
 func (f *finder) search(anchors []files.Anchor) {
 	pats := newFloats(anchors)
-	type dir struct {
-		path  string
-		depth int
-	}
-	var queue []dir
+	var queue []below
 	for _, root := range f.writableRoots() {
 		f.inside(root, anchors)
 		f.watched[root] = true
@@ -77,7 +72,7 @@ func (f *finder) search(anchors []files.Anchor) {
 		if f.Gate.Decide(root).Reason == files.State {
 			depth = 0
 		}
-		queue = append(queue, dir{root, depth})
+		queue = append(queue, below{root, depth})
 	}
 	seen := map[string]bool{}
 	var met []entry // what a pattern begins with
@@ -93,7 +88,7 @@ func (f *finder) search(anchors []files.Anchor) {
 		}
 		f.watched[d.path] = true
 		met := met[:0]
-		f.list.each(d.path, func(name []byte, kind uint8) {
+		see := func(name []byte, kind uint8) {
 			if string(name) == ".git" || len(pats.at(name)) > 0 {
 				met = append(met, entry{string(name), kind})
 			}
@@ -101,9 +96,14 @@ func (f *finder) search(anchors []files.Anchor) {
 				return
 			}
 			if p := filepath.Join(d.path, string(name)); f.writable(p) {
-				queue = append(queue, dir{p, d.depth - 1})
+				queue = append(queue, below{p, d.depth - 1})
 			}
-		})
+		}
+		if raw := f.Ahead.take(d.path); raw != nil {
+			each(raw, see)
+		} else {
+			f.list.each(d.path, see)
+		}
 		for _, e := range met {
 			p := filepath.Join(d.path, e.name)
 			for _, rest := range pats.at([]byte(e.name)) {
