@@ -3,7 +3,6 @@ package stage
 import (
 	"archive/tar"
 	"cmp"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -17,7 +16,7 @@ import (
 // apply makes the changes: first what gives way, then what is new.
 func (m *mirror) apply(archive io.ReadSeeker) error {
 	for _, name := range m.remove {
-		if err := m.tree.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := m.removeFile(name); err != nil {
 			m.conflict(name, reason(err))
 			continue
 		}
@@ -86,7 +85,7 @@ func (m *mirror) applyEntry(names []string, r io.Reader) error {
 			err, read = m.keepAside(name, r), true
 		case do == 0:
 		case do == chmod:
-			err = m.tree.root.Chmod(name, e.Mode.Perm())
+			err = m.chmod(name, e.Mode.Perm())
 		case e.Mode.Type() == fs.ModeSymlink:
 			err = m.put(name, func(temp string) error { return m.tree.root.Symlink(e.Link, temp) })
 		case source != "":
@@ -147,16 +146,45 @@ func (m *mirror) put(name string, build func(temp string) error) error {
 		if err := m.tree.root.Remove(name); err != nil {
 			return fmt.Errorf("a file there, a directory with files of its own here: %w", err)
 		}
+		delete(m.seen, name)
 	}
-	temp := path.Join(dir, ".launch-"+rand.Text()[:12])
-	err := build(temp)
-	if err == nil {
-		err = m.tree.root.Rename(temp, name)
-	}
-	if err != nil {
+	temp := temporary(name)
+	if err := build(temp); err != nil {
 		_ = m.tree.root.Remove(temp)
+		return err
 	}
+	err := m.place(temp, name, m.write[name])
+	var stray *strayError
+	switch {
+	case err == nil || errors.As(err, &stray):
+		return err
+	case errors.Is(err, errTouched) || errors.Is(err, errMade):
+		err = errors.Join(err, m.moveAside(name, temp))
+	}
+	_ = m.tree.root.Remove(temp)
 	return err
+}
+
+// moveAside keeps what came back for a path that changed here meanwhile.
+func (m *mirror) moveAside(name, temp string) error {
+	if m.aside == "" || !m.remote[name].Mode.IsRegular() {
+		return nil
+	}
+	f, err := openRegular(m.tree.root, temp)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return m.keepAside(name, f)
+}
+
+// chmod gives a file that is still what was planned for the mode.
+func (m *mirror) chmod(name string, mode fs.FileMode) error {
+	m.at(beforeCheck, name)
+	if info, err := m.tree.root.Lstat(name); err != nil || !unchanged(m.seen[name], info, false) {
+		return errTouched
+	}
+	return m.tree.root.Chmod(name, mode)
 }
 
 // errThroughLink is the error for a path that leads through a link.

@@ -97,10 +97,11 @@ type mirror struct {
 	aside  string
 	bytes  int64
 
-	above   map[string]string // what is in the way of a directory, see obstacle
-	within  map[string]bool   // directories that hold something there
-	write   map[string]action // paths to make or to replace
-	remove  []string          // files and links to delete
+	above   map[string]string      // what is in the way of a directory, see obstacle
+	within  map[string]bool        // directories that hold something there
+	write   map[string]action      // paths to make or to replace
+	remove  []string               // files and links to delete
+	seen    map[string]fs.FileInfo // what is to be replaced or deleted, before it was compared
 	handled int
 }
 

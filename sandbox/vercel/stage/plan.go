@@ -21,7 +21,7 @@ const (
 
 // plan compares what came back with what was sent and with what is here now.
 func (m *mirror) plan() {
-	m.write, m.above = map[string]action{}, map[string]string{}
+	m.write, m.above, m.seen = map[string]action{}, map[string]string{}, map[string]fs.FileInfo{}
 	for name, r := range m.remote {
 		m.planWrite(name, r)
 	}
@@ -56,6 +56,9 @@ func (m *mirror) planWrite(name string, r *remote) {
 			m.conflict(name, why)
 		}
 		return
+	}
+	if err == nil && !info.IsDir() {
+		m.seen[name] = info
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && (was == nil || was.shared || was.Mode.IsDir()):
@@ -138,6 +141,7 @@ func (m *mirror) planRemove(name string, was *Entry) {
 	case m.tree.mayNot(name) != "":
 		m.conflict(name, "deleted there: "+m.tree.mayNot(name))
 	default:
+		m.seen[name] = info
 		m.remove = append(m.remove, name)
 	}
 }

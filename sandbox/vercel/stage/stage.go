@@ -73,6 +73,8 @@ type Tree struct {
 	order   []string // the paths of entries, sorted
 	skipped int      // files that .gitignore left out
 
+	hook func(s step, name string) // of a test; else nil
+
 	held               []Held // see Held
 	secret, unreadable int
 	unknown            map[string]bool // paths that cannot be read
