@@ -127,3 +127,25 @@ func TestSources(t *testing.T) {
 		t.Errorf("%v %q", err, o.source)
 	}
 }
+
+// A profile is a size for what no flag says, and says when it does not fit.
+func TestProfile(t *testing.T) {
+	for _, tt := range []struct {
+		profile, name string
+		vcpus, want   int // -1: refused
+	}{
+		{"", "", 0, 0},
+		{"ephemeral", "", 0, 1},
+		{"ephemeral", "", 8, 8},
+		{"ephemeral", "dev", 0, -1},
+		{"coding-agent", "dev", 0, 2},
+		{"coding-agent", "", 0, -1},
+		{"large", "dev", 0, -1},
+	} {
+		o := Options{Profile: tt.profile}
+		o.VCPUs = tt.vcpus
+		if err := o.Validate(tt.name); err != nil && tt.want >= 0 || err == nil && o.VCPUs != tt.want {
+			t.Errorf("%+v: %d, %v", tt, o.VCPUs, err)
+		}
+	}
+}

@@ -8,6 +8,7 @@
 package microvm
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,6 +32,8 @@ type Options struct {
 	Team, Project, TokenFile string // "": from the environment
 	Workspace                string // where files of the service's tools are; "": the working directory
 
+	Profile string // "": none
+
 	source string
 }
 
@@ -41,6 +44,7 @@ func (o *Options) Register(fs *flag.FlagSet) {
 	fs.StringVar(&o.Task, "task", "", "vercel tier: go on from the snapshot of this task `ID`, and leave one for the next run")
 	fs.StringVar(&o.Runtime, "runtime", "", "vercel tier: a `NAME` such as node24 or python3.13")
 	fs.StringVar(&o.Image, "image", "", "vercel tier: an image `NAME`, instead of a runtime")
+	fs.StringVar(&o.Profile, "profile", "", "vercel tier: the size for a kind of `WORK`: ephemeral (1 vCPU), or coding-agent (2 vCPUs, with --name)")
 	fs.Func("vcpus", "vercel tier: this `NUMBER` of processors, 1 or even; 2 GB of memory each", o.setVCPUs)
 	fs.Func("port", "vercel tier: publish this `PORT` to everybody", o.setPort)
 	fs.Func("tag", "vercel tier: mark the sandbox: `NAME=VALUE`", o.setTag)
@@ -153,10 +157,33 @@ func (o *Options) Validate(name string) error {
 	case o.Task != "" && records.ValidName(o.Task) != "":
 		return fmt.Errorf("--task %q: %s", o.Task, records.ValidName(o.Task))
 	}
-	var err error
-	o.Source, err = parseSource(o.source)
 	o.Name = name
+	err := o.applyProfile()
+	if err == nil {
+		o.Source, err = parseSource(o.source)
+	}
 	return err
+}
+
+// applyProfile fills in what no flag has said. Sessions need no time here: they
+// last as long as their run.
+func (o *Options) applyProfile() error {
+	vcpus := 0
+	switch {
+	case o.Profile == "":
+	case o.Profile == "ephemeral" && o.Name != "":
+		return errors.New("--profile ephemeral is for a run that keeps nothing: leave out --name")
+	case o.Profile == "ephemeral":
+		vcpus = 1
+	case o.Profile == "coding-agent" && o.Name == "":
+		return errors.New("--profile coding-agent keeps its disk: give it a --name")
+	case o.Profile == "coding-agent":
+		vcpus = 2
+	default:
+		return fmt.Errorf("--profile %q: ephemeral or coding-agent", o.Profile)
+	}
+	o.VCPUs = cmp.Or(o.VCPUs, vcpus)
+	return nil
 }
 
 // parseSource reads --source; "" is nil.
