@@ -4,13 +4,38 @@
 import assert from "node:assert/strict";
 import http from "node:http";
 import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
 import { Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
 
 const [dir, name, base, originPort] = process.argv.slice(2);
 const require = createRequire(dir + "/package.json");
-const { Sandbox, Snapshot, APIError, StreamError } = await import(pathToFileURL(require.resolve(name)));
+const sdk = await import(pathToFileURL(require.resolve(name)));
+const { Sandbox, Snapshot, APIError, StreamError } = sdk;
 const three = name.endsWith("3");
+
+// What the SDK offers and what of it succeeded at least once.
+const offered = new Set(), driven = new Set();
+const inner = ["constructor", "ensureClient", "client", "doResume", "withResume", "waitForStopAndResume", "resume", "resolveDefaultUser", "getCachedOutput"];
+const watch = (object, label) => {
+  for (const key of Object.getOwnPropertyNames(object)) {
+    const d = Object.getOwnPropertyDescriptor(object, key);
+    if (inner.includes(key) || key.startsWith("_") || !d.configurable || !(d.get || (d.writable && typeof d.value === "function"))) continue;
+    const id = `${label}.${key}`;
+    const ok = (v) => (driven.add(id), v);
+    const noted = (f) => function (...args) {
+      const v = f.apply(this, args);
+      return v instanceof Promise ? v.then(ok) : ok(v);
+    };
+    offered.add(id);
+    Object.defineProperty(object, key, d.get ? { ...d, get: noted(d.get) } : { ...d, value: noted(d.value) });
+  }
+};
+for (const [label, C] of Object.entries(sdk)) {
+  if (typeof C !== "function" || !C.prototype || /Error$/.test(label) || ["default", "defineSandboxProxy"].includes(label)) continue;
+  watch(C.prototype, label);
+  watch(C, label);
+}
 
 let step = "";
 const real = globalThis.fetch;
@@ -60,6 +85,8 @@ const steps = {
     assert.equal((await cmd.wait()).exitCode, 0);
     const same = await sb.getCommand(cmd.cmdId);
     assert.equal(same.exitCode, 0);
+    assert.equal(same.cwd, sb.currentSession().cwd);
+    assert.ok(same.startedAt > 0);
     assert.equal(await same.stdout(), "1\n2\n3\n");
   },
   async kill() {
@@ -116,6 +143,39 @@ const steps = {
     assert.ok((await fs.mkdtemp("/tmp/t-")).startsWith("/tmp/t-"));
     await fs.rm("fs", { recursive: true });
     assert.equal(await fs.exists("fs"), false);
+  },
+  async more() {
+    const { fs } = sb;
+    await fs.writeFile("more.txt", "one");
+    await fs.mkdir("empty");
+    await fs.rmdir("empty");
+    await fs.access("more.txt");
+    await assert.rejects(fs.access("none"), { code: "ENOENT" });
+    const { uid, gid } = await fs.stat("more.txt");
+    await fs.chown("more.txt", uid, gid);
+    assert.equal(await fs.realpath("more.txt"), (sb.cwd ?? "/vercel/sandbox") + "/more.txt");
+    assert.equal(readFileSync(await sb.downloadFile({ path: "more.txt" }, { path: "here.txt" }), "utf8"), "one");
+    assert.equal(await sb.downloadFile({ path: "none" }, { path: "none" }), null);
+    await fs.unlink("more.txt");
+    assert.equal(await fs.exists("more.txt"), false);
+    const done = await sb.runCommand("sh", ["-c", "echo out; echo err >&2"]);
+    assert.deepEqual((await done.output()).trim().split("\n").sort(), ["err", "out"]);
+    assert.equal((await done.wait()).exitCode, 0);
+    const { url, token } = await sb.openInteractive();
+    assert.ok(url.startsWith("ws://") && token);
+    if (three) assert.deepEqual(await sb.getDefaultUser(), { username: "ubuntu", group: "ubuntu" });
+  },
+  async getters() {
+    const all = (o, C) => Object.fromEntries(Object.entries(Object.getOwnPropertyDescriptors(C.prototype)).filter(([, d]) => d.get).map(([k]) => [k, o[k]]));
+    const shown = all(await Sandbox.get({ ...credentials, name: "sdk-a" }), Sandbox);
+    for (const k of ["totalEgressBytes", "totalIngressBytes", "totalActiveCpuDurationMs", "totalDurationMs"]) assert.equal(shown[k], 0, k);
+    assert.ok(shown.createdAt instanceof Date && shown.updatedAt instanceof Date && shown.statusUpdatedAt instanceof Date);
+    if (three) assert.ok(shown.expiresAt > new Date());
+    assert.equal(shown.vcpus, 2);
+    assert.equal(shown.memory, 4096);
+    const ses = all(sb.currentSession(), sdk.Session);
+    assert.equal(ses.cwd, three ? "/vercel" : "/vercel/sandbox");
+    assert.ok(ses.startedAt instanceof Date && ses.stoppedAt === undefined);
   },
   async ports() {
     const url = new URL(sb.domain(3000));
@@ -194,6 +254,10 @@ http.server.HTTPServer(("0.0.0.0",3000),http.server.SimpleHTTPRequestHandler).se
     const snapshot = await sb.snapshot();
     snapshotId = snapshot.snapshotId;
     assert.equal(snapshot.status, "created");
+    assert.ok(snapshot.sizeBytes > 0 && snapshot.createdAt instanceof Date && snapshot.updatedAt instanceof Date && snapshot.expiresAt > new Date());
+    assert.ok(snapshot.sourceSessionId && (!three || snapshot.regions[0] === "iad1"));
+    assert.ok((await sb.listSnapshots()).snapshots.some((s) => s.id === snapshotId));
+    assert.ok((await Snapshot.tree({ ...credentials, snapshotId })).anchor);
     const copy = await Sandbox.create({ ...credentials, name: "sdk-b", source: { type: "snapshot", snapshotId }, persistent: false });
     assert.equal(String(await copy.readFileToBuffer({ path: "kept.txt" })), "kept");
     const list = await Snapshot.list(credentials);
@@ -227,11 +291,9 @@ http.server.HTTPServer(("0.0.0.0",3000),http.server.SimpleHTTPRequestHandler).se
     assert.equal(other.currentSession().networkPolicy, "deny-all");
     assert.deepEqual(other.tags, { kind: "other" });
     assert.equal(other.vcpus, 4);
-    if (three) {
-      const fork = await Sandbox.fork({ ...credentials, sourceSandbox: "sdk-d", name: "sdk-e" });
-      assert.equal(fork.timeout, 90_000);
-      await fork.delete();
-    }
+    const fork = await Sandbox.fork({ ...credentials, sourceSandbox: "sdk-d", name: "sdk-e" });
+    if (three) assert.equal(fork.timeout, 90_000);
+    await fork.delete();
     await other.delete();
   },
   async list() {
@@ -258,3 +320,4 @@ for (const [label, run] of Object.entries(steps)) {
   await run();
   console.log(`ok ${label} ${Date.now() - begun} ms`);
 }
+console.log(`driven ${driven.size} of ${offered.size}; not: ${[...offered].filter((m) => !driven.has(m)).sort().join(" ")}`);
