@@ -18,8 +18,8 @@ const (
 
 var errMismatch = errors.New("answered another question")
 
-// exchange puts q to u over the network. A cut UDP answer is asked again over
-// TCP; an upstream that does not know EDNS is asked again without (RFC 6891
+// exchange puts q to u over the network. A UDP answer that was cut, or spells the name
+// otherwise than the question did, is asked again over TCP; an upstream that does not know EDNS is asked again without (RFC 6891
 // section 6.2.2).
 func (r *Resolver) exchange(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, error) {
 	m, err := r.exchangeOnce(ctx, u, q)
@@ -35,15 +35,14 @@ func (r *Resolver) exchangeOnce(ctx context.Context, u Upstream, q *dns.Msg) (*d
 	if u.transport != "udp" {
 		return r.over(ctx, u, u.transport, q)
 	}
-	m, err := r.over(ctx, u, "udp", q)
-	if err == nil && m.Truncated {
+	m, whole, err := r.overUDP(ctx, u, q)
+	if err == nil && !whole {
 		return r.over(ctx, u, "tcp", q)
 	}
 	return m, err
 }
 
-// over asks once over one transport, on a connection of its own: a new random
-// port for every question.
+// over asks once over TCP or TLS, on a connection of its own.
 func (r *Resolver) over(ctx context.Context, u Upstream, transport string, q *dns.Msg) (*dns.Msg, error) {
 	c, err := r.dial(ctx, u, transport)
 	if err != nil {
@@ -57,40 +56,18 @@ func (r *Resolver) over(ctx context.Context, u Upstream, transport string, q *dn
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	conn := &dns.Conn{Conn: c, UDPSize: maxReplyBytes}
+	conn := &dns.Conn{Conn: c}
 	if err := conn.WriteMsg(q); err != nil {
 		return nil, err
 	}
-	return receive(conn, q, transport == "udp")
-}
-
-// receive reads until the answer to q arrives.
-//
-// Threat: an attacker off the path sends forged answers -> the socket is connected
-// (the kernel drops other sources), its port and the id are random and new for
-// every question, id and question must match; what does not match is skipped,
-// not taken for failure. Left over: an attacker on the path to a plain upstream
-// can answer anything; tls:// stops that, and every address is judged anyway.
-func receive(conn *dns.Conn, q *dns.Msg, datagrams bool) (*dns.Msg, error) {
-	for range maxStray {
-		m, err := conn.ReadMsg()
-		if err == nil && answers(m, q) {
-			return m, nil
-		}
-		if !datagrams || err != nil && isNetError(err) {
-			if err == nil {
-				err = errMismatch
-			}
-			return nil, err
-		}
+	m, err := conn.ReadMsg()
+	if err == nil && !answers(m, q) {
+		err = errMismatch
 	}
-	return nil, errMismatch
-}
-
-// isNetError tells a broken socket from bytes that are not DNS.
-func isNetError(err error) bool {
-	_, ok := errors.AsType[net.Error](err)
-	return ok
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // answers reports whether m is an answer to exactly the question of q.
@@ -102,12 +79,12 @@ func answers(m, q *dns.Msg) bool {
 	return a.Qtype == b.Qtype && a.Qclass == b.Qclass && dns.CanonicalName(a.Name) == dns.CanonicalName(b.Name)
 }
 
-// dial connects to u. tls verifies the certificate for the upstream's name, or
+// dial connects to u over TCP. tls verifies the certificate for the upstream's name, or
 // for its address if no name was given (RFC 8310 section 8.1).
 func (r *Resolver) dial(ctx context.Context, u Upstream, transport string) (net.Conn, error) {
 	var d net.Dialer
 	if transport != "tls" {
-		return d.DialContext(ctx, transport, u.addr.String())
+		return d.DialContext(ctx, "tcp", u.addr.String())
 	}
 	name := u.name
 	if name == "" {

@@ -42,6 +42,7 @@ type Resolver struct {
 	cache   cache
 	calls   map[policy.Host]*call
 	resting map[Upstream]time.Time // until when a failed upstream is asked last
+	lines   lines                  // to upstreams over UDP
 
 	// ask puts one question to one upstream; nil means the network.
 	ask func(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, error)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -17,10 +18,11 @@ import (
 
 // Implementation constants of the load.
 const (
-	sockets   = 8
-	maxWindow = 256
-	patience  = 100 * time.Millisecond // without any answer, after which what is missing is asked again
-	names     = 100                    // of a measurement whose names are not unique
+	sockets       = 8
+	maxWindow     = 256
+	soRcvbufForce = 33                     // SO_RCVBUFFORCE of socket(7)
+	patience      = 100 * time.Millisecond // without any answer, after which what is missing is asked again
+	names         = 100                    // of a measurement whose names are not unique
 )
 
 // counts are the answers of one run.
@@ -132,6 +134,10 @@ func serveUpstream(ctx context.Context, addr string) error {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { pc.Close() })()
+	// A queue for all that the load may have on its way twice. Only root gets one that long.
+	if raw, err := pc.(*net.UDPConn).SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, soRcvbufForce, 8<<20) })
+	}
 	conn := ipv4.NewPacketConn(pc)
 	ms := make([]ipv4.Message, 64)
 	for i := range ms {
