@@ -48,8 +48,13 @@ type Problem struct{ Path, Why string }
 // only for files that were sent and are still as they were.
 func (t *Tree) Mirror(ctx context.Context, archive io.ReadSeeker, aside string) (Report, error) {
 	m := &mirror{tree: t, ctx: ctx, remote: map[string]*remote{}, within: map[string]bool{}, aside: aside}
-	if err := m.read(archive, m.list); err != nil {
+	if err := m.read(archive, m.list); errors.Is(err, errTooLarge) {
+		return m.report, err // also when it is fetched again
+	} else if err != nil {
 		return m.report, &UnreadableError{err}
+	}
+	if !m.whole {
+		return m.report, &UnreadableError{errors.New("the archive has no top directory")}
 	}
 	m.report.There = m.marks()
 	m.plan()
@@ -102,6 +107,7 @@ type mirror struct {
 	write   map[string]action      // paths to make or to replace
 	remove  []string               // files and links to delete
 	seen    map[string]fs.FileInfo // what is to be replaced or deleted, before it was compared
+	whole   bool                   // the top directory is in the archive, which a tar of nothing has not
 	handled int
 }
 
@@ -128,6 +134,9 @@ func (m *mirror) read(archive io.ReadSeeker, visit func(at int, h *tar.Header, r
 		if err != nil {
 			return err
 		}
+		if at > m.tree.config.MaxFiles+1 {
+			return tooLarge("files", m.tree.config.MaxFiles)
+		}
 		if err := visit(at, h, entries); err != nil {
 			return err
 		}
@@ -143,11 +152,17 @@ type bounded struct {
 	left int64
 }
 
-var errEndless = errors.New("more bytes than a workspace may have")
+// errTooLarge is an archive that is more than a workspace may have. Nothing was
+// changed then, and another fetch gets no less.
+var errTooLarge = errors.New("what came back is too large, nothing was changed")
+
+func tooLarge[T int | int64](what string, most T) error {
+	return fmt.Errorf("%w: more than %d %s", errTooLarge, most, what)
+}
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errEndless
+		return 0, fmt.Errorf("%w: it does not end", errTooLarge)
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
@@ -158,6 +173,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 func (m *mirror) list(at int, h *tar.Header, r io.Reader) error {
 	name := strings.TrimSuffix(strings.TrimPrefix(h.Name, "./"), "/")
 	if name == "" || name == "." {
+		m.whole = m.whole || h.Typeflag == tar.TypeDir
 		return nil
 	}
 	if m.travelsNot(name) {
@@ -168,19 +184,20 @@ func (m *mirror) list(at int, h *tar.Header, r io.Reader) error {
 		return nil
 	}
 	if len(m.remote) >= m.tree.config.MaxFiles {
-		return fmt.Errorf("more than %d files", m.tree.config.MaxFiles)
+		return tooLarge("files", m.tree.config.MaxFiles)
+	}
+	if h.Size > m.tree.config.MaxBytes-m.bytes { // said before it is read
+		return tooLarge("bytes", m.tree.config.MaxBytes)
 	}
 	e := &remote{at: at, Entry: Entry{Path: name, Mode: fs.FileMode(h.Mode) & fs.ModePerm, Size: h.Size}}
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeGNUSparse:
 		sum := sha256.New()
-		n, err := io.Copy(sum, io.LimitReader(r, m.tree.config.MaxBytes-m.bytes+1))
+		n, err := io.Copy(sum, r) // at most h.Size
 		if err != nil {
 			return err
 		}
-		if m.bytes += n; m.bytes > m.tree.config.MaxBytes {
-			return fmt.Errorf("more than %d bytes", m.tree.config.MaxBytes)
-		}
+		m.bytes += n
 		sum.Sum(e.sum[:0])
 		m.count(n)
 	case tar.TypeDir:

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -284,5 +285,24 @@ func change(t *testing.T, random *rand.Rand, dir string, n int) {
 			must(t, os.WriteFile(path, fmt.Append(nil, random.IntN(3)), 0o644))
 			must(t, os.Chmod(path, []os.FileMode{0o644, 0o755}[random.IntN(2)]))
 		}
+	}
+}
+
+// An archive of nothing deletes nothing, and what is too large is said once, before
+// it is read.
+func TestArchiveBounds(t *testing.T) {
+	dir := t.TempDir()
+	paths{"a": "644 a"}.make(t, dir)
+	tree, _ := send(t, Config{Dir: dir, MaxBytes: 100})
+	var torn *UnreadableError
+	if report, err := tree.Mirror(context.Background(), pack(t, ""), ""); !errors.As(err, &torn) || len(report.Deleted) != 0 {
+		t.Errorf("nothing: %v, %+v", err, report)
+	}
+	big := file("./big", strings.Repeat("x", 101))
+	if _, err := tree.Mirror(context.Background(), pack(t, "", big), ""); !errors.Is(err, errTooLarge) || errors.As(err, &torn) {
+		t.Errorf("too large: %v", err)
+	}
+	if got := look(t, dir); !maps.Equal(got, paths{"a": "644 a"}) {
+		t.Error(got)
 	}
 }
