@@ -166,6 +166,8 @@ func snapshots(ctx context.Context, c *Client, r *recorded, name string) {
 	switch {
 	case name == "snapshots":
 		_, _ = last(c.Snapshots(ctx, options(r)))
+	case name == "tree":
+		_, _ = last(c.SnapshotTree(ctx, url.Values(r.Query).Get("snapshotId"), ListOptions{}))
 	case r.Method == http.MethodDelete:
 		_, _ = c.DeleteSnapshot(ctx, name)
 	default:
@@ -213,6 +215,8 @@ func session(t *testing.T, ctx context.Context, c *Client, r *recorded, id, afte
 		_, _ = c.Extend(ctx, id, in.Duration.Duration())
 	case after == "network-policy":
 		_, _ = c.SetNetworkPolicy(ctx, id, policyOf(t, r.Body))
+	case after == "interactive":
+		_, _ = c.Terminal(ctx, id, TerminalRequest{})
 	case after == "snapshot":
 		_, _, _ = c.TakeSnapshot(ctx, id, nil)
 	case after == "stop":
