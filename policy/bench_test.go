@@ -111,3 +111,27 @@ func BenchmarkParseHost(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkDecideList asks a list file for names in it: one that is asked again,
+// and others each time, whose rules are read from the list's text.
+func BenchmarkDecideList(b *testing.B) {
+	for _, n := range []int{10, 1_000_000} {
+		var text strings.Builder
+		for i := range n {
+			fmt.Fprintf(&text, "host-%d.list.test\n", i)
+		}
+		p := mustFiles(b, nil, "allow_file: l\n", map[string]string{"dir/l": text.String()})
+		hosts := make([]Host, 1<<16)
+		for i := range hosts {
+			hosts[i] = host(b, fmt.Sprintf("host-%d.list.test", i*7919%n))
+		}
+		for name, mask := range map[string]int{"again": 0, "others": len(hosts) - 1} {
+			b.Run(fmt.Sprint(n, "/", name), func(b *testing.B) {
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					p.Decide(Request{Host: hosts[i&mask], Port: 443})
+				}
+			})
+		}
+	}
+}
