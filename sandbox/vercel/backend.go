@@ -51,7 +51,7 @@ type Backend struct {
 	// Tasks remembers the snapshot of Options.Task between runs.
 	Tasks Tasks
 	// Synced remembers what a sandbox that stays has in common with the workspace,
-	// so that only the difference travels, in both directions. Nil: everything is
+	// so that only the difference is sent. Nil: everything is
 	// sent each time, and what is gone here stays there.
 	Synced Synced
 	// Shared reports whether another run uses the sandbox of that name; it is
