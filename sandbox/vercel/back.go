@@ -25,15 +25,11 @@ func (r *run) bringBack(ctx context.Context) error {
 	if r.disk.tree == nil {
 		return nil
 	}
-	name, err := r.pack(ctx)
-	if err != nil {
-		return err
-	}
 	aside, err := os.MkdirTemp("", "launch-conflicts-")
 	if err != nil {
 		return err
 	}
-	report, err := r.mirror(ctx, name, aside)
+	report, err := r.changes(ctx, aside)
 	if os.Remove(aside) == nil { // it is empty
 		aside = ""
 	}
@@ -98,37 +94,50 @@ const (
 	fetchLater = time.Minute // a longer Retry-After is not waited for
 )
 
-// mirror fetches the archive and brings its changes into the workspace. One that
-// did not come whole is fetched again.
+// mirror fetches the archive and brings its changes into the workspace.
 func (r *run) mirror(ctx context.Context, name, aside string) (report stage.Report, err error) {
+	err = r.fetched(ctx, name, maxArchive, func(f *os.File) (err error) {
+		report, err = r.disk.tree.Mirror(ctx, f, aside)
+		return err
+	})
+	return report, err
+}
+
+// fetched fetches a file of ours for use. One that did not come whole is fetched
+// again.
+func (r *run) fetched(ctx context.Context, name string, most int64, use func(f *os.File) error) error {
 	for try := 1; ; try++ {
-		var archive *os.File
-		if archive, err = r.fetch(ctx, name); err == nil {
-			report, err = r.disk.tree.Mirror(ctx, archive, aside)
-			archive.Close()
+		f, err := r.fetch(ctx, name, most)
+		if err == nil {
+			err = use(f)
+			f.Close()
 			if torn := (*stage.UnreadableError)(nil); !errors.As(err, &torn) {
-				return report, err
+				return err
 			}
 		}
 		wait := max(time.Duration(try)*fetchWait, api.Later(err))
 		if try == fetchTries || api.IsGone(err) || wait > fetchLater {
-			return report, err
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return report, err
+			return err
 		case <-time.After(wait):
 		}
 	}
 }
 
-// fetch downloads the archive into an unlinked local file.
-func (r *run) fetch(ctx context.Context, name string) (*os.File, error) {
+// fetch downloads at most so many bytes into an unlinked local file.
+func (r *run) fetch(ctx context.Context, name string, most int64) (*os.File, error) {
 	f, err := os.CreateTemp("", "launch-")
 	if err != nil {
 		return nil, err
 	}
-	if err = errors.Join(os.Remove(f.Name()), r.download(ctx, name, f)); err != nil {
+	err = errors.Join(os.Remove(f.Name()), r.download(ctx, name, f, most))
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -138,14 +147,14 @@ func (r *run) fetch(ctx context.Context, name string) (*os.File, error) {
 // maxArchive bounds what is fetched.
 const maxArchive = 16 << 30
 
-func (r *run) download(ctx context.Context, name string, to io.Writer) error {
+func (r *run) download(ctx context.Context, name string, to io.Writer, most int64) error {
 	from, err := r.Client.ReadFile(ctx, r.session.id, name, "")
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(&counting{to: to, tell: func(n int64) { r.progress("fetching", 0, n, 0) }}, io.LimitReader(from, maxArchive+1))
-	if err == nil && n > maxArchive {
-		err = fmt.Errorf("more than %d bytes", int64(maxArchive))
+	n, err := io.Copy(&counting{to: to, tell: func(n int64) { r.progress("fetching", 0, n, 0) }}, io.LimitReader(from, most+1))
+	if err == nil && n > most {
+		err = fmt.Errorf("more than %d bytes", most)
 	}
 	return errors.Join(err, from.Close())
 }

@@ -327,7 +327,7 @@ func (r *run) pullFile(ctx context.Context, local string) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(r.download(ctx, r.session.workdir, f), f.Close())
+	err = errors.Join(r.download(ctx, r.session.workdir, f, maxArchive), f.Close())
 	if err != nil {
 		_ = os.Remove(local)
 	}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +82,8 @@ type world struct {
 
 	before func(n int, r *http.Request) // is shown the n-th request, from 1
 
+	fetched atomic.Int64 // bytes of files that were read there
+
 	mu       sync.Mutex
 	asked    int
 	said     []string
@@ -120,6 +123,9 @@ func newWorld(t *testing.T, cfg fake.Config) *world {
 		if before != nil {
 			before(n, r)
 		}
+		if strings.HasSuffix(r.URL.Path, "/fs/read") {
+			rw = &counted{rw, &w.fetched}
+		}
 		s.ServeHTTP(rw, r)
 	}))
 	c := &api.Client{BaseURL: ts.URL + "/api", Token: token, TeamID: "team_t", ProjectID: "prj_t"}
@@ -143,6 +149,20 @@ func newWorld(t *testing.T, cfg fake.Config) *world {
 	}, t.Name())
 	return w
 }
+
+// counted counts an answer's bytes.
+type counted struct {
+	http.ResponseWriter
+	n *atomic.Int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // sink takes events.
 type sink world

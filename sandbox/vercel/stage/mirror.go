@@ -47,7 +47,15 @@ type Problem struct{ Path, Why string }
 // come into being beside the old one and replace it whole, and deletions happen
 // only for files that were sent and are still as they were.
 func (t *Tree) Mirror(ctx context.Context, archive io.ReadSeeker, aside string) (Report, error) {
-	m := &mirror{tree: t, ctx: ctx, remote: map[string]*remote{}, within: map[string]bool{}, aside: aside}
+	return newMirror(ctx, t, aside).run(archive)
+}
+
+func newMirror(ctx context.Context, t *Tree, aside string) *mirror {
+	return &mirror{tree: t, ctx: ctx, remote: map[string]*remote{}, within: map[string]bool{}, aside: aside}
+}
+
+// run reads the archive, and makes the changes.
+func (m *mirror) run(archive io.ReadSeeker) (Report, error) {
 	if err := m.read(archive, m.list); errors.Is(err, errTooLarge) {
 		return m.report, err // also when it is fetched again
 	} else if err != nil {
@@ -58,6 +66,9 @@ func (t *Tree) Mirror(ctx context.Context, archive io.ReadSeeker, aside string) 
 	}
 	m.report.There = m.marks()
 	m.plan()
+	if m.lacks() {
+		return m.report, ErrMoved
+	}
 	err := m.apply(archive)
 	for _, list := range []*[]string{&m.report.Added, &m.report.Changed, &m.report.Deleted} {
 		slices.Sort(*list)
@@ -91,7 +102,7 @@ func (m *mirror) marks() map[string]string {
 // remote is one path of the archive.
 type remote struct {
 	Entry
-	at int // which entry of the archive: the last one of a name counts
+	at int // which entry of the archive, or notFetched: the last one of a name counts
 }
 
 type mirror struct {

@@ -86,6 +86,9 @@ func (t *Tree) Close() error { return t.root.Close() }
 // Skips lists the names that never travel.
 func (t *Tree) Skips() []string { return t.config.Skip }
 
+// MaxBytes is Config.MaxBytes.
+func (t *Tree) MaxBytes() int64 { return t.config.MaxBytes }
+
 // Left reports how many files and directories .gitignore kept from being sent.
 func (t *Tree) Left() int { return t.skipped }
 
