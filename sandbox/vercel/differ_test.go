@@ -96,9 +96,8 @@ func TestDifferenceOfWhatWasMadeThere(t *testing.T) {
 	}
 }
 
-// Without GNU's find there, and where the list cannot be believed, everything is
-// fetched as one archive.
-func TestDifferenceWithoutTools(t *testing.T) {
+// Where the list cannot be made there, everything is fetched as one archive.
+func TestDifferenceUnlisted(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
 		"closed": "mkdir shut; echo 1 >shut/in; chmod 0 shut",
