@@ -121,6 +121,7 @@ var kinds = []struct {
 	{"services", checkCompose},
 	{"jobs", checkWorkflow},
 	{"groups", checkAlerts},
+	{"allow_file", checkListed},
 	{"allow", checkPolicy},
 	{"deny", checkPolicy},
 	{"presets", checkPolicy},
@@ -173,6 +174,16 @@ func checkPolicy(b block, _ []map[string]any, s *shell) error {
 		return err
 	}
 	return s.check("egressd check " + file)
+}
+
+// checkListed is checkPolicy for one that names list files, which are made.
+func checkListed(b block, docs []map[string]any, s *shell) error {
+	for name, text := range map[string]string{"allowed.txt": "api.example.com\n", "ads.txt": "0.0.0.0 ads.example.com\n", "more.txt": "||ads.example.net^\n@@||x^\n"} {
+		if err := os.WriteFile(filepath.Join(s.dir, "log", name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return checkPolicy(b, docs, s)
 }
 
 // checkCompose has Docker Compose read a file on top of the shipped one.
