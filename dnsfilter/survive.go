@@ -23,15 +23,20 @@ func (s *Server) answerRecovering(ctx context.Context, wire []byte, client netip
 	defer func() {
 		if r := recover(); r != nil {
 			s.log().Error("a bug in the DNS filter cost a query its answer", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			answer = s.answerAfterPanic(wire, client)
+			answer = s.unjudged(wire, client, policy.ReasonInternal)
 		}
 	}()
 	return s.answer(ctx, wire, client, tcp)
 }
 
-// answerAfterPanic records a query that met a bug and answers SERVFAIL; nil,
-// which is no answer, if the bug is in reading or in recording.
-func (s *Server) answerAfterPanic(wire []byte, client netip.AddrPort) (answer []byte) {
+// overloaded refuses a query unjudged: too many are in flight. A bug costs it its answer.
+func (s *Server) overloaded(wire []byte, client netip.AddrPort) []byte {
+	return s.unjudged(wire, client, policy.ReasonOverload)
+}
+
+// unjudged records why a query was not judged and answers SERVFAIL; nil, which is no
+// answer, if a bug is in reading or in recording.
+func (s *Server) unjudged(wire []byte, client netip.AddrPort, why policy.Reason) (answer []byte) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.log().Error("a bug was not recorded", "panic", fmt.Sprint(r))
@@ -42,7 +47,7 @@ func (s *Server) answerAfterPanic(wire []byte, client netip.AddrPort) (answer []
 	if !ok {
 		return nil
 	}
-	v := verdict{asked: q.spelling(), decision: policy.Decision{Reason: policy.ReasonInternal}}
+	v := verdict{asked: q.spelling(), decision: policy.Decision{Reason: why}}
 	s.recordOne(&q, v, event.ServFail, client)
 	return q.bare(dns.RcodeServerFailure)
 }
@@ -64,21 +69,4 @@ func (s *Server) answerManyRecovering(b *batch, n int) {
 		}
 	}()
 	s.answerNow(b, n)
-}
-
-// overloaded refuses a query unjudged: too many are in flight. A bug costs it its answer.
-func (s *Server) overloaded(wire []byte, client netip.AddrPort) (answer []byte) {
-	defer func() {
-		if r := recover(); r != nil {
-			s.log().Error("a bug was not recorded", "panic", fmt.Sprint(r))
-			answer = nil
-		}
-	}()
-	q, _, ok := parseQuery(wire)
-	if !ok {
-		return nil
-	}
-	v := verdict{asked: q.spelling(), decision: policy.Decision{Reason: policy.ReasonOverload}}
-	s.recordOne(&q, v, event.ServFail, client)
-	return q.bare(dns.RcodeServerFailure)
 }
