@@ -10,10 +10,21 @@ func (w *Writer) EmitBatch(batch []Event) { w.emitBatch(batch, nil) }
 
 // emit writes e on account of s; nil: on nobody's.
 func (w *Writer) emit(e Event, s *share) error {
-	e.Err, e.Settled = nil, false
-	one := [1]Event{e}
-	w.emitBatch(one[:], s)
-	return one[0].Err
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begin()
+	at, err := w.put(&e, s, time.Now())
+	if err != nil {
+		return err
+	}
+	return w.settle(at, s)
+}
+
+// begin makes what is made with the first event. w.mu is held.
+func (w *Writer) begin() {
+	if w.changed == nil {
+		w.changed = sync.NewCond(&w.mu)
+	}
 }
 
 // place is where a line stands that waits to be written.
@@ -31,9 +42,7 @@ func (w *Writer) emitBatch(batch []Event, s *share) {
 	now := time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.changed == nil {
-		w.changed = sync.NewCond(&w.mu)
-	}
+	w.begin()
 	for len(batch) > 0 {
 		n := min(len(batch), atOnce)
 		var at [atOnce]place

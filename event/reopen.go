@@ -3,7 +3,6 @@ package event
 import (
 	"errors"
 	"io"
-	"sync"
 )
 
 // Reopen puts next in the place of W and reports what W was, made durable, for
@@ -26,9 +25,7 @@ func (w *Writer) exchange(next io.Writer) (io.Writer, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.changed == nil {
-		w.changed = sync.NewCond(&w.mu)
-	}
+	w.begin()
 	for w.next != nil { // another Reopen, which is bounded
 		w.changed.Wait()
 	}

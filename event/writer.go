@@ -280,9 +280,7 @@ func (w *Writer) timeout() time.Duration {
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.changed == nil {
-		w.changed = sync.NewCond(&w.mu)
-	}
+	w.begin()
 	if w.closed {
 		return nil
 	}
