@@ -24,6 +24,7 @@ type countedBody struct {
 // Read reads from the client.
 func (b *countedBody) Read(p []byte) (n int, err error) {
 	defer b.x.Gate.Survive(nil) // this runs in a goroutine of the transport
+	b.x.continues()
 	n, err = b.ReadCloser.Read(p)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = ErrShortUpload

@@ -206,8 +206,9 @@ type exchange struct {
 	ctx    context.Context // ended by cancel
 	cancel context.CancelCauseFunc
 
-	mu    sync.Mutex // guards final, and the head while it is
-	final bool       // the final response has begun: no more 1xx
+	mu        sync.Mutex // guards the two below, and the head while final is not set
+	final     bool       // the final response has begun: no more 1xx
+	continued bool       // the client has been told to send its body, or will be by the read under way
 
 	failed  error // see Outcome
 	broken  error

@@ -43,12 +43,25 @@ func (x *exchange) inform(code int, header http.Header) {
 	if x.final || x.HTTP10 || code == http.StatusContinue && x.Request.Header.Get("Expect") == "" {
 		return
 	}
+	if code == http.StatusContinue && x.continued {
+		return
+	}
+	x.continued = x.continued || code == http.StatusContinue
 	fromOrigin(header)
 	x.Gate.Fields(header)
 	h := x.Writer.Header()
 	maps.Copy(h, header)
 	x.Writer.WriteHeader(code)
 	clear(h)
+}
+
+// continues notes that the body is about to be read: net/http then sends 100 to a
+// client that waits for it. The transport reads as soon as the origin's 100 is
+// there, perhaps before it is passed on, and the client gets one of them.
+func (x *exchange) continues() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.continued = true
 }
 
 // RoundTrip implements goproxy.RoundTripper.
