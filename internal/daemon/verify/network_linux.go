@@ -153,32 +153,71 @@ func tcpTo(addr string) func(context.Context, Config) Result {
 	}
 }
 
-// resetTime is how long a reset may take to be seen on a busy machine. A read
-// whose deadline has passed by the time it starts sees none.
-const resetTime = 100 * time.Millisecond
+// A connection whose other end is not found is looked at so often, after a pause:
+// how long a reset may take to arrive on a busy machine.
+const (
+	looks   = 3
+	pausing = 100 * time.Millisecond
+)
 
-func connectTo(ctx context.Context, config Config, addr string) (r Result, reset bool) {
+// connectTo connects and says where the connection ends. again: it ended before
+// that could be seen.
+func connectTo(ctx context.Context, config Config, addr string) (r Result, again bool) {
 	ctx, cancel, a := begin(ctx, config, addr)
 	defer cancel()
 	var d net.Dialer
 	d.SetMultipathTCP(false)
-	c, err := d.DialContext(ctx, "tcp", addr)
+	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return a.judge(err), errors.Is(err, unix.ECONNRESET)
 	}
-	defer c.Close()
-	port, err := endsHere(c.LocalAddr().(*net.TCPAddr).AddrPort())
-	switch {
-	case err != nil:
-		return leak(err.Error(), ""), false
-	case port != 0:
-		return pass(fmt.Sprintf("ends at egressd, port %d", port)), false
+	defer conn.Close()
+	c := conn.(*net.TCPConn)
+	elsewhere := leak("connected, and the other end is not here", adviseCapture)
+	for range looks {
+		port, err := endsHere(c.LocalAddr().(*net.TCPAddr).AddrPort())
+		switch {
+		case err != nil:
+			return leak(err.Error(), ""), false
+		case port != 0:
+			return pass(fmt.Sprintf("ends at egressd, port %d", port)), false
+		}
+		switch err := heard(c); {
+		case errors.Is(err, unix.ECONNRESET):
+			return a.judge(err), true
+		case errors.Is(err, io.EOF):
+			return elsewhere, true
+		case err == nil:
+			return elsewhere, false // somebody spoke
+		}
 	}
-	_ = c.SetReadDeadline(time.Now().Add(resetTime))
-	if _, err := c.Read(make([]byte, 1)); errors.Is(err, unix.ECONNRESET) {
-		return a.judge(err), true
+	return elsewhere, false
+}
+
+// heard waits for a byte, the end or a reset. A read whose deadline has passed by
+// the time it starts does not ask the kernel, so that is asked once more.
+func heard(c *net.TCPConn) error {
+	_ = c.SetReadDeadline(time.Now().Add(pausing))
+	b := make([]byte, 1)
+	_, err := c.Read(b)
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
 	}
-	return leak("connected, and the other end is not here", adviseCapture), false
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var n int
+	var now error
+	if err := raw.Control(func(fd uintptr) {
+		n, _, now = unix.Recvfrom(int(fd), b, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	}); err != nil {
+		return err
+	}
+	if now == nil && n == 0 {
+		return io.EOF
+	}
+	return now
 }
 
 // endsHere looks for the other end of a connection among the sockets of this
