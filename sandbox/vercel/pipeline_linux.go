@@ -11,23 +11,17 @@ import (
 )
 
 // inPipeline reports whether a program of the same pipeline may write into the pipe
-// f: a process of this one's group that is none of those it descends from. Those,
-// such as an editor or an agent that started launch, often hold a pipe open that
-// they never write to.
+// f: a process of this one's group that is none of those it descends from, and none
+// that descends from it. The first, such as an editor or an agent that started
+// launch, often hold a pipe open that they never write to; the others have a copy of
+// every descriptor for the moment between fork and exec. Another process's child may
+// be caught in such a moment, too, so a yes is asked again while nothing comes.
 func inPipeline(f *os.File) bool {
 	pipe, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(int(f.Fd()))) // #nosec: a descriptor
 	if err != nil {
 		return false
 	}
-	above := map[int]bool{os.Getpid(): true}
-	for p := os.Getppid(); p > 0 && !above[p]; {
-		above[p] = true
-		up, err := procstat.Read(p)
-		if err != nil {
-			break
-		}
-		p = up.Parent
-	}
+	above := ancestors(os.Getpid())
 	procs, err := os.ReadDir("/proc")
 	if err != nil {
 		return false
@@ -37,11 +31,25 @@ func inPipeline(f *os.File) bool {
 		if err != nil || above[pid] {
 			continue
 		}
-		if group, err := unix.Getpgid(pid); err == nil && group == unix.Getpgrp() && writes(pid, pipe) {
+		if group, err := unix.Getpgid(pid); err == nil && group == unix.Getpgrp() && writes(pid, pipe) && !ancestors(pid)[os.Getpid()] {
 			return true
 		}
 	}
 	return false
+}
+
+// ancestors are a process and all that it descends from, as far as they can be read.
+func ancestors(pid int) map[int]bool {
+	above := map[int]bool{}
+	for pid > 0 && !above[pid] {
+		above[pid] = true
+		p, err := procstat.Read(pid)
+		if err != nil {
+			break
+		}
+		pid = p.Parent
+	}
+	return above
 }
 
 // writes reports whether a process has that pipe open for writing.

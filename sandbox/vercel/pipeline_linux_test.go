@@ -1,6 +1,7 @@
 package vercel
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -10,7 +11,8 @@ import (
 )
 
 // A pipe of the same pipeline is waited for, although nothing is on it when all
-// else is ready; a pipe that only this process's parents hold open is not.
+// else is ready; a pipe that only this process's parents or children hold open is
+// not.
 func TestPipeline(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fake.Config{})
@@ -20,14 +22,18 @@ func TestPipeline(t *testing.T) {
 	if inPipeline(r) {
 		t.Error("this process's own end counts")
 	}
-	// The program before launch in the pipeline: of the same group, and not above it.
-	begin, gate, err := os.Pipe()
+	child := exec.CommandContext(t.Context(), "cat")
+	stop, err := child.StdinPipe()
 	must(t, err)
-	slow := exec.CommandContext(t.Context(), "sh", "-c", "read x; echo late")
-	slow.Stdin, slow.Stdout = begin, held
-	must(t, slow.Start())
+	child.Stdout = held
+	must(t, child.Start())
+	if inPipeline(r) {
+		t.Error("a child's end counts")
+	}
+	must(t, stop.Close())
+	must(t, child.Wait())
+	begin := neighbour(t, held, "read x; echo late")
 	must(t, held.Close())
-	must(t, begin.Close())
 	if !inPipeline(r) {
 		t.Error("the pipeline was not seen")
 	}
@@ -35,7 +41,7 @@ func TestPipeline(t *testing.T) {
 	spec.Stdin = r
 	spec.Notes = func(line string) {
 		if strings.Contains(line, "waiting for the end of the standard input") {
-			_ = gate.Close() // only now it writes
+			_ = begin.Close() // only now it writes
 		}
 	}
 	if res, err := w.back.Run(t.Context(), spec); err != nil || res.ExitCode != 0 {
@@ -44,8 +50,50 @@ func TestPipeline(t *testing.T) {
 	if out := w.read(w.out); out != "late\nend\n" {
 		t.Errorf("got %q", out)
 	}
-	must(t, slow.Wait())
 	w.clean()
+}
+
+// A neighbour that ends without a word is not waited for, although somebody else
+// holds the pipe open: it was never one, or has no input to give.
+func TestPipelineEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fake.Config{})
+	r, held, err := os.Pipe()
+	must(t, err)
+	defer r.Close()
+	defer held.Close()
+	begin := neighbour(t, held, "read x")
+	spec := w.spec("cat; echo end")
+	spec.Stdin = r
+	notSent := false
+	spec.Notes = func(line string) {
+		if strings.Contains(line, "waiting for the end of the standard input") {
+			_ = begin.Close()
+		}
+		notSent = notSent || strings.Contains(line, "is not sent")
+	}
+	if res, err := w.back.Run(t.Context(), spec); err != nil || res.ExitCode != 0 {
+		t.Fatal(res, err)
+	}
+	if out := w.read(w.out); out != "end\n" || !notSent {
+		t.Errorf("got %q, said that it was not sent: %t", out, notSent)
+	}
+	w.clean()
+}
+
+// neighbour starts the program before launch in a pipeline: of the same group, and
+// neither above this process nor below it. Its input ends when the caller closes
+// what is returned.
+func neighbour(t *testing.T, out *os.File, script string) io.Closer {
+	t.Helper()
+	r, begin, err := os.Pipe()
+	must(t, err)
+	defer r.Close()
+	t.Cleanup(func() { _ = begin.Close() })
+	sh := exec.CommandContext(t.Context(), "sh", "-c", "exec 3<&0; { "+script+"; } <&3 &")
+	sh.Stdin, sh.Stdout = r, out
+	must(t, sh.Run())
+	return begin
 }
 
 // More than memory should hold is kept in a file without a name.

@@ -51,9 +51,7 @@ func (r *run) readInput(ctx context.Context, late bool) (*input, error) {
 		return nil, nil //nolint:nilerr // it is closed
 	}
 	if !info.Mode().IsRegular() && !readable(f, 0) && !inPipeline(f) {
-		if late {
-			r.say("the standard input is not sent: nothing has come on it yet, and it is still open")
-		}
+		r.notSent(late)
 		return nil, nil
 	}
 	spool, err := os.CreateTemp("", "launch-stdin-")
@@ -65,11 +63,26 @@ func (r *run) readInput(ctx context.Context, late bool) (*input, error) {
 	if err == nil {
 		in.size, err = r.readAll(ctx, f, spool)
 	}
+	if errors.Is(err, errHeld) {
+		in.close()
+		r.notSent(late)
+		return nil, nil
+	}
 	if err != nil || in.size == 0 {
 		in.close()
 		return nil, err
 	}
 	return in, nil
+}
+
+// errHeld: nothing has come on the pipe, and nobody is left who would write to it.
+var errHeld = errors.New("nobody writes to the standard input")
+
+// notSent says, the second time, that there was nothing to send.
+func (r *run) notSent(late bool) {
+	if late {
+		r.say("the standard input is not sent: nothing has come on it yet, and it is still open")
+	}
 }
 
 // sendInput writes the standard input into a file in the sandbox and reports its
@@ -92,7 +105,7 @@ func (r *run) sendInput(ctx context.Context, in *input) (string, error) {
 // readAll copies f to its end, but no longer than ctx lasts.
 func (r *run) readAll(ctx context.Context, f *os.File, to io.Writer) (size int64, err error) {
 	part := make([]byte, 64<<10)
-	began, reported := time.Now(), false
+	began, asked, reported := time.Now(), time.Now(), false
 	for {
 		if err := ctx.Err(); err != nil {
 			return size, context.Cause(ctx)
@@ -101,6 +114,11 @@ func (r *run) readAll(ctx context.Context, f *os.File, to io.Writer) (size int64
 			if !reported && time.Since(began) > stdinReport {
 				reported = true
 				r.say("waiting for the end of the standard input, which is sent before the program starts; it needs none: </dev/null")
+			}
+			if size == 0 && time.Since(asked) > stdinReport {
+				if asked = time.Now(); !inPipeline(f) && !readable(f, 0) {
+					return 0, errHeld
+				}
 			}
 			continue
 		}
