@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -100,16 +101,33 @@ func TestCapturedDenials(t *testing.T) {
 			t.Errorf("%q, %v", head, err)
 		}
 	})
-	t.Run("22", func(t *testing.T) {
+	t.Run("22, SSH", func(t *testing.T) {
 		_, c, err := open(t, "198.18.0.9:22")
-		if err == nil {
-			defer c.Close()
-			_, err = c.Read(make([]byte, 1))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("%v, want a reset", err)
+		defer c.Close()
+		_, _ = io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n")
+		said, err := io.ReadAll(c)
+		if err != nil || !strings.HasPrefix(string(said), "SSH-2.0-egressd\r\n") ||
+			!strings.Contains(string(said), "Blocked by egressd: evil.example:22: no rule allows this host; ask the user for --allow evil.example:22") {
+			t.Errorf("%q, %v", said, err)
 		}
 	})
+	for _, first := range []string{"HELP\n", "SS", "SSL-2.0\n", "\x00"} {
+		t.Run("22, "+strconv.Quote(first), func(t *testing.T) {
+			_, c, err := open(t, "198.18.0.9:22")
+			if err == nil {
+				defer c.Close()
+				_, _ = io.WriteString(c, first)
+				_ = c.(*net.TCPConn).CloseWrite()
+				_, err = c.Read(make([]byte, 1))
+			}
+			if !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("%v, want a reset", err)
+			}
+		})
+	}
 }
 
 // TestCapturedListener connects to the captured listener itself.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"egressd/proxy/internal/drops"
+
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/peek"
@@ -49,7 +51,7 @@ func (explicit) serve(ctx context.Context, c *conn) *tunnel {
 	c.whenDraining(nil)
 	if err != nil {
 		if c.isEvicted() {
-			c.front.drops.add(c.door, dropQuiet)
+			c.front.drops.Add(c.door, drops.Quiet)
 		}
 		return nil // nothing was asked for
 	}

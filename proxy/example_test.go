@@ -64,5 +64,5 @@ func Example() {
 	<-served
 	// Output:
 	// blocked other.example.com host_not_listed
-	// 403 Forbidden
+	// 403 Blocked by egressd: other.example.com:443: no rule allows this host; ask the user for --allow other.example.com
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"egressd/proxy/internal/drops"
+
 	"golang.org/x/sys/unix"
 
 	"egressd/event/eventtest"
@@ -290,7 +292,7 @@ func TestOutOfFiles(t *testing.T) {
 			}
 			if e.Flow != 0 {
 				n++ // it could be told: the dial failed
-			} else if k, ok := strings.CutSuffix(e.Error, " connections "+dropFiles); ok {
+			} else if k, ok := strings.CutSuffix(e.Error, " connections "+drops.Files); ok {
 				more, _ := strconv.Atoi(k)
 				n += more
 			}
@@ -299,7 +301,7 @@ func TestOutOfFiles(t *testing.T) {
 	}
 	want := tries - len(open) + more // half may be one, too
 	settleUp(t, "refusals in the events", want, func() int { return min(explained(), want) })
-	byAccept := func(e eventtest.Line) bool { return strings.HasSuffix(e.Error, dropFiles) }
+	byAccept := func(e eventtest.Line) bool { return strings.HasSuffix(e.Error, drops.Files) }
 	if evs := g.sink.all("network.connected"); !slices.ContainsFunc(evs, byAccept) {
 		t.Errorf("accept has not failed: %+v", evs)
 	}

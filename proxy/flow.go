@@ -41,7 +41,7 @@ type flow struct {
 	req policy.Request
 
 	// door speaks to the client. Nil: there is nothing to say; a flow that is
-	// denied is reset.
+	// denied is reset, after a word in SSH on port 22.
 	door voice
 
 	under    *policy.Policy // in force when the checks began
@@ -272,6 +272,9 @@ func (f *flow) overDetail(d policy.Decision, detail string) string {
 }
 
 func (f *flow) no(d policy.Decision, detail string) {
+	if !f.accepted && f.door == nil && f.req.Port == portSSH && f.speaksSSH() {
+		f.door = ssh{}
+	}
 	if f.accepted || f.door == nil {
 		f.end()
 		return

@@ -27,7 +27,7 @@ func (x *exchange) malformed(detail string, status int) {
 		d.Reason = policy.ReasonNotHTTP // the first word is not a method: TLS, SSH, anything else
 	}
 	x.recordDenial(d, detail)
-	denial.Response{Request: x.req, Decision: d, Detail: detail, Status: status, Close: true}.Write(x.w, x.r)
+	x.answer(denial.Response{Request: x.req, Decision: d, Detail: detail, Status: status, Close: true})
 }
 
 // denyAtOnce denies a request of which no byte was passed on. net/http would
@@ -57,7 +57,13 @@ func (x *exchange) deny(d policy.Decision, detail string) {
 
 // answerDenial is deny for what is on record already.
 func (x *exchange) answerDenial(d policy.Decision, detail string) {
-	denial.Response{Request: x.req, Decision: d, Detail: detail, Policy: x.h.s.PolicyName, Close: x.last || x.h.c.over() != ""}.Write(x.w, x.r)
+	x.answer(denial.Response{Request: x.req, Decision: d, Detail: detail, Policy: x.h.s.PolicyName, Close: x.last || x.h.c.over() != ""})
+}
+
+// answer sends d, of which nothing has been sent.
+func (x *exchange) answer(d denial.Response) {
+	x.h.gate.SetPhrase(d.Phrase())
+	d.Write(x.w, x.r)
 }
 
 // refuse answers a request that is not judged at all.

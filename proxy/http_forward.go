@@ -2,13 +2,10 @@ package proxy
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +13,7 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/denial"
+	"egressd/proxy/internal/dial"
 	"egressd/proxy/internal/forward"
 	"egressd/proxy/internal/origins"
 	"egressd/proxy/internal/socket"
@@ -198,7 +196,7 @@ func (x *exchange) answerFailure(err error) {
 		if !x.rec.Allowed() {
 			x.recordDenial(ended.d, ended.why)
 		}
-		denial.Response{Request: x.req, Decision: ended.d, Detail: ended.why, Policy: x.h.s.PolicyName, Close: true}.Write(x.w, x.r)
+		x.answer(denial.Response{Request: x.req, Decision: ended.d, Detail: ended.why, Policy: x.h.s.PolicyName, Close: true})
 	case x.rec.Unrecorded():
 		x.answerDenial(because(policy.ReasonOverload), "")
 	case errors.As(err, &dd):
@@ -215,33 +213,21 @@ func (x *exchange) answerFailure(err error) {
 		if !x.rec.Allowed() {
 			x.recordDenial(d, detail)
 		}
-		denial.Response{Request: x.req, Decision: d, Detail: detail}.Write(x.w, x.r)
+		x.answer(denial.Response{Request: x.req, Decision: d, Detail: detail})
 	}
 }
 
 // upstreamFailure finds the reason behind an error of the transport. The detail
 // holds names of ours only, never bytes of the origin.
 func upstreamFailure(err error) (policy.Decision, string) {
-	var (
-		cert   *tls.CertificateVerificationError
-		alert  tls.AlertError
-		record tls.RecordHeaderError
-		timed  interface{ Timeout() bool }
-	)
-	switch {
-	case errors.Is(err, errTooManyBytes):
+	if errors.Is(err, errTooManyBytes) {
 		return policy.Decision{Reason: policy.ReasonOverload}, err.Error()
-	case errors.As(err, &cert):
-		return policy.Decision{Reason: policy.ReasonUpstreamTLS}, cert.Err.Error()
-	case errors.As(err, &alert), errors.As(err, &record):
-		return policy.Decision{Reason: policy.ReasonUpstreamTLS}, "the TLS handshake with the origin failed"
-	case errors.As(err, &timed) && timed.Timeout():
-		return policy.Decision{Reason: policy.ReasonConnectTimeout}, ""
-	case slices.ContainsFunc([]error{errUnreadable, forward.ErrUnasked101, forward.ErrTooMany1xx, forward.ErrBadUpgrade}, func(e error) bool { return errors.Is(err, e) }):
-		return policy.Decision{Reason: policy.ReasonUpstreamError}, err.Error()
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return policy.Decision{Reason: policy.ReasonUpstreamError}, "the origin closed the connection before it answered"
-	default:
-		return policy.Decision{Reason: policy.ReasonUpstreamError}, ""
 	}
+	for _, known := range []error{errUnreadable, forward.ErrUnasked101, forward.ErrTooMany1xx, forward.ErrBadUpgrade} {
+		if errors.Is(err, known) {
+			return policy.Decision{Reason: policy.ReasonUpstreamError}, err.Error()
+		}
+	}
+	reason, detail := dial.ResponseReason(err)
+	return policy.Decision{Reason: reason}, detail
 }

@@ -43,6 +43,9 @@ func TestInterceptJudgesEachRequest(t *testing.T) {
 		_ = resp.Body.Close()
 		equal(t, tt.path, resp.StatusCode, tt.status)
 		equal(t, tt.path, resp.Header.Get("X-Egressd-Reason"), tt.reason)
+		if tt.status == 403 {
+			equal(t, tt.path, strings.HasSuffix(resp.Status, "; ask the user for --allow '"+tt.method+" https://origin.test"+tt.path+"'"), true)
+		}
 		equal(t, "protocol", resp.Proto, "HTTP/1.1")
 		if tt.status == 200 {
 			equal(t, "at the origin", string(b), "origin.test "+tt.path+" origin.test")

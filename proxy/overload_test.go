@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"egressd/proxy/internal/drops"
+
 	"egressd/event/eventtest"
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
@@ -130,7 +132,7 @@ func TestDropsAreSummedUp(t *testing.T) {
 				summed = append(summed, e)
 			}
 		}
-		if len(summed) != 1 || summed[0].Error != "7 connections "+dropFull || summed[0].Reason != "connection_limit_reached" || summed[0].Decision != "blocked" {
+		if len(summed) != 1 || summed[0].Error != "7 connections "+drops.Full || summed[0].Reason != "connection_limit_reached" || summed[0].Decision != "blocked" {
 			t.Errorf("%+v", summed)
 		}
 		if n := g.Stats().Dropped; n != 7 {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"net/netip"
 
 	"egressd/event"
@@ -57,4 +58,15 @@ func clip(s string) string {
 		return s[:clientStringBytes]
 	}
 	return s
+}
+
+// reportDrops writes one event for each kind of connection that ended without a
+// word since the last time. Every sweeper calls it once a second.
+func (s *Server) reportDrops() {
+	for d, n := range s.drops.Take() {
+		s.deny(&event.Connection{
+			Door: d.Door, Verdict: event.Verdict{Reason: policy.ReasonOverload},
+			Error: fmt.Sprintf("%d connections %s", n, d.Why),
+		})
+	}
 }

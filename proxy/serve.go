@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"egressd/proxy/internal/drops"
+
 	"egressd/internal/accept"
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
@@ -109,7 +111,7 @@ func (l *listener) accept(ctx context.Context) error {
 			}
 			return nil
 		case err == nil && !spare.Open():
-			l.s.drops.add(l.door.name(), dropFiles)
+			l.s.drops.Add(l.door.name(), drops.Files)
 			socket.Reset(c)
 		case err == nil:
 			backoff = acceptBackoffMin
@@ -117,7 +119,7 @@ func (l *listener) accept(ctx context.Context) error {
 		case l.s.lifecycle.isDraining():
 			return nil
 		case accept.Passes(err):
-			l.s.drops.acceptErrors.Add(1)
+			l.s.drops.AcceptErrors.Add(1)
 			l.s.log().Warn("accept", "err", err, "retry_in", backoff)
 			if socket.OutOfFiles(err) {
 				l.s.freeFiles()
@@ -148,7 +150,7 @@ func (l *listener) start(ctx context.Context, nc net.Conn) {
 	refusing := false
 	if c.full = s.admitted.Enter(&c.places[0], c, s.bounds().Limits, s.now()); c.full != "" {
 		if refusing = s.admitted.Refuse(); !refusing {
-			s.drops.add(c.door, dropFull)
+			s.drops.Add(c.door, drops.Full)
 			socket.Reset(nc)
 			return
 		}

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"egressd/proxy/internal/drops"
+
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/ca"
@@ -123,7 +125,7 @@ type state struct {
 	serving   socket.Listeners
 	admitted  admission.Gate       // the connections that came in here or are judged here
 	judged    admission.Set[*conn] // the connections that are judged here
-	drops     drops
+	drops     drops.Counter
 	fewFiles  atomic.Bool // that there are few was logged
 
 	// Flows that were allowed.

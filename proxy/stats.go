@@ -17,7 +17,7 @@ func (s *Server) Stats() Stats {
 	return Stats{
 		Connections: s.judged.Len(), Flows: s.open.Len(),
 		BytesOut: s.carried[out].Load(), BytesIn: s.carried[in].Load(),
-		Dropped: s.drops.total.Load(), AcceptErrors: s.drops.acceptErrors.Load(),
+		Dropped: s.drops.Total.Load(), AcceptErrors: s.drops.AcceptErrors.Load(),
 	}
 }
 

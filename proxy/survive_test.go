@@ -14,6 +14,7 @@ import (
 	"egressd/event/eventtest"
 	"egressd/policy"
 	"egressd/proxy/internal/dial"
+	"egressd/proxy/internal/drops"
 )
 
 // logBuffer keeps what is logged.
@@ -157,15 +158,15 @@ func TestPanicOfTheSweeper(t *testing.T) {
 	var log logBuffer
 	g.Log = slog.New(slog.NewTextHandler(&log, nil))
 	g.sink.hook = func(eventtest.Line) { panic("the sink has a bug") }
-	g.drops.add(event.DoorHTTP, dropFull)
+	g.drops.Add(event.DoorHTTP, drops.Full)
 	g.tidy()
 	if text := log.String(); !strings.Contains(text, "the sink has a bug") || !strings.Contains(text, "a bug was not recorded") {
 		t.Error(text)
 	}
 	g.sink.hook = nil
-	g.drops.add(event.DoorHTTP, dropFull)
+	g.drops.Add(event.DoorHTTP, drops.Full)
 	g.tidy()
-	if e := g.decision(1); e.Error != "1 connections "+dropFull {
+	if e := g.decision(1); e.Error != "1 connections "+drops.Full {
 		t.Errorf("%+v", e)
 	}
 }

@@ -115,7 +115,8 @@ func TestGate(t *testing.T) {
 	defer origin.Close()
 	b, events, port := reaching(t, origin.URL)
 	o := run(t, b, sandbox.Spec{Argv: []string{"sh", "-c", "fetch http://ok.test:" + port + "/ http://evil.test/ http://127.0.0.1:" + port + "/"}})
-	if o.out != "HTTP/1.1 200 OK\nHTTP/1.1 403 Forbidden\nHTTP/1.1 403 Forbidden\n" || o.code != 0 {
+	if o.out != "HTTP/1.1 200 OK\n"+blocked("evil.test:80: no rule allows this host; ask the user for --allow evil.test")+
+		blocked("127.0.0.1:"+port+": the address is private, set aside for a special purpose or the gate's own machine, and no rule names it; ask the user for --allow 127.0.0.1:"+port) || o.code != 0 {
 		t.Errorf("%+v", o)
 	}
 	if _, ok := asked.Load("127.0.0.1:" + port); ok {
@@ -126,6 +127,9 @@ func TestGate(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
+
+// blocked is the status line of a denial.
+func blocked(why string) string { return "HTTP/1.1 403 Blocked by egressd: " + why + "\n" }
 
 // Where nothing is allowed there is no gate to ask.
 func TestNoGate(t *testing.T) {
@@ -141,7 +145,7 @@ func TestNoGate(t *testing.T) {
 		}
 	}
 	asking := &Backend{Gate: gate.Config{Policy: empty.Gate.Policy, Events: &sink{}, Ask: func(context.Context, policy.Request, policy.Decision) bool { return false }}}
-	if o := run(t, asking, sandbox.Spec{Script: "fetch http://ok.test/"}); o.out != "HTTP/1.1 403 Forbidden\n" {
+	if o := run(t, asking, sandbox.Spec{Script: "fetch http://ok.test/"}); o.out != blocked("ok.test:80: nobody approved it; ask the user for --allow ok.test") {
 		t.Errorf("%+v", o)
 	}
 }

@@ -42,7 +42,7 @@ func TestCommandLineFetchers(t *testing.T) {
 		{
 			name: "wget https", needs: []string{"wget"}, rules: []string{webHost},
 			argv: []string{"wget", "-nv", "-O", "-", "--ca-certificate={ca}", hello}, want: `hello from the origin`,
-			denied: []string{"wget", "-nv", "-O", "-", "--tries=1", "--ca-certificate={ca}", nowhere}, refusal: `Proxy tunneling failed: Forbidden|unable to resolve host address|Name or service not known`,
+			denied: []string{"wget", "-nv", "-O", "-", "--tries=1", "--ca-certificate={ca}", nowhere}, refusal: `Proxy tunneling failed: Blocked by egressd: denied.test:443: no rule allows this host; ask the user for --allow denied.test|unable to resolve host address|Name or service not known`,
 		},
 		{
 			name: "wget http", needs: []string{"wget"}, rules: []string{webHost},

@@ -112,7 +112,7 @@ func TestLanguages(t *testing.T) {
 			name: "python requests", needs: []string{python}, rules: []string{webHost}, env: []string{"REQUESTS_CA_BUNDLE={ca}"},
 			setup: needModule("requests"),
 			argv:  []string{python, "-c", pythonRequests, hello}, want: `got hello from the origin`,
-			denied: []string{python, "-c", pythonRequests, nowhere}, refusal: `requests: .*(403 Forbidden|Name or service not known)`,
+			denied: []string{python, "-c", pythonRequests, nowhere}, refusal: `requests: .*(403 Blocked by egressd: denied.test:443|Name or service not known)`,
 		},
 		{
 			name: "python requests http", needs: []string{python}, rules: []string{webHost}, setup: needModule("requests"),

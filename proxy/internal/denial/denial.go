@@ -4,10 +4,12 @@
 //	r := denial.Response{Request: req, Decision: d, Policy: "ci", Close: true}
 //	r.Write(w, httpRequest)   // a request that net/http has read
 //	r.Send(conn)              // any other connection that speaks HTTP
+//	conn.Write(r.SSH())       // a connection whose client has said SSH-
 //	code := denial.SOCKS5(d.Reason)
 //
-// A response names the reason three times: as an HTTP status, as a Proxy-Status
-// error type (RFC 9209), and in a body for people that says what to type next.
+// An HTTP response names the reason four times: as a status, as its reason phrase,
+// as a Proxy-Status error type (RFC 9209), and in a body for people that says what
+// to type next.
 // Nothing in it repeats bytes that could be mark-up or another response.
 package denial
 
@@ -128,7 +130,7 @@ func (d Response) whither() string {
 // length of the body, and no body.
 func (d Response) append(b []byte, head bool) []byte {
 	body := d.body()
-	b = fmt.Appendf(b, "HTTP/1.1 %d %s\r\n", d.code(), http.StatusText(d.code()))
+	b = fmt.Appendf(b, "HTTP/1.1 %d %s\r\n", d.code(), d.Phrase())
 	h := d.header()
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	var fields strings.Builder
@@ -142,7 +144,7 @@ func (d Response) append(b []byte, head bool) []byte {
 }
 
 // Write answers r, a request that net/http has read. It ignores a client that is
-// gone.
+// gone. The reason phrase is not net/http's to choose: the caller sees to it.
 func (d Response) Write(w http.ResponseWriter, r *http.Request) {
 	body := d.body()
 	for name, values := range d.header() {

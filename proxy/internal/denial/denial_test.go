@@ -3,8 +3,10 @@ package denial
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -67,6 +69,10 @@ func TestDenialIsWellFormed(t *testing.T) {
 			if rest, _ := io.ReadAll(br); len(rest) > 0 {
 				t.Errorf("%v %s: %d bytes behind the response", r, method, len(rest))
 			}
+			phrase := strings.TrimPrefix(resp.Status, strconv.Itoa(resp.StatusCode)+" ")
+			if phrase != d.Phrase() || len(phrase) > maxPhraseBytes || len(phrase) < 10 || strings.ContainsFunc(phrase, notPrintable) {
+				t.Errorf("%v: reason phrase %q", r, phrase)
+			}
 			if resp.Header.Get("X-Evil") != "" || bytes.ContainsFunc(body, forbiddenInBody) {
 				t.Errorf("%v: reflects the client: %q", r, raw)
 			}
@@ -121,4 +127,49 @@ func TestSFString(t *testing.T) {
 // what is not UTF-8.
 func forbiddenInBody(r rune) bool {
 	return r == '<' || r == '>' || r == '\x00' || r == '\r' || r == utf8.RuneError
+}
+
+func notPrintable(r rune) bool { return r < ' ' || r > '~' }
+
+func TestPhraseNamesTheRule(t *testing.T) {
+	host, _ := policy.ParseHost("api.example.com")
+	long, _ := policy.ParseHost(strings.Repeat(strings.Repeat("a", 60)+".", 4) + "example")
+	notListed := policy.Decision{Reason: policy.ReasonHostNotListed}
+	path := policy.Decision{Reason: policy.ReasonPathNotListed}
+	for _, tt := range []struct {
+		name string
+		d    Response
+		want string
+	}{
+		{"host", Response{Request: policy.Request{Host: host, Port: 443}, Decision: notListed}, "Blocked by egressd: api.example.com:443: no rule allows this host; ask the user for --allow api.example.com"},
+		{"port", Response{Request: policy.Request{Host: host, Port: 5432}, Decision: policy.Decision{Reason: policy.ReasonPortNotListed}}, "Blocked by egressd: api.example.com:5432: this host is allowed, but not on this port; ask the user for --allow api.example.com:5432"},
+		{"daemon", Response{Request: policy.Request{Host: host, Port: 443}, Decision: notListed, Policy: "ci"}, `Blocked by egressd: api.example.com:443: no rule allows this host; ask whoever runs egressd to allow api.example.com in its policy "ci"`},
+		{"failure", Response{Request: policy.Request{Host: host, Port: 443}, Decision: policy.Decision{Reason: policy.ReasonRefused}}, "Bad Gateway: egressd: api.example.com:443: the origin refused the connection"},
+		{"no half rule", Response{Request: policy.Request{Host: host, Port: 443, Method: "GET", Path: "/" + strings.Repeat("x", 500)}, Decision: path}, "Blocked by egressd: api.example.com:443: this host is allowed, but not this path"},
+		{"no other rule", Response{Request: policy.Request{Host: host, Port: 443, Method: "GET", Path: "/a&b"}, Decision: path}, "Blocked by egressd: api.example.com:443: this host is allowed, but not this path"},
+		{"long name", Response{Request: policy.Request{Host: long, Port: 443}, Decision: notListed}, "Blocked by egressd: " + long.String() + ":443: no rule allows this host"},
+		{"no raw rule", Response{Request: policy.Request{Host: host, Port: 443}, Decision: policy.Decision{Reason: policy.ReasonNotTLS}}, "Blocked by egressd: api.example.com:443: port 443 is for TLS, and this is not TLS"},
+	} {
+		if got := tt.d.Phrase(); got != tt.want {
+			t.Errorf("%s: got\n%s, want\n%s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// The message has the framing of RFC 4253 section 6: blocks of 8 bytes, at least 4
+// of padding, and strings that end where they say.
+func TestSSH(t *testing.T) {
+	for n := range 20 {
+		d := Response{Decision: policy.Decision{Reason: policy.ReasonHostNotListed}, Detail: "x" + strings.Repeat("y", n)}
+		rest, ok := bytes.CutPrefix(d.SSH(), []byte("SSH-2.0-egressd\r\n"))
+		if !ok || len(rest)%8 != 0 || int(binary.BigEndian.Uint32(rest)) != len(rest)-4 || rest[4] < 4 {
+			t.Fatalf("%d: framing of %q", n, rest)
+		}
+		payload := rest[5 : len(rest)-int(rest[4])]
+		words := d.Phrase()
+		want := "\x01\x00\x00\x00\x01\x00\x00\x00" + string(rune(len(words))) + words + "\x00\x00\x00\x00"
+		if string(payload) != want {
+			t.Errorf("%d: payload %q, want %q", n, payload, want)
+		}
+	}
 }

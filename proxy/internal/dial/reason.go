@@ -2,7 +2,9 @@ package dial
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"syscall"
@@ -38,4 +40,26 @@ func Reason(err error) policy.Reason {
 		return policy.ReasonOverload
 	}
 	return policy.ReasonUnreachable
+}
+
+// ResponseReason maps why there is no response of an origin that was reached, and
+// says it in words of ours.
+func ResponseReason(err error) (policy.Reason, string) {
+	var (
+		cert   *tls.CertificateVerificationError
+		alert  tls.AlertError
+		record tls.RecordHeaderError
+		timed  interface{ Timeout() bool }
+	)
+	switch {
+	case errors.As(err, &cert):
+		return policy.ReasonUpstreamTLS, cert.Err.Error()
+	case errors.As(err, &alert), errors.As(err, &record):
+		return policy.ReasonUpstreamTLS, "the TLS handshake with the origin failed"
+	case errors.As(err, &timed) && timed.Timeout():
+		return policy.ReasonConnectTimeout, ""
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return policy.ReasonUpstreamError, "the origin closed the connection before it answered"
+	}
+	return policy.ReasonUpstreamError, ""
 }

@@ -24,6 +24,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -70,6 +71,8 @@ type Conn struct {
 	readMu  sync.Mutex // held by Read
 	reading            // guarded by readMu
 
+	phrase atomic.Pointer[string] // of the next final status line; nil: the server's own
+
 	stateMu sync.Mutex
 	state   // guarded by stateMu
 }
@@ -107,6 +110,7 @@ func NewConn(c net.Conn) *Conn { return &Conn{Conn: c, EndGrace: DefaultEndGrace
 // Next reports the facts of the next request in the order of the stream; ok is
 // false when there is none. Call it once at the start of each request handler.
 func (c *Conn) Next() (r Request, ok bool) {
+	c.phrase.Store(nil)
 	c.stateMu.Lock()
 	defer c.stateMu.Unlock()
 	if len(c.queue) == 0 {

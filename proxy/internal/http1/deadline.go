@@ -85,13 +85,3 @@ func (c *Conn) restoreDeadline() {
 		_ = c.Conn.SetReadDeadline(c.dl)
 	}
 }
-
-// Write writes to the client, within IdleTimeout.
-func (c *Conn) Write(p []byte) (int, error) {
-	if c.IdleTimeout > 0 {
-		if err := c.Conn.SetWriteDeadline(time.Now().Add(c.IdleTimeout)); err != nil {
-			return 0, err
-		}
-	}
-	return c.Conn.Write(p)
-}

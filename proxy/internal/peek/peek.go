@@ -215,6 +215,20 @@ func Hello(st *Stream, limit int) (wire.Hello, wire.State, error) {
 	}
 }
 
+// Begins reads until it is known whether the first bytes are those of word. They
+// stay held. False: they are others, or did not come.
+func Begins(st *Stream, word string) bool {
+	for {
+		held := st.Held()
+		if n := min(len(held), len(word)); n == len(word) || string(held[:n]) != word[:n] {
+			return string(held[:n]) == word
+		}
+		if st.More(len(word)) != nil {
+			return false
+		}
+	}
+}
+
 // readOnly hides what else a connection can do from io.Copy.
 type readOnly struct{ c net.Conn }
 

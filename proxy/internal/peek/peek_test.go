@@ -114,3 +114,15 @@ func TestOwnerHasTheLastWord(t *testing.T) {
 		t.Errorf("%d resets", o.resets)
 	}
 }
+
+func TestBegins(t *testing.T) {
+	for said, want := range map[string]bool{"SSH-2.0-x\n": true, "SSH-": true, "SSH": false, "": false, "SSL-": false, "GET /": false} {
+		st := sent(t, []byte(said))
+		if got := Begins(st, "SSH-"); got != want {
+			t.Errorf("%q: %v", said, got)
+		}
+		if held := string(st.Held()); len(held) > 4 || held != said[:len(held)] {
+			t.Errorf("%q: %q is held", said, held)
+		}
+	}
+}
