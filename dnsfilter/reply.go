@@ -31,7 +31,7 @@ type outcome struct {
 	ptr     string       // the name that a PTR question is answered with; "": none
 	minimal bool         // the answer to ANY
 	ede     uint16       // 0: none (code 0, "Other", is never sent)
-	edeText [4]string    // one after the other
+	edeText [5]string    // one after the other
 }
 
 // negative is an answer without records.

@@ -107,9 +107,9 @@ func outcomes(n int) []outcome {
 		{ptr: "a.b-c.test", ttl: syntheticTTL},
 		negative(dns.RcodeSuccess), negative(dns.RcodeNameError), negative(dns.RcodeRefused),
 		negative(dns.RcodeServerFailure), negative(dns.RcodeBadVers), negative(dns.RcodeFormatError),
-		{rcode: dns.RcodeNameError, ede: dns.ExtendedErrorCodeBlocked, edeText: [4]string{"blocked: ", "why", "; allow ", "it"}},
-		{rcode: dns.RcodeNameError, ede: dns.ExtendedErrorCodeBlocked, edeText: [4]string{"x", long, long, "it"}},
-		{rcode: dns.RcodeServerFailure, ede: dns.ExtendedErrorCodeNetworkError, edeText: [4]string{long}},
+		{rcode: dns.RcodeNameError, ede: dns.ExtendedErrorCodeBlocked, edeText: [5]string{"blocked: ", "why", "; allow ", "it"}},
+		{rcode: dns.RcodeNameError, ede: dns.ExtendedErrorCodeBlocked, edeText: [5]string{"x", long, long, "it"}},
+		{rcode: dns.RcodeServerFailure, ede: dns.ExtendedErrorCodeNetworkError, edeText: [5]string{long}},
 	}
 }
 

@@ -15,6 +15,11 @@ type agent struct {
 	login []string // files it logs in with. They are hidden from every other program
 
 	replaced []AgentFile
+
+	// sandboxVar is the variable that tells the agent that it is in a sandbox: it then
+	// says so when something fails, and makes none of its own. "": none that only says
+	// so. Claude Code's IS_SANDBOX lifts a check and is the person's to set.
+	sandboxVar string
 }
 
 // agents is data: to add one, add an entry. Each list is what the agent's own
@@ -35,11 +40,11 @@ var agents = []agent{
 	},
 	{
 		names: []string{"gemini", "gemini-cli"}, vars: []string{"GEMINI_*", "GOOGLE_API_KEY"},
-		state: []string{"~/.gemini"}, login: []string{"~/.gemini/oauth_creds.json", "~/.gemini/.env"},
+		state: []string{"~/.gemini"}, login: []string{"~/.gemini/oauth_creds.json", "~/.gemini/.env"}, sandboxVar: "SANDBOX",
 	},
 	{
 		names: []string{"qwen", "qwen-code"}, vars: []string{"OPENAI_*", "QWEN_*", "DASHSCOPE_API_KEY"},
-		state: []string{"~/.qwen"}, login: []string{"~/.qwen/oauth_creds.json", "~/.qwen/.env"},
+		state: []string{"~/.qwen"}, login: []string{"~/.qwen/oauth_creds.json", "~/.qwen/.env"}, sandboxVar: "SANDBOX",
 	},
 	{
 		names: []string{"opencode"}, vars: []string{"OPENCODE_*", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"},

@@ -44,7 +44,8 @@ func RemoteEnv(host, argv, named []string) ([]string, error) { return env(remote
 // What passes: a fixed list of harmless variables, what the agent that argv
 // names is known to need (see [AgentVars]), and what the person named: "NAME"
 // copies the host's value (it is an error when the host has none), "NAME=VALUE"
-// sets one. The result is sorted and holds each name once; a named value wins.
+// sets one. The [Marker] is added, and the variable by which the agent learns that it
+// is in a sandbox. The result is sorted and holds each name once; a named value wins.
 //
 // Threat: an untrusted program reads tokens that lie around in the environment
 // (AWS_*, GITHUB_TOKEN, SSH_AUTH_SOCK), or is steered by one (LD_PRELOAD,
@@ -81,6 +82,7 @@ func env(harmless, host, argv, named []string) ([]string, error) {
 		}
 		all[k] = v
 	}
+	mark(all, argv)
 	out := make([]string, 0, len(all))
 	for k, v := range all {
 		out = append(out, k+"="+v)

@@ -12,7 +12,7 @@ func TestEnv(t *testing.T) {
 		"LD_PRELOAD=x", "HTTP_PROXY=x", "https_proxy=x", "NODE_OPTIONS=x", "ANTHROPIC_API_KEY=a", "CLAUDE_CODE_X=c", "OPENAI_API_KEY=o",
 		"BASH_FUNC_x%%=() { :; }", "=x", "nothing", "XDG_RUNTIME_DIR=/run/user/0", "DBUS_SESSION_BUS_ADDRESS=x", "DISPLAY=:0",
 	}
-	base := []string{"HOME=/h", "LANG=C", "LC_TIME=C", "PATH=/bin", "TERM=x"}
+	base := []string{"EGRESSD=1", "HOME=/h", "LANG=C", "LC_TIME=C", "PATH=/bin", "TERM=x"}
 	for _, tt := range []struct {
 		name  string
 		argv  string
@@ -26,6 +26,8 @@ func TestEnv(t *testing.T) {
 		{"through nice", "nice -n 10 claude", nil, []string{"ANTHROPIC_API_KEY=a", "CLAUDE_CODE_X=c"}},
 		{"through timeout", "timeout 10m claude -p x", nil, []string{"ANTHROPIC_API_KEY=a", "CLAUDE_CODE_X=c"}},
 		{"codex", "codex exec x", nil, []string{"OPENAI_API_KEY=o"}},
+		{"gemini", "gemini -p x", nil, []string{"SANDBOX=egressd"}},
+		{"gemini, as the person says", "gemini -p x", []string{"SANDBOX="}, []string{"SANDBOX="}},
 		{"an argument is no program", "sh -c claude", nil, nil},
 		{"copied", "make", []string{"GITHUB_TOKEN"}, []string{"GITHUB_TOKEN=s"}},
 		{"set", "make", []string{"A=b=c", "E="}, []string{"A=b=c", "E="}},
@@ -52,7 +54,7 @@ func TestEnv(t *testing.T) {
 
 func TestRemoteEnv(t *testing.T) {
 	got, err := RemoteEnv([]string{"PATH=/bin", "HOME=/h", "LANG=C", "ANTHROPIC_API_KEY=a", "GOPATH=/g", "AWS_KEY=s"}, []string{"claude"}, []string{"X=1"})
-	if err != nil || !slices.Equal(got, []string{"ANTHROPIC_API_KEY=a", "LANG=C", "X=1"}) {
+	if err != nil || !slices.Equal(got, []string{"ANTHROPIC_API_KEY=a", "EGRESSD=1", "LANG=C", "X=1"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -65,6 +65,7 @@ type Report struct {
 	Events    string // a file, "-" for the standard output, or "" for none
 	Learn     string // a file, or "" for none
 	Approve   bool
+	Notify    bool // tell of each refusal on the standard error, at once
 	Quiet     bool
 	NoSummary bool
 }
@@ -110,6 +111,7 @@ func (o *Options) Flags() *flag.FlagSet {
 	fs.StringVar(&o.Program.OnReplaced, "on-replaced", onReplacedEnd, "`WHAT` becomes of a run when policy, events or launcher are replaced on this machine meanwhile: end, or continue")
 	fs.StringVar(&o.Daemon, "egressd", "", "let the egressd that listens at `unix:PATH` serve the sandbox; its policy is a ceiling")
 	fs.StringVar(&o.Program.User, "user", "", "as root: run the program as this user `NAME`")
+	fs.Func("notify", "tell of each refusal at once, in a line on `stderr`", o.setNotify)
 	fs.BoolVar(&o.Report.Quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&o.Report.NoSummary, "no-summary", false, "print no summary at the end")
 	return fs
@@ -136,6 +138,14 @@ func (o *Options) Parse(args []string) error {
 func (o *Options) Plain() bool {
 	return o.Tier == TierProcess && o.Isolation == isolationNetns && o.Program.User == "" && len(o.limits) == 0 &&
 		len(o.Program.Publish)+len(o.Program.HostPorts) == 0
+}
+
+func (o *Options) setNotify(s string) error {
+	if s != "stderr" {
+		return errors.New("write --notify stderr: nothing else is notified")
+	}
+	o.Report.Notify = true
+	return nil
 }
 
 func (o *Options) setTimeout(s string) (err error) {

@@ -111,9 +111,11 @@ func (s *session) prepare() error {
 	if s.secrets, err = secrets.Find(s.policy, s.Getenv); err != nil {
 		return err
 	}
-	s.trail, err = trail.Open(trail.Config{
-		Events: s.opts.Report.Events, Learn: s.opts.Report.Learn, Inputs: s.inputs(), Policy: s.policy, Stdout: s.Stdout,
-	})
+	c := trail.Config{Events: s.opts.Report.Events, Learn: s.opts.Report.Learn, Inputs: s.inputs(), Policy: s.policy, Stdout: s.Stdout}
+	if s.opts.Report.Notify {
+		c.Notify = lines(s.Stderr)
+	}
+	s.trail, err = trail.Open(c)
 	return err
 }
 

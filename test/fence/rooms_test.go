@@ -300,6 +300,18 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		reason: "text of what was recorded; dnsfilter says which addresses stand for names",
 	},
 	{
+		path:   "internal/run/notify",
+		ours:   []string{"policy", "event", "internal/cli", "internal/cli/explain", "internal/cli/policyflags"},
+		std:    []string{"net/http", "os/exec", "log/slog"},
+		reason: "text of what is being recorded",
+	},
+	{
+		path:   "internal/run/why",
+		ours:   []string{"policy", "event", "internal/cli", "internal/cli/explain", "internal/cli/policyflags"},
+		std:    []string{"os/exec", "log/slog"},
+		reason: "asks the gate as any client does, or reads events: it knows no policy of its own",
+	},
+	{
 		path:    "internal/run/...",
 		ours:    []string{"policy", "policy/files", "event", "event/flood", "internal/cli", "internal/cli/policyflags", "internal/linux/foreground", "internal/screen"},
 		outside: []string{"golang.org/x"},

@@ -22,6 +22,7 @@ import (
 	"egressd/event"
 	"egressd/event/flood"
 	"egressd/internal/run/learn"
+	"egressd/internal/run/notify"
 	"egressd/internal/run/summary"
 	"egressd/policy"
 )
@@ -33,6 +34,7 @@ type Config struct {
 	Inputs []string       // files that the run is made of: Events may be none of them
 	Policy *policy.Policy // the policy of the run
 	Stdout *os.File
+	Notify io.Writer // told of each refusal at once; nil: nobody
 }
 
 // Trail is one run's record. Safe for concurrent use between Open and Close.
@@ -81,6 +83,9 @@ func Open(c Config) (*Trail, error) {
 		t.sinks = append(t.sinks, &t.learned)
 	}
 	t.sinks = append(t.sinks, &t.totals)
+	if c.Notify != nil {
+		t.sinks = append(t.sinks, &notify.Sink{W: c.Notify})
+	}
 	return t, nil
 }
 

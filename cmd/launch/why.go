@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"egressd/internal/cli"
+	"egressd/internal/cli/explain"
+	"egressd/internal/run/why"
+	"egressd/policy"
+	"egressd/sandbox"
+)
+
+// askTimeout is how long a question to the gate may take: with --approve, a person
+// answers it.
+const askTimeout = 3 * time.Minute
+
+// whyOptions are those of launch why.
+type whyOptions struct{ events string }
+
+func (o *whyOptions) flags() *flag.FlagSet {
+	fs := flag.NewFlagSet("why", flag.ContinueOnError)
+	fs.StringVar(&o.events, "events", "", "read what the last run was refused from this events `FILE`")
+	return fs
+}
+
+// why says whether a destination is allowed, and why not: inside a run by asking
+// its gate, outside from the events of the last run. Exit codes as of explain.
+func (l *launcher) why(args []string) int {
+	var o whyOptions
+	fs := o.flags()
+	if code, done := l.Parse(fs, args); done {
+		return code
+	}
+	if fs.NArg() != 1 {
+		return l.Usage(errors.New("why needs one HOST, HOST:PORT or URL"))
+	}
+	t, err := explain.Parse(fs.Arg(0), "")
+	if err != nil {
+		return l.Usage(err)
+	}
+	var a why.Answer
+	switch {
+	case o.events != "":
+		if _, err := policy.ParseHost(fs.Arg(0)); err == nil {
+			t.Port = 0 // only the host is named: any port
+		}
+		a, err = lookInto(o.events, t)
+	case l.Getenv(sandbox.Marker) != "":
+		a, err = l.askGate(t)
+	default:
+		return l.Usage(errors.New("this is not inside a run of launch: name the events of the run with --events FILE, or ask launch explain"))
+	}
+	if err != nil {
+		return l.Fail(cli.ExitUsage, err)
+	}
+	if code := l.Print(a.Text); code != cli.ExitOK || a.Allowed {
+		return code
+	}
+	return cli.ExitNo
+}
+
+// askGate asks the gate around this process.
+func (l *launcher) askGate(t explain.Target) (why.Answer, error) {
+	value := l.Getenv("HTTPS_PROXY")
+	if value == "" {
+		return why.Answer{}, errors.New("HTTPS_PROXY is not set: it says where the gate of this run is")
+	}
+	proxy, err := why.Proxy(value)
+	if err != nil {
+		return why.Answer{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	return why.Ask(ctx, proxy, t.Host, t.Port)
+}
+
+func lookInto(name string, t explain.Target) (why.Answer, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return why.Answer{}, err
+	}
+	defer f.Close()
+	a, err := why.Look(f, t.Host, t.Port)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", cli.Safe(name), err)
+	}
+	return a, err
+}
