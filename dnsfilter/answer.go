@@ -206,7 +206,7 @@ func denied(r policy.Request, d policy.Decision) outcome {
 	o.edeText[0], o.edeText[1] = "blocked by egressd: ", d.Reason.String()
 	if rule := d.Suggest(r); rule != "" {
 		o.edeText[2], o.edeText[3] = "; to allow it: --allow ", rule
-		o.edeText[4] = policy.UnknownPort
+		o.edeText[4] = ":PORT"
 	}
 	return o
 }

@@ -8,15 +8,12 @@ import (
 	"egressd/policy/internal/grammar"
 )
 
-// UnknownPort stands behind a suggested name for a port that is not known. A rule
-// without a port would not help a database, and be wider than it asked for.
-const UnknownPort = ":PORT"
-
 // Suggest reports the rule text that would allow what d denied for r, as narrow as
 // the grammar has it ("" when no rule can, as for a malformed request, or when
 // a deny rule has to go first). The text is a rule as in --allow or the allow
 // section. Where a name was judged alone (r.Port is 0), as for a DNS question, it is
-// the name, which has to be followed by the port that is wanted: see UnknownPort.
+// the name, which has to be followed by the port that is wanted: a rule without a
+// port would not help a database, and be wider than it asked for.
 func (d Decision) Suggest(r Request) string {
 	if d.Allowed() && !d.Audit || r.Host.IsZero() {
 		return ""

@@ -7,6 +7,9 @@ import (
 	"egressd/policy/files"
 )
 
+// UnknownPort stands behind the name in a suggested rule for a port that is not known.
+const UnknownPort = ":PORT"
+
 // SpellFile spells the flag that opens a path, for a POSIX shell.
 func SpellFile(path string, wanted files.Access) string {
 	return "--" + wanted.Key() + " " + cli.Quote(files.Literal(path))

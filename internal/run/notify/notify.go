@@ -83,7 +83,7 @@ func (s *Sink) line(k key, v event.Verdict, req policy.Request) string {
 	if rule := (policy.Decision{Reason: v.Reason}).Suggest(req); rule != "" && !strings.HasPrefix(rule, "raw:") && v.Reason != policy.ReasonIPProhibited {
 		ask = "; to allow it: " + policyflags.Spell([]string{rule})
 		if req.Port == 0 {
-			ask += policy.UnknownPort
+			ask += policyflags.UnknownPort
 		}
 	}
 	return fmt.Sprintf("launch: blocked %s: %s%s\n", cli.Safe(place), explain.Meaning(v.Reason), ask)

@@ -114,7 +114,7 @@ func describe(k refusal, v event.Verdict, req policy.Request) string {
 	if rule := (policy.Decision{Reason: k.reason}).Suggest(req); rule != "" && !strings.HasPrefix(rule, "raw:") {
 		fmt.Fprintf(&b, "  to allow it, add:\n    %s", policyflags.Spell([]string{rule}))
 		if k.port == 0 {
-			b.WriteString(policy.UnknownPort)
+			b.WriteString(policyflags.UnknownPort)
 		}
 		b.WriteByte('\n')
 	}
