@@ -27,6 +27,7 @@ type task struct {
 	wire   []byte // the message; q is inside it
 	client netip.AddrPort
 	known  *hosts // of the goroutine
+	heard  *later // what it has waited for; nil: nothing yet
 
 	q       query
 	replies bool // it deserves a reply
@@ -40,16 +41,28 @@ type task struct {
 	recorded bool // its event was taken
 }
 
-// find looks up the addresses of a name. now is false when it has no answer and
+// find looks up the addresses of t's host in r. now is false when it has no answer and
 // does not wait for one.
-type find func(r *Resolver, name policy.Host) (f found, err error, now bool)
+type find func(t *task, r *Resolver) (f found, err error, now bool)
+
+// heardOrKnown finds what t has waited for, or what r knows by itself.
+func heardOrKnown(t *task, r *Resolver) (f found, err error, now bool) {
+	switch l := t.heard; {
+	case l == nil:
+		return r.known(t.host)
+	case l.resolver != r || l.name != t.host: // another gate answers this client now
+		return found{}, &LookupError{Name: t.host.Name(), Reason: policy.ReasonInternal, Err: errRerouted}, true
+	default:
+		return l.result, l.err, true
+	}
+}
 
 // answer judges one message, records it, and reports the bytes to send back; nil means
 // no answer. It waits for look-ups.
 func (s *Server) answer(ctx context.Context, wire []byte, client netip.AddrPort, tcp bool) []byte {
 	tasks := [1]task{{wire: wire, client: client}}
-	s.decide(&tasks[0], func(r *Resolver, name policy.Host) (found, error, bool) {
-		f, err := r.lookup(ctx, name)
+	s.decide(&tasks[0], func(t *task, r *Resolver) (found, error, bool) {
+		f, err := r.lookup(ctx, t.host)
 		return f, err, true
 	})
 	record(tasks[:], make([]event.Event, 1))
@@ -63,8 +76,8 @@ func (s *Server) answerNow(b *batch, n int) {
 	tasks := b.tasks[:n]
 	for i := range tasks {
 		t := &tasks[i]
-		*t = task{wire: t.wire, client: t.client, known: &b.known}
-		t.later = !s.decide(t, (*Resolver).known)
+		*t = task{wire: t.wire, client: t.client, heard: t.heard, known: &b.known}
+		t.later = !s.decide(t, heardOrKnown)
 	}
 	record(tasks, b.events)
 	for i := range tasks {
@@ -138,7 +151,11 @@ func malformed(q *query) verdict {
 // does not wait for.
 func (s *Server) judge(t *task, look find) bool {
 	q := &t.q
-	h, ok := q.host(t.known)
+	var hint policy.Host
+	if t.heard != nil {
+		hint = t.heard.name
+	}
+	h, ok := q.host(t.known, hint)
 	if !ok {
 		t.verdict = malformed(q)
 		t.outcome = denied(policy.Request{}, t.decision)

@@ -35,7 +35,8 @@ func (r *running) serveBatches(ctx context.Context, s *mmsg.Socket) {
 }
 
 // readBatches answers what needs no look-up in this goroutine: nothing waits there but
-// for the record. What needs one gets a goroutine, of which there are so many.
+// for the record. What needs one is asked upstream, all of the batch at once, and answered
+// by whoever reads the replies.
 //
 // Threat: a client floods queries faster than they can be judged -> the socket's own
 // queue fills and the kernel drops. Left over: other clients of the same socket wait.
@@ -43,6 +44,7 @@ func (r *running) serveBatches(ctx context.Context, s *mmsg.Socket) {
 // is in flight, the rest is refused, and what needs none is answered beside them.
 func (r *running) readBatches(ctx context.Context, s *mmsg.Socket) {
 	b := newBatch()
+	var out outbox
 	for errs := 0; ; {
 		n, err := s.Read(b.Batch)
 		if err != nil {
@@ -53,25 +55,31 @@ func (r *running) readBatches(ctx context.Context, s *mmsg.Socket) {
 		}
 		errs = 0
 		for i := range n {
-			b.tasks[i].wire, b.tasks[i].client = b.Packet(i), b.Client(i)
+			b.tasks[i] = task{wire: b.Packet(i), client: b.Client(i)}
 		}
 		r.answerManyRecovering(b, n)
 		for i := range b.tasks[:n] {
 			t := &b.tasks[i]
 			switch {
 			case !t.later:
-			case r.inFlight.acquire(t.client.Addr()):
-				r.answerLater(ctx, s, b.Return(i), bytes.Clone(t.wire), t.client)
-			default:
+			case !r.inFlight.acquire(t.client.Addr()):
 				b.SetReply(i, r.overloaded(t.wire, t.client))
+			case t.server == nil:
+				r.answerAlone(ctx, s, b.Return(i), bytes.Clone(t.wire), t.client)
+			default:
+				r.postpone(ctx, &later{
+					run: r, socket: s, back: b.Return(i), client: t.client, wire: bytes.Clone(t.wire),
+					resolver: t.server.Resolver, name: t.host,
+				}, &out)
 			}
 		}
 		s.Write(b.Batch)
+		out.flush()
 	}
 }
 
-// answerLater answers a query that waits for a look-up. inFlight was acquired for it.
-func (r *running) answerLater(ctx context.Context, s *mmsg.Socket, back mmsg.Return, wire []byte, client netip.AddrPort) {
+// answerAlone answers a query that met a bug beside others. inFlight was acquired for it.
+func (r *running) answerAlone(ctx context.Context, s *mmsg.Socket, back mmsg.Return, wire []byte, client netip.AddrPort) {
 	r.wg.Go(func() {
 		defer r.inFlight.release(client.Addr())
 		s.Send(&back, r.answerRecovering(ctx, wire, client, false))

@@ -28,21 +28,21 @@ type entry struct {
 // cache is a bounded LRU of answers. The zero cache is empty. Not safe for
 // concurrent use: Resolver.mu guards it.
 type cache struct {
-	byName map[policy.Host]*list.Element // of *entry
-	recent list.List                     // front: used last
+	byName map[string]*list.Element // of *entry
+	recent list.List                // front: used last
 }
 
 // get reports what is known of name at now. What has expired is gone: stale
 // answers are never served.
 func (c *cache) get(name policy.Host, now time.Time) (*entry, bool) {
-	el, ok := c.byName[name]
+	el, ok := c.byName[name.Name()]
 	if !ok {
 		return nil, false
 	}
 	e := el.Value.(*entry)
 	if !now.Before(e.expires) {
 		c.recent.Remove(el)
-		delete(c.byName, name)
+		delete(c.byName, name.Name())
 		return nil, false
 	}
 	c.recent.MoveToFront(el)
@@ -55,18 +55,18 @@ func (c *cache) put(name policy.Host, e entry, now time.Time) {
 		return
 	}
 	e.name = name
-	if el, ok := c.byName[name]; ok {
+	if el, ok := c.byName[name.Name()]; ok {
 		el.Value = &e
 		c.recent.MoveToFront(el)
 		return
 	}
 	if c.byName == nil {
-		c.byName = make(map[policy.Host]*list.Element)
+		c.byName = make(map[string]*list.Element)
 	}
-	c.byName[name] = c.recent.PushFront(&e)
+	c.byName[name.Name()] = c.recent.PushFront(&e)
 	if c.recent.Len() > maxCached {
 		old := c.recent.Back()
 		c.recent.Remove(old)
-		delete(c.byName, old.Value.(*entry).name)
+		delete(c.byName, old.Value.(*entry).name.Name())
 	}
 }

@@ -12,6 +12,7 @@ var (
 	errNoName      = errors.New("not a host name")
 	errBusy        = errors.New("too many look-ups at once")
 	errNoAddress   = errors.New("no such host")
+	errRerouted    = errors.New("the client's gate changed while it waited")
 	errBug         = errors.New("a bug in the DNS filter; its log has the details")
 )
 

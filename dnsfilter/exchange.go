@@ -11,35 +11,57 @@ import (
 	"github.com/miekg/dns"
 )
 
-const (
-	maxStray      = 256  // datagrams read while waiting for the right one
-	maxReplyBytes = 4096 // of one datagram: more than we ask for, since some upstreams do not listen
-)
+// maxReplyBytes bounds one datagram: more than we ask for, since some upstreams do not listen.
+const maxReplyBytes = 4096
 
-var errMismatch = errors.New("answered another question")
-
-// exchange puts q to u over the network. A UDP answer that was cut, or spells the name
-// otherwise than the question did, is asked again over TCP; an upstream that does not know EDNS is asked again without (RFC 6891
-// section 6.2.2).
-func (r *Resolver) exchange(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, error) {
-	m, err := r.exchangeOnce(ctx, u, q)
+// exchange puts q to u over the network; had is what it brought over UDP, or nil. A UDP
+// answer that was cut, or spells the name otherwise than the question did, is asked again
+// over TCP; an upstream that does not know EDNS is asked again without (RFC 6891 section
+// 6.2.2).
+func (r *Resolver) exchange(ctx context.Context, u Upstream, q *dns.Msg, had *reply) (*dns.Msg, error) {
+	m, err := r.exchangeOnce(ctx, u, q, had)
 	if err == nil && q.IsEdns0() != nil && (m.Rcode == dns.RcodeFormatError || m.Rcode == dns.RcodeNotImplemented) {
 		plain := q.Copy()
 		plain.Id, plain.Extra = dns.Id(), nil
-		return r.exchangeOnce(ctx, u, plain)
+		return r.exchangeOnce(ctx, u, plain, nil)
 	}
 	return m, err
 }
 
-func (r *Resolver) exchangeOnce(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, error) {
+func (r *Resolver) exchangeOnce(ctx context.Context, u Upstream, q *dns.Msg, had *reply) (*dns.Msg, error) {
 	if u.transport != "udp" {
 		return r.over(ctx, u, u.transport, q)
 	}
-	m, whole, err := r.overUDP(ctx, u, q)
-	if err == nil && !whole {
+	if had == nil {
+		wire, err := q.Pack()
+		if err != nil {
+			return nil, err
+		}
+		got := r.lines.ask(ctx, u.addr, wire)
+		had = &got
+	}
+	m, whole, err := had.message(q)
+	if errors.Is(err, errGuessed) || err == nil && !whole {
 		return r.over(ctx, u, "tcp", q)
 	}
 	return m, err
+}
+
+// message reads a reply to q. whole is false when it was cut, or is not spelled as the
+// question: then it is not used.
+func (a *reply) message(q *dns.Msg) (m *dns.Msg, whole bool, err error) {
+	if a.err != nil {
+		return nil, false, a.err
+	}
+	m = new(dns.Msg)
+	if err := m.Unpack(a.wire); err != nil {
+		return nil, false, err
+	}
+	m.Id = q.Id
+	if !answers(m, q) {
+		return nil, false, errMismatch
+	}
+	return m, a.spelled && !m.Truncated, nil
 }
 
 // over asks once over TCP or TLS, on a connection of its own.

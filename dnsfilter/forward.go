@@ -24,7 +24,7 @@ func (s *Server) forward(p *policy.Policy, t *task, look find) bool {
 	if len(found.addrs) == 0 {
 		var err error
 		var now bool
-		if found, err, now = look(s.Resolver, t.host); !now {
+		if found, err, now = look(t, s.Resolver); !now {
 			return false
 		}
 		if err != nil {

@@ -5,36 +5,53 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"sync"
 	"time"
 
-	"github.com/miekg/dns"
+	"egressd/internal/linux/mmsg"
 )
 
-// Bounds of one UDP socket to an upstream.
+// Bounds of one UDP socket to an upstream, and of one question.
 const (
-	maxAsked = 256         // questions in its life
-	maxAge   = time.Second // since the first, after which it takes no more
+	maxAsked = 256         // questions in a socket's life
+	maxAge   = time.Second // since a socket's first question, after which it takes no more
+	maxStray = 256         // datagrams that answer nothing, after which its questions move to another
+	maxMoves = 2           // of one question, which is then asked over TCP
+)
+
+var (
+	errMismatch = errors.New("answered another question")
+	errGuessed  = errors.New("somebody guesses at answers over UDP")
 )
 
 // lines put questions to upstreams over UDP sockets that questions share. A socket ends
 // with the last question that waits on it, so nothing outlives the questions. The zero
-// lines are ready. Safe for concurrent use.
+// lines are ready for ask. Safe for concurrent use.
 //
 // Threat: an attacker off the path sends forged answers -> each socket is connected (the
 // kernel drops other sources) and its port is random; it takes 256 questions, for one
 // second, and then comes another. The id of a question is random, and so is the case of
 // every letter of its name ("0x20"); an answer counts only if it repeats the question
-// byte for byte. After 256 answers that do not, all that wait on the socket fail: nobody
-// guesses on. Left over: an attacker on the path to a plain upstream can answer anything;
-// tls:// stops that, and every address is judged anyway. Whoever finds the port makes up
-// to 256 questions fail instead of one.
+// byte for byte.
+// Threat: an attacker has found the port and guesses on, or sends garbage so that
+// questions fail -> what answers nothing is counted and changes nothing; after 256 such
+// datagrams the questions move to a new socket, with new ids and cases, and the third
+// time to TCP. Left over: an attacker on the path to a plain upstream can answer anything;
+// tls:// stops that, and every address is judged anyway. An ICMP error that is forged for
+// the port costs the questions on it one of their tries.
 type lines struct {
-	mu   sync.Mutex
-	open map[netip.AddrPort]*line // the one that takes questions
+	// hear takes the replies to questions of calls, several at once. Their bytes are lent.
+	hear func([]reply)
+	// guessed is told of every move, and how many questions moved. Nil: nobody is.
+	guessed func(to netip.AddrPort, questions int)
+
+	boxes mmsg.Boxes
+	mu    sync.Mutex
+	open  map[netip.AddrPort]*line // the one that takes questions
 }
 
 // line is one socket. lines.mu guards asked, strays and waiting.
@@ -42,6 +59,7 @@ type line struct {
 	of      *lines
 	to      netip.AddrPort
 	conn    net.Conn
+	many    *mmsg.Conn // conn, many packets at a time; nil where the system cannot
 	born    time.Time
 	asked   int
 	strays  int                // datagrams that answered nothing
@@ -49,42 +67,55 @@ type line struct {
 	done    chan struct{}      // closed when nobody reads any more
 }
 
-// waiter is a question on its way.
+// waiter is a question on its way. lines.mu guards its fields once it was enlisted.
 type waiter struct {
-	question []byte      // its section, as sent
-	answer   chan answer // gets one
+	packet []byte // as sent; not written to any more
+	line   *line  // where it waits; nil: it does not
+	id     uint16
+	moves  int
+
+	answer chan reply // gets one; nil: lines.hear is told
+	call   *call      // then whose it is
+	family int
 }
 
-type answer struct {
+// section is the question in w's packet.
+func (w *waiter) section() []byte {
+	return w.packet[headerBytes : headerBytes+questionBytes(w.packet[headerBytes:])]
+}
+
+// reply is what a question brought: wire or err.
+type reply struct {
+	to   *waiter
 	wire []byte
-	err  error
+	// spelled is false if the reply repeats the question in another case, which may be
+	// an upstream's habit or a forger's guess: then it proves less.
+	spelled bool
+	err     error
 }
 
-// ask puts q, which it changes, to the upstream at to. The reply repeats the question but
-// perhaps for the case of its letters: then spelled is false, and it proves less.
-func (x *lines) ask(ctx context.Context, to netip.AddrPort, q []byte) (reply []byte, spelled bool, err error) {
-	question := q[headerBytes : headerBytes+questionBytes(q[headerBytes:])]
-	if err := mixCase(question); err != nil {
-		return nil, false, err
-	}
-	w := &waiter{question: question, answer: make(chan answer, 1)}
-	l, id, err := x.enlist(ctx, to, w)
+// ask puts q, a packet, to the upstream at to, and waits.
+func (x *lines) ask(ctx context.Context, to netip.AddrPort, q []byte) reply {
+	w := &waiter{packet: q, answer: make(chan reply, 1)}
+	var out outbox
+	x.mu.Lock()
+	err := x.enlist(to, w, &out)
+	x.mu.Unlock()
 	if err != nil {
-		return nil, false, err
+		return reply{err: err}
 	}
-	binary.BigEndian.PutUint16(q, id)
-	if _, err := l.conn.Write(q); err != nil {
-		l.fail(err)
-	}
+	out.flush()
 	select {
 	case a := <-w.answer:
-		if a.err != nil {
-			return nil, false, a.err
-		}
-		return a.wire, bytes.Equal(a.wire[headerBytes:headerBytes+len(question)], question), nil
+		return a
 	case <-ctx.Done():
-		l.leave(id, w)
-		return nil, false, ctx.Err()
+		x.mu.Lock()
+		closed := w.leave()
+		x.mu.Unlock()
+		if closed != nil {
+			<-closed.done
+		}
+		return reply{err: ctx.Err()}
 	}
 }
 
@@ -92,55 +123,63 @@ func (x *lines) ask(ctx context.Context, to netip.AddrPort, q []byte) (reply []b
 func questionBytes(b []byte) int { return bytes.IndexByte(b, 0) + 5 }
 
 // mixCase gives the letters of a question's name a random case each.
-func mixCase(question []byte) error {
-	var random [(maxName + 7) / 8]byte
-	if _, err := rand.Read(random[:]); err != nil {
-		return err
-	}
+func mixCase(question, random []byte) {
 	for i, c := range question[:len(question)-4] {
-		if c >= 'a' && c <= 'z' && random[i/8]>>(i%8)&1 == 1 { // the length of a label is below 'A'
-			question[i] = c - ('a' - 'A')
+		if c|0x20 >= 'a' && c|0x20 <= 'z' { // the length of a label is below 'A'
+			question[i] = c&^0x20 | random[i/8]>>(i%8)&1<<5
 		}
 	}
+}
+
+// enlist finds a socket for w, gives it an id that nobody waits for and a random case,
+// and puts it into out, to be sent. x.mu is held.
+func (x *lines) enlist(to netip.AddrPort, w *waiter, out *outbox) error {
+	l, now := x.open[to], time.Now()
+	if l == nil || l.asked >= maxAsked || now.Sub(l.born) >= maxAge {
+		var err error
+		if l, err = x.dial(to, now); err != nil {
+			return err
+		}
+	}
+	var random [2 + (maxName+7)/8]byte
+	section := w.section()
+	_, _ = rand.Read(random[:2+(len(section)+7)/8]) // never fails
+	mixCase(section, random[2:])
+	w.id = binary.BigEndian.Uint16(random[:])
+	for l.waiting[w.id] != nil {
+		_, _ = rand.Read(random[:2])
+		w.id = binary.BigEndian.Uint16(random[:])
+	}
+	binary.BigEndian.PutUint16(w.packet, w.id)
+	w.line, l.waiting[w.id] = l, w
+	l.asked++
+	out.add(l, w.packet)
 	return nil
 }
 
-// enlist finds a socket for w, and an id that nobody waits for.
-func (x *lines) enlist(ctx context.Context, to netip.AddrPort, w *waiter) (*line, uint16, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	l, now := x.open[to], time.Now()
-	if l == nil || l.asked >= maxAsked || now.Sub(l.born) >= maxAge {
-		conn, err := new(net.Dialer).DialContext(ctx, "udp", to.String())
-		if err != nil {
-			return nil, 0, err
-		}
-		if err := conn.SetDeadline(now.Add(maxAge + lookupTimeout)); err != nil {
-			_ = conn.Close()
-			return nil, 0, err
-		}
-		if u, ok := conn.(*net.UDPConn); ok {
-			_ = u.SetReadBuffer(maxAsked * maxReplyBytes) // as much of it as the system grants
-		}
-		l = &line{of: x, to: to, conn: conn, born: now, waiting: make(map[uint16]*waiter), done: make(chan struct{})}
-		if x.open == nil {
-			x.open = make(map[netip.AddrPort]*line)
-		}
-		x.open[to] = l
-		go l.read()
+// dial makes the socket that takes questions from now on.
+func (x *lines) dial(to netip.AddrPort, now time.Time) (*line, error) {
+	conn, err := new(net.Dialer).DialContext(context.Background(), "udp", to.String()) // waits for nothing
+	if err != nil {
+		return nil, err
 	}
-	for {
-		var b [2]byte
-		if _, err := rand.Read(b[:]); err != nil {
-			return nil, 0, err
-		}
-		id := binary.BigEndian.Uint16(b[:])
-		if l.waiting[id] == nil {
-			l.waiting[id] = w
-			l.asked++
-			return l, id, nil
+	if err := conn.SetDeadline(now.Add(maxAge + lookupTimeout)); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	l := &line{of: x, to: to, conn: conn, born: now, waiting: make(map[uint16]*waiter), done: make(chan struct{})}
+	if u, ok := conn.(*net.UDPConn); ok {
+		_ = u.SetReadBuffer(maxAsked * maxReplyBytes) // as much of it as the system grants
+		if many, err := mmsg.Connected(u); err == nil {
+			l.many = many
 		}
 	}
+	if x.open == nil {
+		x.open = make(map[netip.AddrPort]*line)
+	}
+	x.open[to] = l
+	go l.read()
+	return l, nil
 }
 
 // read hands answers to those that wait for them, until nobody does.
@@ -151,75 +190,166 @@ func (l *line) read() {
 			l.fail(fmt.Errorf("%w: %v", errBug, p))
 		}
 	}()
-	buf := make([]byte, maxReplyBytes)
+	receive := l.readMany
+	if l.many == nil {
+		receive = l.readOne
+	}
 	for {
-		n, err := l.conn.Read(buf)
+		closed, err := receive()
 		if err != nil {
 			l.fail(err)
 			return
 		}
-		if l.deliver(buf[:n]) {
+		if closed {
 			return
 		}
 	}
 }
 
-// deliver takes one datagram, and reports whether the socket is closed after it.
-func (l *line) deliver(b []byte) (closed bool) {
+// readMany delivers the datagrams that have come.
+func (l *line) readMany() (closed bool, err error) {
+	box, err := l.many.Read(&l.of.boxes)
+	if err != nil {
+		return false, err
+	}
+	defer l.of.boxes.Put(box)
+	var room [mmsg.Most][]byte
+	datagrams := room[:box.Len()]
+	for i := range datagrams {
+		datagrams[i] = box.Packet(i)
+	}
+	return l.deliver(datagrams), nil
+}
+
+// readOne delivers one datagram.
+func (l *line) readOne() (closed bool, err error) {
+	buf := make([]byte, maxReplyBytes)
+	n, err := l.conn.Read(buf)
+	if err != nil {
+		return false, err
+	}
+	return l.deliver([][]byte{buf[:n]}), nil
+}
+
+// deliver takes datagrams, and reports whether the socket is closed after them.
+func (l *line) deliver(datagrams [][]byte) (closed bool) {
+	var room [mmsg.Most]reply
+	replies := room[:0]
+	var out outbox
 	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
-	if len(b) >= headerBytes {
-		id := binary.BigEndian.Uint16(b)
-		if w := l.waiting[id]; w != nil && w.answeredBy(b) {
-			delete(l.waiting, id)
-			w.answer <- answer{wire: bytes.Clone(b)}
-			return l.closeIfIdle()
+	for _, b := range datagrams {
+		w := l.asker(b)
+		if w == nil {
+			l.strays++
+			continue
 		}
+		section := w.section()
+		replies = append(replies, reply{to: w, wire: b, spelled: bytes.Equal(b[headerBytes:headerBytes+len(section)], section)})
+		delete(l.waiting, w.id)
+		w.line = nil
 	}
-	if l.strays++; l.strays >= maxStray {
-		l.failLocked(errMismatch)
-		return true
+	moved := 0
+	if l.strays >= maxStray {
+		moved = len(l.waiting)
+		replies, closed = l.move(replies, &out), true
+	} else if len(replies) > 0 {
+		closed = l.closeIfIdle()
 	}
-	return false
+	l.of.mu.Unlock()
+	out.flush()
+	if l.of.guessed != nil && moved > 0 {
+		l.of.guessed(l.to, moved)
+	}
+	l.of.pass(replies)
+	return closed
+}
+
+// asker is the waiter that b answers; nil: nobody.
+func (l *line) asker(b []byte) *waiter {
+	if len(b) < headerBytes {
+		return nil
+	}
+	if w := l.waiting[binary.BigEndian.Uint16(b)]; w != nil && w.answeredBy(b) {
+		return w
+	}
+	return nil
 }
 
 // answeredBy reports whether b, of the right id, answers w's question: in whatever case.
 func (w *waiter) answeredBy(b []byte) bool {
 	const qr, opcode = 0x80, 0x78
-	if b[2]&qr == 0 || b[2]&opcode != 0 || binary.BigEndian.Uint16(b[4:]) != 1 || len(b) < headerBytes+len(w.question) {
+	section := w.section()
+	if b[2]&qr == 0 || b[2]&opcode != 0 || binary.BigEndian.Uint16(b[4:]) != 1 || len(b) < headerBytes+len(section) {
 		return false
 	}
-	name := len(w.question) - 4
-	asked := b[headerBytes : headerBytes+len(w.question)]
-	return bytes.EqualFold(asked[:name], w.question[:name]) && bytes.Equal(asked[name:], w.question[name:])
+	name := len(section) - 4
+	asked := b[headerBytes : headerBytes+len(section)]
+	return bytes.EqualFold(asked[:name], section[:name]) && bytes.Equal(asked[name:], section[name:])
 }
 
-// leave gives up waiting. Whoever leaves last waits until nobody reads.
-func (l *line) leave(id uint16, w *waiter) {
-	l.of.mu.Lock()
-	if l.waiting[id] == w { // not answered meanwhile
-		delete(l.waiting, id)
+// pass hands replies on, outside of locks.
+func (x *lines) pass(replies []reply) {
+	calls := replies[:0]
+	for _, a := range replies {
+		if a.to.answer == nil {
+			calls = append(calls, a)
+			continue
+		}
+		a.wire = bytes.Clone(a.wire)
+		a.to.answer <- a
 	}
-	closed := l.closeIfIdle()
-	l.of.mu.Unlock()
-	if closed {
-		<-l.done
+	if len(calls) > 0 {
+		x.hear(calls)
 	}
+}
+
+// move closes the socket and asks what waits on it from another, through out; it appends
+// what cannot be asked any more to replies. lines.mu is held.
+func (l *line) move(replies []reply, out *outbox) []reply {
+	waiting := l.waiting
+	l.waiting = nil
+	l.closeIfIdle()
+	for _, w := range waiting {
+		err := errGuessed
+		if w.line = nil; w.moves < maxMoves {
+			w.moves++
+			w.packet = bytes.Clone(w.packet) // the old one may be on its way
+			err = l.of.enlist(l.to, w, out)
+		}
+		if err != nil {
+			replies = append(replies, reply{to: w, err: err})
+		}
+	}
+	return replies
+}
+
+// leave has w wait no more. It reports the socket that is closed for that: whoever can
+// waits until nobody reads it. lines.mu is held.
+func (w *waiter) leave() (closed *line) {
+	l := w.line
+	if l == nil { // answered meanwhile
+		return nil
+	}
+	w.line = nil
+	delete(l.waiting, w.id)
+	if l.closeIfIdle() {
+		return l
+	}
+	return nil
 }
 
 // fail ends the socket, and the questions on it with err.
 func (l *line) fail(err error) {
 	l.of.mu.Lock()
-	defer l.of.mu.Unlock()
-	l.failLocked(err)
-}
-
-func (l *line) failLocked(err error) {
+	var replies []reply
 	for _, w := range l.waiting {
-		w.answer <- answer{err: err}
+		w.line = nil
+		replies = append(replies, reply{to: w, err: err})
 	}
-	clear(l.waiting)
+	l.waiting = nil
 	l.closeIfIdle()
+	l.of.mu.Unlock()
+	l.of.pass(replies)
 }
 
 // closeIfIdle closes the socket if nobody waits. lines.mu is held.
@@ -232,27 +362,4 @@ func (l *line) closeIfIdle() bool {
 	}
 	_ = l.conn.Close() // a second time is harmless
 	return true
-}
-
-// overUDP asks once over UDP. whole is false when the answer was cut, or repeats the
-// question in another case, which may be an upstream's habit or a forger's guess: then
-// it is not used.
-func (r *Resolver) overUDP(ctx context.Context, u Upstream, q *dns.Msg) (m *dns.Msg, whole bool, err error) {
-	wire, err := q.Pack()
-	if err != nil {
-		return nil, false, err
-	}
-	reply, spelled, err := r.lines.ask(ctx, u.addr, wire)
-	if err != nil {
-		return nil, false, err
-	}
-	m = new(dns.Msg)
-	if err := m.Unpack(reply); err != nil {
-		return nil, false, err
-	}
-	m.Id = q.Id
-	if !answers(m, q) {
-		return nil, false, errMismatch
-	}
-	return m, spelled && !m.Truncated, nil
 }

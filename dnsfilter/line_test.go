@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,10 +77,10 @@ func TestLinesShareSockets(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range questions {
 		wg.Go(func() {
-			reply, spelled, err := x.ask(t.Context(), up.addr, packedQuestion(t, fmt.Sprintf("name%d.test", i)))
+			a := x.ask(t.Context(), up.addr, packedQuestion(t, fmt.Sprintf("name%d.test", i)))
 			want := fmt.Sprintf("name%d", i)
-			if err != nil || !spelled || !strings.EqualFold(string(reply[13:13+len(want)]), want) {
-				t.Errorf("%s: %q, %v, %v", want, reply, spelled, err)
+			if a.err != nil || !a.spelled || !strings.EqualFold(string(a.wire[13:13+len(want)]), want) {
+				t.Errorf("%s: %+v", want, a)
 			}
 		})
 	}
@@ -118,15 +121,15 @@ func TestLinesShareSockets(t *testing.T) {
 // An id that a question waits for is not given to another.
 func TestLinesIDs(t *testing.T) {
 	to := netip.MustParseAddrPort("192.0.2.1:53")
-	l := &line{to: to, born: time.Now(), waiting: map[uint16]*waiter{}}
+	l := &line{to: to, born: time.Now().Add(time.Hour), waiting: map[uint16]*waiter{}}
 	l.of = &lines{open: map[netip.AddrPort]*line{to: l}}
 	for id := range 1 << 16 {
 		l.waiting[uint16(id)] = new(waiter)
 	}
 	delete(l.waiting, 4711)
-	w := new(waiter)
-	if _, id, err := l.of.enlist(t.Context(), to, w); err != nil || id != 4711 || l.waiting[id] != w {
-		t.Errorf("id %d, %v: only 4711 is free", id, err)
+	w := &waiter{packet: packedQuestion(t, "a.test")}
+	if err := l.of.enlist(to, w, new(outbox)); err != nil || w.id != 4711 || l.waiting[w.id] != w || w.line != l {
+		t.Errorf("id %d, %v: only 4711 is free", w.id, err)
 	}
 }
 
@@ -139,8 +142,7 @@ func TestLinesRotate(t *testing.T) {
 		done := make(chan error, 1)
 		q := packedQuestion(t, "a.test")
 		go func() {
-			_, _, err := x.ask(t.Context(), up.addr, q)
-			done <- err
+			done <- x.ask(t.Context(), up.addr, q).err
 		}()
 		sent, from := up.next(t)
 		ports[from.String()] = true
@@ -158,36 +160,131 @@ func TestLinesRotate(t *testing.T) {
 	}
 }
 
-// Whoever guesses ids on a port makes the questions on it fail, and is not believed later.
-func TestLinesEndGuessing(t *testing.T) {
-	up := newListener(t)
-	var x lines
-	errs := make(chan error, 2)
-	for i := range 2 {
-		q := packedQuestion(t, fmt.Sprintf("n%d.test", i))
-		go func() {
-			_, _, err := x.ask(t.Context(), up.addr, q)
-			errs <- err
-		}()
-	}
-	q, from := up.next(t)
-	other, _ := up.next(t)
-	for i := range maxStray {
-		guess := bytes.Clone(q)
-		guess[2] |= 0x80
-		for guess[0], guess[1] = byte(i>>8), byte(i); bytes.Equal(guess[:2], q[:2]) || bytes.Equal(guess[:2], other[:2]); {
-			guess[0]++
-		}
-		if _, err := up.WriteTo(guess, from); err != nil {
+// guess sends datagrams that answer nothing to from: one less than move its questions, or
+// as many as do.
+func (l *listener) guess(t *testing.T, n int, q []byte, from net.Addr) {
+	t.Helper()
+	for range n {
+		wrong := bytes.Clone(q)
+		wrong[2] |= 0x80
+		wrong[len(wrong)-optBytes-1]++ // of another class
+		if _, err := l.WriteTo(wrong, from); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for range 2 {
-		if err := <-errs; !errors.Is(err, errMismatch) {
-			t.Errorf("after %d guesses: %v", maxStray, err)
+}
+
+// Whoever guesses on a port makes nothing fail: what does not answer is ignored, and after
+// 256 of these the questions move to another port, with other ids and cases, twice.
+func TestLinesOutliveGuessing(t *testing.T) {
+	up := newListener(t)
+	var moves atomic.Int64
+	x := lines{guessed: func(_ netip.AddrPort, questions int) { moves.Add(int64(questions)) }}
+	for _, moved := range []int{0, 1, maxMoves} {
+		name := strings.Repeat("abcdefghij", 5) + ".test"
+		done := make(chan reply, 1)
+		moves.Store(0)
+		q := packedQuestion(t, name)
+		go func() { done <- x.ask(t.Context(), up.addr, q) }()
+		sent, from := up.next(t)
+		for range moved {
+			up.guess(t, maxStray, sent, from)
+			again, at := up.next(t)
+			if at.String() == from.String() || bytes.Equal(again, sent) {
+				t.Errorf("asked again from %v, before from %v; %x, before %x", at, from, again, sent)
+			}
+			sent[2] |= 0x80
+			_, _ = up.WriteTo(sent, from) // too late: that port is closed
+			sent, from = again, at
 		}
+		up.guess(t, maxStray-1, sent, from)
+		sent[2] |= 0x80
+		if _, err := up.WriteTo(sent, from); err != nil {
+			t.Fatal(err)
+		}
+		if a := <-done; a.err != nil || !a.spelled || int(moves.Load()) != moved {
+			t.Errorf("%d moves, want %d: %+v", moves.Load(), moved, a)
+		}
+		x.idle(t)
 	}
-	x.idle(t)
+}
+
+// The third time, TCP is asked: guessing does not cost an answer.
+func TestGuessingEndsInTCP(t *testing.T) {
+	u := startUpstream(t, zone("a.test. 60 IN A 192.0.2.1"))
+	pc, err := net.ListenPacket("udp", "127.0.0.2:0") // its own: answers nothing, and guesses
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pc.Close()
+	ln, err := net.Listen("tcp", pc.LocalAddr().String())
+	if err != nil {
+		t.Skip(err) // somebody has the port
+	}
+	defer ln.Close()
+	go relayTo(ln, u.addr.String())
+	var log syncBuffer
+	at, _ := ParseUpstream(pc.LocalAddr().String())
+	r := &Resolver{Upstreams: []Upstream{at}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	done := make(chan error, 1)
+	go func() {
+		got, err := lookup(t, r, "a.test")
+		if err == nil && (len(got) != 1 || got[0] != "192.0.2.1") {
+			err = fmt.Errorf("%v", got)
+		}
+		done <- err
+	}()
+	up := &listener{pc, pc.LocalAddr().(*net.UDPAddr).AddrPort()}
+	_ = pc.SetReadDeadline(time.Now().Add(20 * time.Second))
+	for range 1 + maxMoves {
+		q, from := up.next(t)
+		up.next(t) // the other family, from the same port
+		up.guess(t, maxStray, q, from)
+	}
+	if err := <-done; err != nil || u.tcp.Load() != 2 {
+		t.Errorf("%v, %d questions over TCP", err, u.tcp.Load())
+	}
+	if n := strings.Count(log.String(), "as if somebody guessed"); n != 1 {
+		t.Errorf("%d lines in the log: %s", n, log.String())
+	}
+}
+
+// relayTo copies each connection of ln to addr and back.
+func relayTo(ln net.Listener, addr string) {
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			to, err := net.Dial("tcp", addr)
+			if err != nil {
+				return
+			}
+			defer to.Close()
+			go func() { _, _ = io.Copy(to, c); _ = to.Close() }()
+			_, _ = io.Copy(c, to)
+		}()
+	}
+}
+
+// syncBuffer is a log that goroutines write.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
 }
 
 // A caller that stops waiting closes the socket, unless others wait on it.
@@ -197,13 +294,11 @@ func TestLinesLeave(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	left, stayed := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, _, err := x.ask(ctx, up.addr, packedQuestion(t, "left.test"))
-		left <- err
+		left <- x.ask(ctx, up.addr, packedQuestion(t, "left.test")).err
 	}()
 	up.next(t)
 	go func() {
-		_, _, err := x.ask(t.Context(), up.addr, packedQuestion(t, "stayed.test"))
-		stayed <- err
+		stayed <- x.ask(t.Context(), up.addr, packedQuestion(t, "stayed.test")).err
 	}()
 	q, from := up.next(t)
 	cancel()
@@ -220,8 +315,7 @@ func TestLinesLeave(t *testing.T) {
 	x.idle(t)
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() {
-		_, _, err := x.ask(ctx, up.addr, packedQuestion(t, "left.test"))
-		left <- err
+		left <- x.ask(ctx, up.addr, packedQuestion(t, "left.test")).err
 	}()
 	up.next(t)
 	cancel()
@@ -253,19 +347,20 @@ func TestOtherCaseIsAskedOverTCP(t *testing.T) {
 // FuzzDeliver: no datagram counts as an answer but one that repeats id and question.
 func FuzzDeliver(f *testing.F) {
 	q := packedQuestion(f, "a.test")
-	reply := bytes.Clone(q)
-	reply[2] |= 0x80
-	f.Add(reply)
+	right := bytes.Clone(q)
+	right[2] |= 0x80
+	f.Add(right)
 	f.Add(q)
-	f.Add(reply[:20])
+	f.Add(right[:20])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		local, remote := net.Pipe()
 		defer remote.Close()
-		section := q[headerBytes : headerBytes+questionBytes(q[headerBytes:])]
-		w := &waiter{question: section, answer: make(chan answer, 1)}
-		l := &line{of: new(lines), conn: local, waiting: map[uint16]*waiter{uint16(q[0])<<8 | uint16(q[1]): w}}
-		closed := l.deliver(in)
+		w := &waiter{packet: q, id: uint16(q[0])<<8 | uint16(q[1]), answer: make(chan reply, 1)}
+		section := w.section()
+		l := &line{of: new(lines), conn: local, waiting: map[uint16]*waiter{w.id: w}}
+		w.line = l
+		closed := l.deliver([][]byte{in})
 		right := len(in) >= headerBytes+len(section) && bytes.Equal(in[:2], q[:2]) && in[2]&0xf8 == 0x80 &&
 			in[4] == 0 && in[5] == 1 && strings.EqualFold(string(in[headerBytes:headerBytes+len(section)]), string(section))
 		if closed != right || (len(w.answer) == 1) != right {

@@ -128,13 +128,14 @@ func (q *query) readOPT(b []byte) (rest []byte, ok bool) {
 	return b[optBytes+n:], true
 }
 
-// host reports what to judge: the name asked for, in canonical spelling.
+// host reports what to judge: the name asked for, in canonical spelling. hint is what it
+// may well be; zero: nobody knows.
 //
 // Threat: a label holds a dot, a NUL, a bracket or other bytes that change
 // their meaning once labels are joined into text -> only letters, digits,
 // hyphen and underscore go on to ParseHost, which has the last word. Left
 // over: names that only exist in such spellings cannot be asked for.
-func (q *query) host(known *hosts) (policy.Host, bool) {
+func (q *query) host(known *hosts, hint policy.Host) (policy.Host, bool) {
 	var room [maxName]byte
 	text := room[:0]
 	for rest := q.name; len(rest) > 0 && rest[0] != 0; {
@@ -155,6 +156,9 @@ func (q *query) host(known *hosts) (policy.Host, bool) {
 	}
 	if len(text) == 0 {
 		return policy.Host{}, false
+	}
+	if string(text) == hint.Name() {
+		return hint, true
 	}
 	return known.parse(text)
 }

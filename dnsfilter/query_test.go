@@ -82,7 +82,7 @@ func TestOddMessages(t *testing.T) {
 	g := start(t, &Server{Policy: compile(t, "", "allowed.test")})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			out := g.raw(t, tt.in)
+			out := g.raw(t, tt.in, tt.want >= 0)
 			e := g.events.one(t)
 			if tt.want < 0 {
 				if out != nil {

@@ -176,7 +176,7 @@ func FuzzReply(f *testing.F) {
 		named := err == nil && want.Name() != ""
 		var known hosts
 		for range 3 { // from nothing, and remembered
-			if got, ok := q.host(&known); ok != named || ok && got != want {
+			if got, ok := q.host(&known, policy.Host{}); ok != named || ok && got != want {
 				t.Fatalf("%q: %v %v, want %v %v", q.spelling(), got, ok, want, named)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/miekg/dns"
@@ -28,11 +28,16 @@ type records struct {
 	err    error
 }
 
-// resolve asks for both families side by side and merges them. keep is how
-// long the result may be remembered.
-func (r *Resolver) resolve(ctx context.Context, name policy.Host) (found, time.Duration, error) {
-	v4, v6 := r.families(ctx, name)
-	addrs := append(v4.addrs, v6.addrs...)
+// merge puts what both families of name brought together. keep is how long the result
+// may be remembered.
+func merge(name policy.Host, v4, v6 *records) (f found, keep time.Duration, err error) {
+	addrs := v4.addrs
+	switch {
+	case len(addrs) == 0:
+		addrs = v6.addrs
+	case len(v6.addrs) > 0:
+		addrs = slices.Concat(v4.addrs, v6.addrs)
+	}
 	switch {
 	case len(addrs) > 0 && (v4.err != nil || v6.err != nil):
 		// Half an answer: look for the other half again in a while.
@@ -43,59 +48,15 @@ func (r *Resolver) resolve(ctx context.Context, name policy.Host) (found, time.D
 		err := errors.Join(v4.err, v6.err)
 		return found{}, failureTTL, &LookupError{Name: name.Name(), Reason: failure(err), Err: err}
 	}
-	err := &LookupError{Name: name.Name(), Reason: policy.ReasonNotFound, Err: errNoAddress}
-	err.exists = v4.exists || v6.exists
-	return found{}, min(v4.keep, v6.keep), err
-}
-
-// families asks for both families at once. Some name servers drop AAAA
-// questions: once one family has brought addresses, the other gets only
-// otherFamilyWait more (RFC 8305 section 3), and nobody is blamed for it.
-func (r *Resolver) families(ctx context.Context, name policy.Host) (v4, v6 records) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done4, done6 := make(chan records, 1), make(chan records, 1)
-	go r.askFamily(ctx, name, dns.TypeA, done4)
-	go r.askFamily(ctx, name, dns.TypeAAAA, done6)
-	select {
-	case v4 = <-done4:
-		v6 = other(v4, done6, cancel)
-	case v6 = <-done6:
-		v4 = other(v6, done4, cancel)
-	}
-	return v4, v6
-}
-
-// askFamily reports to done what was found; a bug is an upstream's failure.
-//
-// Threat: the server of a name that the client chose sends an answer that makes
-// the parser panic, and with it ends the way out of all clients -> the panic ends here.
-func (r *Resolver) askFamily(ctx context.Context, name policy.Host, qtype uint16, done chan<- records) {
-	found := records{err: errBug}
-	defer func() {
-		if p := recover(); p != nil {
-			if r.Log != nil {
-				r.Log.Error("a bug in the DNS filter cost a look-up its answer", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			}
-		}
-		done <- found
-	}()
-	found = r.family(ctx, name, qtype)
-}
-
-// other waits for the second family: hurried when the first has addresses.
-func other(first records, done <-chan records, cancel context.CancelFunc) records {
-	if len(first.addrs) > 0 {
-		hurry := time.AfterFunc(otherFamilyWait, cancel)
-		defer hurry.Stop()
-	}
-	return <-done
+	none := &LookupError{Name: name.Name(), Reason: policy.ReasonNotFound, Err: errNoAddress}
+	none.exists = v4.exists || v6.exists
+	return found{}, min(v4.keep, v6.keep), none
 }
 
 // lifespan is how long a merged answer may be remembered: as long as every
 // address in it. A family without addresses does not shorten that to its own
 // (often missing) negative lifetime, but it is looked for again in a while.
-func lifespan(v4, v6 records) time.Duration {
+func lifespan(v4, v6 *records) time.Duration {
 	switch {
 	case len(v4.addrs) == 0:
 		return min(v6.keep, maxNegTTL)
@@ -115,11 +76,13 @@ func failure(err error) policy.Reason {
 	return policy.ReasonDNSError
 }
 
-// family asks the upstreams, healthy ones first, until one answers.
-func (r *Resolver) family(ctx context.Context, name policy.Host, qtype uint16) records {
+// family asks the upstreams, healthy ones first, until one answers. first was asked
+// already, over UDP, and had is what that brought; nil: nobody was.
+func (r *Resolver) family(ctx context.Context, name policy.Host, qtype uint16, first Upstream, had *reply) records {
 	var errs []error
-	for _, u := range r.order() {
-		m, err := r.try(ctx, u, question(name, qtype))
+	for _, u := range r.order(first, had != nil) {
+		m, err := r.try(ctx, u, question(name, qtype), had)
+		had = nil
 		if err == nil {
 			rec, rerr := read(m, qtype)
 			if rerr == nil {
@@ -140,23 +103,24 @@ func (r *Resolver) family(ctx context.Context, name policy.Host, qtype uint16) r
 	return records{err: errors.Join(errs...)}
 }
 
-// try puts one question to one upstream, with its share of the time.
-func (r *Resolver) try(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, error) {
+// try puts one question to one upstream, with its share of the time. It has been asked
+// over UDP if there is something that this brought.
+func (r *Resolver) try(ctx context.Context, u Upstream, q *dns.Msg, had *reply) (*dns.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	if r.ask != nil {
 		return r.ask(ctx, u, q)
 	}
-	return r.exchange(ctx, u, q)
+	return r.exchange(ctx, u, q, had)
 }
 
-// order reports which upstreams to ask: healthy upstreams, resting ones, and everybody
-// once more, because a datagram may get lost.
-func (r *Resolver) order() []Upstream {
+// order reports which upstreams to ask: the first if it was asked already, healthy
+// upstreams, resting ones, and everybody once more, because a datagram may get lost.
+func (r *Resolver) order(first Upstream, asked bool) []Upstream {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	list := make([]Upstream, 0, 2*len(r.Upstreams))
+	list := make([]Upstream, 0, 2*len(r.Upstreams)+1)
 	var tired []Upstream
 	for _, u := range r.Upstreams {
 		if now.Before(r.resting[u]) {
@@ -166,7 +130,27 @@ func (r *Resolver) order() []Upstream {
 		list = append(list, u)
 	}
 	list = append(list, tired...)
-	return append(list, list...)
+	list = append(list, list...)
+	if asked {
+		if i := slices.Index(list, first); i >= 0 {
+			list = slices.Delete(list, i, i+1)
+		}
+		list = slices.Insert(list, 0, first)
+	}
+	return list
+}
+
+// preferred is whom to ask first; false: there is nobody. r.mu is held.
+func (r *Resolver) preferred(now time.Time) (Upstream, bool) {
+	for _, u := range r.Upstreams {
+		if !now.Before(r.resting[u]) {
+			return u, true
+		}
+	}
+	if len(r.Upstreams) == 0 {
+		return Upstream{}, false
+	}
+	return r.Upstreams[0], true
 }
 
 // rest notes that u failed. The first failure after a good time is logged,

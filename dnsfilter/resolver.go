@@ -40,9 +40,12 @@ type Resolver struct {
 
 	mu      sync.Mutex
 	cache   cache
-	calls   map[policy.Host]*call
+	calls   map[string]*call       // by name: those that callers may join
+	flights []*call                // all of them
 	resting map[Upstream]time.Time // until when a failed upstream is asked last
-	lines   lines                  // to upstreams over UDP
+	alarm   alarm
+	lines   lines     // to upstreams over UDP
+	warned  time.Time // of forged answers
 
 	// ask puts one question to one upstream; nil means the network.
 	ask func(ctx context.Context, u Upstream, q *dns.Msg) (*dns.Msg, error)
@@ -52,17 +55,6 @@ type Resolver struct {
 type found struct {
 	addrs   []netip.Addr // shared: never modified
 	expires time.Time
-}
-
-// call is one look-up that any number of callers wait for, as in
-// golang.org/x/sync/singleflight. That package keeps a look-up going when every
-// caller has left; here the last one cancels it.
-type call struct {
-	done    chan struct{} // closed last, when result and err are set
-	cancel  context.CancelFunc
-	waiters int // guarded by Resolver.mu
-	result  found
-	err     error
 }
 
 // Lookup reports the addresses of name, IPv4 before IPv6, at least one. An
@@ -115,27 +107,28 @@ func (r *Resolver) lookup(ctx context.Context, name policy.Host) (found, error) 
 	if ctx.Err() != nil {
 		return found{}, gaveUp(ctx, name)
 	}
+	var out outbox
 	r.mu.Lock()
-	if f, err, now := r.knownLocked(name); now { // meanwhile
+	c, f, err := r.join(name, &out)
+	if c == nil {
 		r.mu.Unlock()
 		return f, err
 	}
-	f, ok := r.calls[name]
-	if !ok {
-		if len(r.calls) >= maxCalls {
-			r.mu.Unlock()
-			return found{}, &LookupError{Name: name.Name(), Reason: policy.ReasonOverload, Err: errBusy}
-		}
-		f = r.start(ctx, name)
+	c.waiters++
+	if c.done == nil {
+		c.done = make(chan struct{})
 	}
-	f.waiters++
 	r.mu.Unlock()
+	out.flush()
 
 	select {
-	case <-f.done:
-		return f.result, f.err
+	case <-c.done:
+		return c.result, c.err
 	case <-ctx.Done():
-		r.leave(name, f)
+		r.mu.Lock()
+		left := r.leave(c)
+		r.mu.Unlock()
+		left.wait()
 		return found{}, gaveUp(ctx, name)
 	}
 }
@@ -159,52 +152,4 @@ func gaveUp(ctx context.Context, name policy.Host) error {
 		e.Reason = policy.ReasonInternal // nobody is left to tell
 	}
 	return e
-}
-
-// start starts a look-up. Called with mu held.
-func (r *Resolver) start(ctx context.Context, name policy.Host) *call {
-	// The first caller's cancellation must not fail the others.
-	fctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
-	f := &call{done: make(chan struct{}), cancel: cancel}
-	if r.calls == nil {
-		r.calls = make(map[policy.Host]*call)
-	}
-	r.calls[name] = f
-	go r.do(fctx, name, f)
-	return f
-}
-
-// do runs one look-up and puts its result into the cache.
-func (r *Resolver) do(ctx context.Context, name policy.Host, f *call) {
-	defer close(f.done)
-	defer f.cancel()
-	var keep time.Duration
-	f.result, keep, f.err = r.resolve(ctx, name)
-	now := time.Now()
-	f.result.expires = now.Add(keep)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	current := r.calls[name] == f
-	if current {
-		delete(r.calls, name)
-	}
-	if current && !errors.Is(ctx.Err(), context.Canceled) {
-		r.cache.put(name, entry{result: f.result, err: f.err, expires: f.result.expires}, now)
-	}
-}
-
-// leave gives up waiting. The last caller to leave cancels the look-up and waits
-// for its end, so that no goroutine is left behind.
-func (r *Resolver) leave(name policy.Host, f *call) {
-	r.mu.Lock()
-	f.waiters--
-	last := f.waiters == 0
-	if last && r.calls[name] == f {
-		delete(r.calls, name) // the next caller starts a new one
-	}
-	r.mu.Unlock()
-	if last {
-		f.cancel()
-		<-f.done
-	}
 }

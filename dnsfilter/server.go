@@ -59,6 +59,8 @@ type answerer interface {
 	answerManyRecovering(b *batch, n int)
 	// overloaded refuses a query that there is no room for, unjudged.
 	overloaded(wire []byte, client netip.AddrPort) []byte
+	// unjudged refuses a query that met a bug.
+	unjudged(wire []byte, client netip.AddrPort, why policy.Reason) []byte
 	// unreadable records a message that is too long for a query.
 	unreadable(client netip.AddrPort)
 }
@@ -71,6 +73,9 @@ type running struct {
 	tcp      share          // connections
 	mu       sync.Mutex
 	conns    map[net.Conn]struct{} // open TCP connections; nil once closing
+	laters   map[*later]struct{}   // queries that wait
+	leaving  bool                  // no more of them
+	batches  sync.Pool             // of *batch, to answer them
 	failed   chan error            // first listener that failed
 }
 
@@ -108,6 +113,7 @@ func (s *Server) Serve(ctx context.Context, pc net.PacketConn, ln net.Listener) 
 		_ = ln.Close()
 	}
 	r.closeConns()
+	r.leaveLaters(ctx)
 	r.wg.Wait()
 	return err
 }

@@ -63,7 +63,7 @@ func (s *Server) answerManyRecovering(b *batch, n int) {
 		if r := recover(); r != nil {
 			s.log().Error("a bug in the DNS filter: the queries beside it are answered one by one", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			for i := range b.tasks[:n] {
-				b.tasks[i].later = true
+				b.tasks[i].later, b.tasks[i].server = true, nil
 				b.SetReply(i, nil)
 			}
 		}

@@ -204,19 +204,24 @@ func (g *gate) query(t testing.TB, name string, qtype uint16) *dns.Msg {
 	return g.ask(t, "udp", m)
 }
 
-// raw sends bytes over UDP and reports what comes back, nil when nothing does
-// although a later good query is answered.
-func (g *gate) raw(t testing.TB, wire []byte) []byte {
+// raw sends bytes over UDP and reports what comes back, nil when nothing does. If nothing
+// should, it looks for a moment from the event on, which is written before any answer.
+func (g *gate) raw(t *testing.T, wire []byte, answered bool) []byte {
 	t.Helper()
 	c, err := net.Dial("udp", g.addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(300 * time.Millisecond))
 	if _, err := c.Write(wire); err != nil {
 		t.Fatal(err)
 	}
+	patience := 20 * time.Second
+	if !answered {
+		waitFor(t, func() bool { g.events.mu.Lock(); defer g.events.mu.Unlock(); return len(g.events.events) > 0 })
+		patience = 20 * time.Millisecond
+	}
+	_ = c.SetDeadline(time.Now().Add(patience))
 	buf := make([]byte, dns.MaxMsgSize)
 	n, err := c.Read(buf)
 	if err != nil {
@@ -336,5 +341,15 @@ func zone(lines ...string) func(string, *dns.Msg) *dns.Msg {
 			m.Rcode = dns.RcodeNameError
 		}
 		return m
+	}
+}
+
+// waitFor waits until ok, which nothing signals.
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not happen")
+		}
 	}
 }

@@ -11,7 +11,8 @@
 // A reply leaves from the address that its packet was sent to, so that one socket may
 // stand for many addresses. Nothing is allocated for a packet. No call waits in the
 // kernel, whatever O_NONBLOCK says: another process may hold the same open file.
-// A Socket is safe for concurrent use, a Batch is one goroutine's.
+// A Socket is safe for concurrent use, a Batch is one goroutine's. A Conn is the same for
+// a socket that is connected to one peer.
 package mmsg
 
 // Bounds of a [Batch].

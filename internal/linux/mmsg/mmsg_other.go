@@ -48,3 +48,36 @@ func (*Socket) Write(*Batch) {}
 
 // Send does nothing here.
 func (*Socket) Send(*Return, []byte) {}
+
+// SetReturn does nothing here.
+func (*Batch) SetReturn(int, *Return) {}
+
+// Empty does nothing here.
+func (*Batch) Empty() {}
+
+// Conn is a UDP socket that is connected to one peer.
+type Conn struct{}
+
+// Connected always fails here.
+func Connected(syscall.Conn) (*Conn, error) { return nil, errors.ErrUnsupported }
+
+// Box is room for packets that were read from a Conn.
+type Box struct{}
+
+// Len is zero here.
+func (*Box) Len() int { return 0 }
+
+// Packet is nothing here.
+func (*Box) Packet(int) []byte { return nil }
+
+// Boxes keeps none here.
+type Boxes struct{}
+
+// Put does nothing here.
+func (*Boxes) Put(*Box) {}
+
+// Read always fails here.
+func (*Conn) Read(*Boxes) (*Box, error) { return nil, errors.ErrUnsupported }
+
+// Write always fails here.
+func (*Conn) Write([][]byte) error { return errors.ErrUnsupported }
