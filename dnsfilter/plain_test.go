@@ -98,6 +98,7 @@ func TestReadPlain(t *testing.T) {
 		"refused":        {func(m *dns.Msg) { m.Rcode = dns.RcodeRefused }, nil, false},
 		"an old version": {func(m *dns.Msg) { m.Rcode = dns.RcodeBadVers }, nil, false},
 		"another name":   {func(m *dns.Msg) { m.Answer[0].Header().Name = "b.test." }, []string{"a.test. 60 IN A 192.0.2.1"}, false},
+		"its parent":     {func(m *dns.Msg) { m.Answer[0].Header().Name = "test." }, []string{"a.test. 60 IN A 192.0.2.1"}, false},
 		"too many":       {func(m *dns.Msg) { m.Answer = manyTimes(m.Answer[0], maxAddrs+1) }, []string{"a.test. 60 IN A 192.0.2.1"}, false},
 		"as many as may": {func(m *dns.Msg) { m.Answer = manyTimes(m.Answer[0], maxAddrs) }, []string{"a.test. 60 IN A 192.0.2.1"}, true},
 	} {
