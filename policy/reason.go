@@ -37,6 +37,7 @@ const (
 	ReasonReflects                       // reflects_request: TRACE and its kin, whose answer is the request
 	ReasonOverride                       // override_refused: a field or the query names another method, path or host than was judged
 	ReasonMisplaced                      // secret_misplaced: a placeholder on its way to where its secret does not go
+	ReasonClientClosed                   // client_closed: the client ended the connection without a byte; nothing was refused
 	ReasonInternal                       // proxy_internal_error
 )
 
@@ -91,6 +92,7 @@ var reasonTable = [...]struct {
 	ReasonReflects:         {"reflects_request", ClassDenied},
 	ReasonOverride:         {"override_refused", ClassDenied},
 	ReasonMisplaced:        {"secret_misplaced", ClassDenied},
+	ReasonClientClosed:     {"client_closed", ClassMalformed},
 	ReasonInternal:         {"proxy_internal_error", ClassBug},
 }
 

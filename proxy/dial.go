@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
@@ -26,17 +27,20 @@ const (
 
 // resolve finds the addresses of r.Host (hosts entries first, then Resolver; a
 // literal is itself) and judges all of them. The addresses
-// are nil unless the decision allows.
-func (s *Server) resolve(ctx context.Context, c *conn, r policy.Request) ([]netip.Addr, policy.Decision) {
+// are nil unless the decision allows. r.Addr is then the one that was refused, for
+// the record; the zero Addr: none was.
+func (s *Server) resolve(ctx context.Context, c *conn, r *policy.Request) ([]netip.Addr, policy.Decision) {
 	addrs, d := s.lookup(ctx, r.Host)
 	if len(addrs) == 0 {
 		return nil, d
 	}
-	d = s.checkAddrs(c, r, addrs)
-	if !d.Allowed() {
-		return nil, d
+	if d = s.checkAddrs(c, *r, addrs); d.Allowed() {
+		return addrs, d
 	}
-	return addrs, d
+	if special := func(a netip.Addr) bool { return policy.ClassifyAddr(a) != "" }; d.Reason == policy.ReasonIPProhibited {
+		r.Addr = addrs[max(0, slices.IndexFunc(addrs, special))] // else it is this machine's own
+	}
+	return nil, d
 }
 
 // lookup finds the addresses of h; without any, the decision says why.
@@ -88,17 +92,20 @@ func (s *Server) dialAddrs(ctx context.Context, c *conn, r policy.Request, addrs
 
 // dial is resolve followed by dialAddrs. The connection is nil unless the
 // decision allows; the caller closes it.
-func (s *Server) dial(ctx context.Context, c *conn, r policy.Request) (net.Conn, policy.Decision) {
+func (s *Server) dial(ctx context.Context, c *conn, r *policy.Request) (net.Conn, policy.Decision) {
 	addrs, d := s.resolve(ctx, c, r)
 	if !d.Allowed() {
 		return nil, d
 	}
-	got := s.dialAddrs(ctx, c, r, addrs)
+	got := s.dialAddrs(ctx, c, *r, addrs)
 	return got.Conn, got.Decision
 }
 
 // deniedDial carries the last check's denial out of net.Dialer.
-type deniedDial struct{ d policy.Decision }
+type deniedDial struct {
+	d    policy.Decision
+	addr netip.Addr // that was refused; zero: none was
+}
 
 func (e *deniedDial) Error() string { return "denied: " + e.d.Reason.String() }
 
@@ -114,11 +121,11 @@ func (s *Server) attempt(ctx context.Context, from *conn, r policy.Request, a ne
 		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 			got, err := netip.ParseAddrPort(address)
 			if err != nil || got != want {
-				return &deniedDial{because(policy.ReasonInternal)}
+				return &deniedDial{d: because(policy.ReasonInternal)}
 			}
 			r.Addr = got.Addr()
 			if final = s.checkAddr(from, r); !final.Allowed() {
-				return &deniedDial{final}
+				return &deniedDial{d: final}
 			}
 			return nil
 		},

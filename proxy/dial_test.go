@@ -24,7 +24,7 @@ func TestDialRejudgesTheLiteral(t *testing.T) {
 	t.Run("policy changed", func(t *testing.T) {
 		g := newGate(t, "a.example")
 		g.name("a.example", 443, serveOrigin(t, echo))
-		addrs, d := g.resolve(context.Background(), someConn(g.Server), r)
+		addrs, d := g.resolve(context.Background(), someConn(g.Server), &r)
 		if !d.Allowed() {
 			t.Fatal(d)
 		}

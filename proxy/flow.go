@@ -99,7 +99,7 @@ func (f *flow) run() *tunnel {
 // allowed goes on from a name that d allows: its addresses, then what the client
 // speaks, as far as d wants that judged before the origin is dialled.
 func (f *flow) allowed(d policy.Decision) *tunnel {
-	addrs, ad := f.s.resolve(f.ctx, f.c, f.req)
+	addrs, ad := f.s.resolve(f.ctx, f.c, &f.req)
 	if !ad.Allowed() {
 		f.refuse(ad, "")
 		return nil
@@ -187,7 +187,7 @@ func (f *flow) goOn() bool {
 	if f.accept() {
 		return true
 	}
-	f.report(because(policy.ReasonMalformed), "the client left before it was told to go on")
+	f.report(because(policy.ReasonClientClosed), "before it was told to go on")
 	_ = f.in.Close()
 	return false
 }
@@ -213,7 +213,11 @@ func (f *flow) awaitHello() bool {
 	_ = f.in.SetDeadline(time.Now().Add(b.helloTimeout))
 	h, st, err := peek.Hello(f.in, b.helloBytes)
 	if err != nil && st == wire.More {
-		reason, detail := f.readReason(err, policy.ReasonNotTLS)
+		broken := policy.ReasonNotTLS
+		if len(f.in.Held()) == 0 {
+			broken = policy.ReasonClientClosed
+		}
+		reason, detail := f.readReason(err, broken)
 		f.report(because(reason), detail)
 		f.end()
 		return false

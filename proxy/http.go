@@ -122,7 +122,7 @@ func (h *httpConn) reportUnspoken(late bool) {
 	case late:
 		d, detail = because(policy.ReasonHeadTimeout), "no request came in time"
 	default:
-		d, detail = because(policy.ReasonNotHTTP), "the client ended the connection without a request"
+		d = because(policy.ReasonClientClosed)
 	}
 	ev := h.s.decisionEvent(h.sc, r, d, netip.AddrPort{})
 	ev.Error = detail

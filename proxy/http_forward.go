@@ -65,9 +65,10 @@ func (x *exchange) stop(d policy.Decision, why string) {
 // Dial implements forward.Gate: it resolves, judges and dials the host of the
 // request.
 func (x *exchange) Dial(ctx context.Context) (net.Conn, error) {
-	c, d := x.h.s.dial(ctx, x.h.c, x.req)
+	r := x.req // the handler may have given up meanwhile
+	c, d := x.h.s.dial(ctx, x.h.c, &r)
 	if !d.Allowed() {
-		return nil, &deniedDial{d}
+		return nil, &deniedDial{d, r.Addr}
 	}
 	return c, nil
 }
@@ -200,6 +201,7 @@ func (x *exchange) answerFailure(err error) {
 	case x.rec.Unrecorded():
 		x.answerDenial(because(policy.ReasonOverload), "")
 	case errors.As(err, &dd):
+		x.req.Addr = dd.addr
 		x.deny(dd.d, "")
 	case errors.As(err, &misplaced):
 		x.last = true // not all of the request was read

@@ -46,7 +46,7 @@ func (s *Server) serveIntercept(ctx context.Context, c *conn, in net.Conn, sc sc
 	err = inside.HandshakeContext(hctx)
 	cancel()
 	if err != nil {
-		s.reportIntercept(sc, r, handshakeDetail(err))
+		s.reportIntercept(sc, r, denial.HandshakeDetail(err))
 		_ = in.Close()
 		return
 	}
@@ -70,15 +70,6 @@ func sameName(h policy.Host) func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		}
 		return nil, nil
 	}
-}
-
-// handshakeDetail says why a client and the gate found no common TLS.
-func handshakeDetail(err error) string {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "remote error" {
-		return "the client ended the TLS handshake (" + op.Err.Error() + "); it may not trust this run's certificate authority"
-	}
-	return "the TLS handshake with the client failed: " + err.Error()
 }
 
 // reportIntercept records that the requests of a flow cannot be judged.

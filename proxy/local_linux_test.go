@@ -39,7 +39,7 @@ func TestOwnAddresses(t *testing.T) {
 			g.dialFunc = nil // the real thing
 			g.answer("a.example", public)
 			r := policy.Request{Host: hostOf(t, "a.example"), Port: 443}
-			_, d := g.resolve(context.Background(), someConn(g.Server), r)
+			_, d := g.resolve(context.Background(), someConn(g.Server), &r)
 			if d.Reason != tt.want {
 				t.Errorf("%s, when it is looked up: %s", tt.name, d.Reason)
 			}
@@ -65,7 +65,7 @@ func TestOwnAddressesAmongLocalOnes(t *testing.T) {
 		for addr, want := range map[netip.Addr]policy.Reason{public: policy.ReasonIPProhibited, other: policy.ReasonAllowed} {
 			g := newGate(t, "a.example")
 			g.answer("a.example", addr)
-			_, d := g.resolve(context.Background(), someConn(g.Server), policy.Request{Host: hostOf(t, "a.example"), Port: 443})
+			_, d := g.resolve(context.Background(), someConn(g.Server), &policy.Request{Host: hostOf(t, "a.example"), Port: 443})
 			if d.Reason != want {
 				t.Errorf("%s: %s", addr, d.Reason)
 			}

@@ -239,7 +239,7 @@ func TestNoRequest(t *testing.T) {
 			c := g.client(sent)
 			c.Close()
 			synctest.Wait()
-			if e := g.decision(i + 1); e.Reason != "not_http" || e.Host != "web.example" || e.Port != 80 || !strings.Contains(e.Error, "without a request") {
+			if e := g.decision(i + 1); e.Reason != "client_closed" || e.Host != "web.example" || e.Port != 80 {
 				t.Errorf("%q: %+v", sent, e)
 			}
 		}

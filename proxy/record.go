@@ -31,7 +31,11 @@ func (s *Server) decisionEvent(sc scope, r policy.Request, d policy.Decision, ad
 			ev.Server = named
 		}
 	}
-	if !addr.IsValid() {
+	switch {
+	case addr.IsValid():
+	case r.Addr.IsValid() && d.Reason == policy.ReasonIPProhibited:
+		ev.Addr = netip.AddrPortFrom(r.Addr, r.Port)
+	default:
 		ev.Addr = sc.addr
 	}
 	return ev

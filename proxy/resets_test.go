@@ -25,7 +25,7 @@ func TestDialComesBack(t *testing.T) {
 			}
 			return c, err
 		}
-		c, d := g.dial(context.Background(), someConn(g.Server), policy.Request{Host: hostOf(t, "a.example"), Port: 443})
+		c, d := g.dial(context.Background(), someConn(g.Server), &policy.Request{Host: hostOf(t, "a.example"), Port: 443})
 		if c != nil {
 			_ = c.Close()
 		}

@@ -43,7 +43,7 @@ func TestRealSession(t *testing.T) {
 	if got := l.said("proxied:http://over.test:ORIGIN/"); !strings.Contains(got, "operator") || strings.Contains(got, "--allow") {
 		t.Errorf("the refusal says %q", got)
 	}
-	if s := l.err.String(); !strings.Contains(s, "allowed  a.test") || !strings.Contains(s, "outside_ceiling") {
+	if s := l.err.String(); !strings.Contains(s, "allowed  a.test") || !strings.Contains(s, "its operator must change the ceiling policy") {
 		t.Errorf("summary: %s", s)
 	}
 	if data, err := os.ReadFile(filepath.Join(l.dir, "learned.yaml")); err != nil || !strings.Contains(string(data), "a.test:") {

@@ -16,7 +16,7 @@
 //     indented: Fail. It is printed once, where it becomes an exit code.
 //   - A misuse names the flag as it is typed, and then the command for help: Usage.
 //   - Text that others chose, such as a host that a program asked for, is escaped.
-//   - There are no colours. Progress is shown on terminals only.
+//   - Colours and progress are shown on terminals only; NO_COLOR takes colours away.
 package cli
 
 import (

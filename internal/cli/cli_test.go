@@ -93,3 +93,31 @@ func TestOutput(t *testing.T) {
 		t.Error("variables are mixed up")
 	}
 }
+
+func TestPaint(t *testing.T) {
+	for _, tt := range []struct {
+		mode     ColorMode
+		terminal bool
+		env      []string
+		want     bool
+	}{
+		{"", true, nil, true},
+		{"", false, nil, false},
+		{"auto", true, []string{"NO_COLOR=1"}, false},
+		{"", true, []string{"NO_COLOR="}, true}, // as no-color.org has it
+		{"", true, []string{"TERM=dumb"}, false},
+		{"always", false, []string{"NO_COLOR=1"}, true},
+		{"never", true, nil, false},
+	} {
+		if got := (&Program{Environ: tt.env}).Paint(tt.mode, tt.terminal); got.On != tt.want {
+			t.Errorf("%+v: %v", tt, got.On)
+		}
+	}
+	var m ColorMode
+	if err := m.Set("red"); err == nil || m != "" {
+		t.Errorf("--color red: %v, %q", err, m)
+	}
+	if got := (Paint{On: true}).Bad("x"); got != "\x1b[31mx\x1b[0m" {
+		t.Errorf("%q", got)
+	}
+}

@@ -67,6 +67,7 @@ type Report struct {
 	Approve   bool
 	Notify    bool // tell of each refusal on the standard error, at once
 	Quiet     bool
+	Color     cli.ColorMode
 	NoSummary bool
 }
 
@@ -112,6 +113,7 @@ func (o *Options) Flags() *flag.FlagSet {
 	fs.StringVar(&o.Daemon, "egressd", "", "let the egressd that listens at `unix:PATH` serve the sandbox; its policy is a ceiling")
 	fs.StringVar(&o.Program.User, "user", "", "as root: run the program as this user `NAME`")
 	fs.Func("notify", "tell of each refusal at once, in a line on `stderr`", o.setNotify)
+	fs.Var(&o.Report.Color, "color", "colour the summary: `WHEN` is auto, always or never")
 	fs.BoolVar(&o.Report.Quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&o.Report.NoSummary, "no-summary", false, "print no summary at the end")
 	return fs

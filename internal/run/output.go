@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"egressd/internal/cli"
+	"egressd/internal/run/summary"
 	"egressd/sandbox/hermetic"
 	"egressd/sandbox/vercel"
 )
@@ -21,6 +22,20 @@ const (
 	maxReturned = 10 // of each kind
 	maxKeptOut  = 20
 )
+
+// style is how the summary looks on the standard error.
+func (s *session) style() summary.Style {
+	var look summary.Style
+	width, _, err := 0, 0, error(nil)
+	if s.Stderr != nil {
+		width, _, err = term.GetSize(int(s.Stderr.Fd()))
+	}
+	if err == nil {
+		look.Width = width // else it is no terminal
+	}
+	look.Paint = s.Paint(s.opts.Report.Color, look.Width > 0)
+	return look
+}
 
 // note prints a line about the run that a person should read now.
 func (s *session) note(text string) {

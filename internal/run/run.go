@@ -59,7 +59,7 @@ func (l *Launcher) Run(o *Options) int {
 	if !o.Report.Quiet && !o.Report.NoSummary {
 		out = s.Stderr
 	}
-	if err := errors.Join(s.daemon.close(), s.trail.Close(out)); err != nil {
+	if err := errors.Join(s.daemon.close(), s.trail.Close(out, s.style())); err != nil {
 		s.Fail(ExitLauncher, err)
 		if code == cli.ExitOK {
 			code = ExitLauncher // the program did its part, but the record of it is not whole

@@ -89,7 +89,7 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		path: "internal/run",
 		ours: []string{
 			"policy", "dnsfilter", "gate", "gate/handover", "internal/cli", "internal/cli/policyflags", "internal/run/approve", "internal/run/interrupt",
-			"internal/run/microvm", "internal/run/overlay", "internal/run/place", "internal/run/records", "internal/run/runas", "internal/run/script", "internal/run/secrets", "internal/run/tap",
+			"internal/run/microvm", "internal/run/overlay", "internal/run/place", "internal/run/records", "internal/run/runas", "internal/run/script", "internal/run/secrets", "internal/run/summary", "internal/run/tap",
 			"internal/run/trail", "policy/files",
 			"sandbox", "sandbox/advisory", "sandbox/hermetic", "sandbox/process", "sandbox/process/spawn", "sandbox/vercel", "sandbox/vercel/api", "sandbox/vercel/network",
 		},
@@ -295,7 +295,7 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 	},
 	{
 		path:   "internal/run/summary",
-		ours:   []string{"policy", "policy/files", "event", "dnsfilter", "internal/cli", "internal/cli/policyflags"},
+		ours:   []string{"policy", "policy/files", "event", "dnsfilter", "internal/cli", "internal/cli/explain", "internal/cli/policyflags"},
 		std:    []string{"net/http", "os/exec"},
 		reason: "text of what was recorded; dnsfilter says which addresses stand for names",
 	},

@@ -75,6 +75,8 @@ func (o option) choices() string {
 	switch o.name {
 	case "isolation":
 		return "netns env"
+	case "color":
+		return "auto always never"
 	case "on-replaced":
 		return "end continue"
 	case "tier":

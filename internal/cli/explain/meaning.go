@@ -37,6 +37,7 @@ func Meaning(r policy.Reason) string {
 		policy.ReasonReflects:         "the answer to this request would be the request itself, with what the gate puts into it",
 		policy.ReasonOverride:         "a field or the query names another method, path or host than the request",
 		policy.ReasonMisplaced:        "the placeholder of a secret stands where the policy does not send the secret",
+		policy.ReasonClientClosed:     "the client ended the connection without a word; nothing was refused",
 		policy.ReasonInternal:         "a bug in the gate",
 	}
 	if int(r) < len(words) {

@@ -79,7 +79,7 @@ func TestRules(t *testing.T) {
 			connected("a.test", 443, policy.ReasonPathNotListed, req("POST", "/y")),
 		}, "GET https://a.test/x|POST https://a.test/y"},
 		{"no request", []event.Body{connected("a.test", 443, policy.ReasonAllowed, rule("GET https://a.test/**"))}, "GET https://a.test/**"},
-		{"asked only", []event.Body{asked("a.test", event.Blocked, policy.ReasonHostNotListed)}, "a.test"},
+		{"asked only", []event.Body{asked("a.test", event.Blocked, policy.ReasonHostNotListed)}, ""}, // which port is not known
 		{"asked and connected", []event.Body{
 			asked("a.test", event.Blocked, policy.ReasonHostNotListed), connected("a.test", 22, policy.ReasonHostNotListed),
 		}, "a.test:22"},
@@ -191,10 +191,11 @@ func TestDoubtsAreComments(t *testing.T) {
 		connected("10.0.0.1", 80, policy.ReasonIPProhibited),
 		connected("rebind.test", 80, policy.ReasonIPProhibited, func(e *event.Connection) { e.Addr = netip.MustParseAddrPort("169.254.169.254:80") }),
 		connected("b.test", 443, policy.ReasonSNIMismatch, func(e *event.Connection) { e.Server = hostOf("other.test") }),
+		asked("db.test", event.Blocked, policy.ReasonHostNotListed),
 		connected("c.test", 443, policy.ReasonDeniedByRule, func(e *event.Connection) {
 			e.Rule = &policy.Rule{Text: "evil\n  - everything.test"}
 		}))
-	for _, want := range []string{`#   - "10.0.0.1:80"`, `"169.254.169.254:80"`, "for rebind.test", "named another host, other.test,", "everything.test"} {
+	for _, want := range []string{`#   - "10.0.0.1:80"`, `rebind.test:80   # a special-purpose address; it needs, under hosts:  rebind.test: "169.254.169.254"`, "named another host, other.test,", "#   - db.test:PORT   # only its name was asked for", "everything.test"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -86,6 +86,13 @@ func (r *Recorder) Emit(e event.Event) error {
 	return nil
 }
 
+// Empty reports whether nothing was learned.
+func (r *Recorder) Empty() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.list)+len(r.paths) == 0
+}
+
 // ofQuery reads what a DNS question teaches.
 func ofQuery(e *event.Query) (fact, bool) {
 	f := fact{host: e.Host}

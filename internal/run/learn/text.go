@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"egressd/internal/cli"
+	"egressd/internal/cli/policyflags"
 	"egressd/policy"
 )
 
@@ -68,8 +69,7 @@ func (r *Recorder) rules() []string {
 	return out
 }
 
-// hosts gathers the ports of each whole host. A name that was only asked for
-// gets the web's ports, the least that makes DNS answer it.
+// hosts gathers the ports of each whole host.
 func (r *Recorder) hosts() []*ports {
 	byHost := make(map[policy.Host]*ports)
 	var order []*ports
@@ -90,11 +90,6 @@ func (r *Recorder) hosts() []*ports {
 			get(f.host).raw = append(get(f.host).raw, f.port)
 		} else {
 			get(f.host).plain = append(get(f.host).plain, f.port)
-		}
-	}
-	for _, f := range r.list {
-		if f.port == 0 && f.doubt == "" && byHost[f.host] == nil && !r.mentioned(f.host) {
-			get(f.host).plain = []uint16{80, 443}
 		}
 	}
 	return order
@@ -176,19 +171,19 @@ func addrList(addrs []netip.Addr) string {
 func (r *Recorder) writeDoubts(b *bytes.Buffer) {
 	lines := r.fileDoubts()
 	for _, f := range r.list {
+		rule := bracketed(f.host)
+		switch {
+		case f.port != 0:
+			rule += ":" + strconv.Itoa(int(f.port))
+		case f.doubt == "" && !r.mentioned(f.host):
+			rule, f.doubt = rule+policyflags.UnknownPort, "only its name was asked for: put the port in place of PORT, or learn it with --audit"
+		}
 		if f.doubt == "" {
 			continue
 		}
-		rule := bracketed(f.host)
-		if f.addr.IsValid() {
-			rule = bracketed(policy.HostFromAddr(f.addr))
-		}
-		if f.port != 0 {
-			rule += ":" + strconv.Itoa(int(f.port))
-		}
 		line := fmt.Sprintf("#   - %s   # %s", scalar(rule), cli.Safe(f.doubt))
 		if f.addr.IsValid() {
-			line += ", for " + f.host.String()
+			line += fmt.Sprintf("; it needs, under hosts:  %s: %q", f.host, f.addr)
 		}
 		if !slices.Contains(lines, line) {
 			lines = append(lines, line)

@@ -7,6 +7,7 @@
 package summary
 
 import (
+	"net/netip"
 	"strings"
 	"sync"
 
@@ -37,7 +38,12 @@ type total struct {
 	count   int
 	bytes   int64
 	suggest string
-	order   int // of first appearance
+	rule    string     // that denied it, and its place
+	addr    netip.Addr // that was refused; zero: none was, or it is the host
+	order   int        // of first appearance
+
+	zone  string // of a folded line: what its names end in
+	names int    // of a folded line
 }
 
 // Collector is an event sink that adds up. The zero Collector is ready. Safe
@@ -80,7 +86,9 @@ func (c *Collector) connection(e *event.Connection) {
 		if e.Reason == policy.ReasonMethodNotListed || e.Reason == policy.ReasonPathNotListed {
 			k.method, k.path = clip(e.Method), clip(e.Path)
 		}
-		c.deny(&c.blocked, k, r)
+		if t := c.deny(&c.blocked, k, r); t != nil && t.rule == "" {
+			t.rule = ruleText(e.Rule)
+		}
 		return
 	}
 	if e.Audit {
@@ -106,17 +114,22 @@ func (c *Collector) query(e *event.Query) {
 	}
 	r := policy.Request{Host: e.Host, Addr: e.Addr}
 	if e.Decision == event.Blocked {
-		c.deny(&c.blocked, k, r)
+		if t := c.deny(&c.blocked, k, r); t != nil && t.rule == "" {
+			t.rule = ruleText(e.Rule)
+		}
 	} else if e.Audit {
 		c.deny(&c.audited, k, r)
 	}
 }
 
 // deny counts what the policy denies, and keeps the rule that would allow it.
-func (c *Collector) deny(table *map[key]*total, k key, r policy.Request) {
-	if t := c.add(table, k); t != nil && t.suggest == "" && !r.Host.IsZero() {
-		t.suggest = suggest(k.reason, r)
+// Nil: there is no room for it.
+func (c *Collector) deny(table *map[key]*total, k key, r policy.Request) *total {
+	t := c.add(table, k)
+	if t != nil && t.suggest == "" && !r.Host.IsZero() {
+		t.suggest, t.addr = suggest(k.reason, r), r.Addr
 	}
+	return t
 }
 
 func (c *Collector) add(table *map[key]*total, k key) *total {

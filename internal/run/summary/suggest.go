@@ -14,6 +14,14 @@ func suggest(reason policy.Reason, r policy.Request) string {
 	return policy.Decision{Reason: reason}.Suggest(r)
 }
 
+// ruleText is the text and place of a rule; "" without one.
+func ruleText(r *policy.Rule) string {
+	if r == nil {
+		return ""
+	}
+	return r.Text + " (" + r.Pos.String() + ")"
+}
+
 // request reports what was asked of the policy for c.
 func request(c *event.Connection) policy.Request {
 	r := policy.Request{Host: c.Host, Port: c.Port, Addr: Dialled(c), Method: c.Method, Path: c.Path}

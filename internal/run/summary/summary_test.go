@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"egressd/event"
+	"egressd/internal/cli"
 	"egressd/policy"
 	"egressd/policy/files"
 )
@@ -46,7 +47,7 @@ func text(t *testing.T, events ...event.Body) string {
 		}
 	}
 	var b bytes.Buffer
-	if err := c.Write(&b); err != nil {
+	if err := c.Write(&b, Style{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -77,9 +78,27 @@ func TestGolden(t *testing.T) {
 	hostileToo.Method, hostileToo.Path = words, words
 	audited := flow("audit.test", 22, policy.ReasonHostNotListed)
 	audited.Decision, audited.Audit = event.Allowed, true
+	ruled := flow("bad.test", 443, policy.ReasonDeniedByRule)
+	ruled.Rule = &policy.Rule{Text: "*.test", Pos: policy.Pos{File: "d.yaml", Line: 2, Column: 5}}
+	loop := flow("loop.test", 443, policy.ReasonIPProhibited)
+	loop.Addr = netip.MustParseAddrPort("127.0.0.1:443")
+	many := []event.Body{flow("first.test", 443, policy.ReasonHostNotListed)}
+	for i := range 25 {
+		many = append(many, flow(fmt.Sprintf("host-number-%d.example.org", i), 443, policy.ReasonHostNotListed))
+	}
+	many = append(many, flow("deep.er.example.org", 22, policy.ReasonHostNotListed), flow("last.test", 443, policy.ReasonHostNotListed))
 	for name, events := range map[string][]event.Body{
-		"allowed": {flow("api.test", 443, policy.ReasonAllowed), flow("api.test", 443, policy.ReasonAllowed), closed("api.test", 443, 1_200_000, 34_000)},
-		"ceiling": {flow("a.test", 443, policy.ReasonCeiling), flow("b.test", 443, policy.ReasonHostNotListed)},
+		"advice": {
+			ruled, loop, private, flow("port.test", 5432, policy.ReasonNotTLS), flow("text.test", 443, policy.ReasonNotTLS),
+			flow("gone.test", 443, policy.ReasonClientClosed), flow("statsig.anthropic.com", 443, policy.ReasonHostNotListed),
+			flow("o1.ingest.sentry.io", 443, policy.ReasonHostNotListed), flow("notsentry.io", 443, policy.ReasonHostNotListed),
+		},
+		"closed":   {flow("gone.test", 443, policy.ReasonClientClosed)},
+		"failed":   {flow("none.test", 443, policy.ReasonNotFound)},
+		"needless": {flow("statsig.anthropic.com", 443, policy.ReasonHostNotListed)},
+		"many":     many,
+		"allowed":  {flow("api.test", 443, policy.ReasonAllowed), flow("api.test", 443, policy.ReasonAllowed), closed("api.test", 443, 1_200_000, 34_000)},
+		"ceiling":  {flow("a.test", 443, policy.ReasonCeiling), flow("b.test", 443, policy.ReasonHostNotListed)},
 		"blocked": {
 			flow("api.test", 443, policy.ReasonAllowed), closed("api.test", 443, 5, 0),
 			flow("a.test", 443, policy.ReasonHostNotListed), flow("a.test", 443, policy.ReasonHostNotListed), askedToo,
@@ -144,10 +163,10 @@ func TestBounded(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := c.Write(&b); err != nil {
+	if err := c.Write(&b, Style{}); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(b.String(), "\n"); n > maxBlockedLines+6 {
+	if n := strings.Count(b.String(), "\n"); n > maxBlockedLines+16 {
 		t.Errorf("%d lines", n)
 	}
 	if !strings.Contains(b.String(), "100 events more") || len(c.blocked) != maxKeys {
@@ -165,7 +184,7 @@ func TestFilesAreBounded(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := c.Write(&b); err != nil {
+	if err := c.Write(&b, Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(c.files) != maxFileKeys || strings.Count(b.String(), "\n") > maxFileLines+6 || strings.Contains(b.String(), "--write") {
@@ -196,5 +215,26 @@ func TestSize(t *testing.T) {
 		if got := size(in); got != want {
 			t.Errorf("size(%d) = %q, want %q", in, got, want)
 		}
+	}
+}
+
+// On a terminal there are colours, and what does not fit goes into a second line.
+func TestStyle(t *testing.T) {
+	var c Collector
+	for _, e := range []event.Body{flow("a.test", 443, policy.ReasonAllowed), flow("a-rather-long-name.test", 443, policy.ReasonHostNotListed)} {
+		if err := c.Emit(event.Event{Body: e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b bytes.Buffer
+	if err := c.Write(&b, Style{Paint: cli.Paint{On: true}, Width: 60}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "launch: 1 destination allowed, 1 blocked\n" +
+		"  \x1b[32mallowed\x1b[0m  a.test:443                   1 flow\n" +
+		"  \x1b[31mblocked\x1b[0m  a-rather-long-name.test:443  1 time\n           no rule names this host\n" +
+		"To allow what was blocked, add:\n  --allow a-rather-long-name.test\n"
+	if b.String() != want {
+		t.Errorf("got\n%q, want\n%q", b.String(), want)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"egressd/internal/cli"
-	"egressd/internal/cli/policyflags"
+	"egressd/internal/cli/explain"
 	"egressd/policy"
 )
 
@@ -18,19 +18,27 @@ import (
 const (
 	maxAllowedLines = 12
 	maxBlockedLines = 20
-	maxSuggestions  = 40
-	maxAddresses    = 10 // in a line of suggestions
+	// of what is only mentioned
+	maxNeedlessLines = 5
+	maxSuggestions   = 40
+	maxAddresses     = 10 // in a line of suggestions
 )
+
+// Style is how a summary looks. The zero Style is that of a file.
+type Style struct {
+	cli.Paint
+	Width int // of the terminal, in columns; 0: it is none
+}
 
 // Write prints the summary on w: nothing when the program used no network and was
 // refused no file, one line when nothing was blocked and little was allowed. Every name is printed
 // so that a terminal shows it and does nothing else.
-func (c *Collector) Write(w io.Writer) error {
+func (c *Collector) Write(w io.Writer, s Style) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var b bytes.Buffer
-	c.writeNetwork(&b)
-	writeFiles(&b, c.refusedFiles())
+	b := &page{Style: s}
+	c.writeNetwork(b)
+	writeFiles(&b.Buffer, c.refusedFiles())
 	if b.Len() == 0 {
 		return nil
 	}
@@ -38,48 +46,88 @@ func (c *Collector) Write(w io.Writer) error {
 	return err
 }
 
-func (c *Collector) writeNetwork(b *bytes.Buffer) {
-	allowed, audited := ordered(c.allowed), withoutQuestions(ordered(c.audited))
-	blocked, failed := c.worthSaying()
-	if len(allowed)+len(blocked)+len(failed)+len(audited)+c.overflow+c.unlisted == 0 {
+// page is a summary on its way.
+type page struct {
+	bytes.Buffer
+	Style
+}
+
+// account is what a run did, by what there is to say of it.
+type account struct {
+	allowed, audited []*total
+	blocked          []*total
+	needless         []*total // blocked, and nobody misses it
+	failed           []*total // allowed, and not delivered by the network
+	closed           []*total // by the client, before it said anything
+}
+
+func (c *Collector) writeNetwork(b *page) {
+	a := c.account()
+	if len(a.allowed)+len(a.blocked)+len(a.needless)+len(a.failed)+len(a.closed)+len(a.audited)+c.overflow+c.unlisted == 0 {
 		return
 	}
-	fmt.Fprintf(b, "launch: %s allowed, %s", plural(len(allowed), "destination"), nothing(len(blocked)))
-	if len(failed) > 0 {
-		fmt.Fprintf(b, ", %d failed", len(failed))
-	}
-	b.WriteByte('\n')
-	width := max(widest(allowed, maxAllowedLines), widest(failed, maxBlockedLines), widest(blocked, maxBlockedLines))
-	table(b, "allowed", allowed, maxAllowedLines, width)
-	table(b, "failed", failed, maxBlockedLines, width)
-	table(b, "blocked", blocked, maxBlockedLines, width)
+	fmt.Fprintf(b, "launch: %s\n", a.headline())
+	folded := fold(a.blocked)
+	width := max(widest(a.allowed, maxAllowedLines), widest(a.failed, maxBlockedLines), widest(folded, maxBlockedLines), widest(a.needless, maxNeedlessLines), widest(a.closed, maxNeedlessLines))
+	b.table(b.Good("allowed"), a.allowed, maxAllowedLines, width)
+	b.table(b.Warn("failed "), a.failed, maxBlockedLines, width)
+	b.table(b.Faint("closed "), a.closed, maxNeedlessLines, width)
+	b.table(b.Bad("blocked"), folded, maxBlockedLines, width)
+	b.table(b.Faint("blocked"), a.needless, maxNeedlessLines, width)
 	if c.unlisted > 0 {
-		fmt.Fprintf(b, "  blocked  and %s (UDP, ICMP, ...) that came too fast to list\n", plural(c.unlisted, "packet"))
+		fmt.Fprintf(b, "  %s  and %s (UDP, ICMP, ...) that came too fast to list\n", b.Bad("blocked"), plural(c.unlisted, "packet"))
 	}
 	if c.overflow > 0 {
 		fmt.Fprintf(b, "  (%d events more are in the event log only)\n", c.overflow)
 	}
-	advise(b, "To allow what was blocked, add:", blocked)
-	if slices.ContainsFunc(blocked, func(t *total) bool { return t.reason == policy.ReasonCeiling }) {
-		b.WriteString("What is outside_ceiling only the operator of egressd can allow, in its own policy.\n")
+	b.advise("To allow what was blocked, add:", a.blocked)
+	if slices.ContainsFunc(a.blocked, func(t *total) bool { return t.reason == policy.ReasonCeiling }) {
+		b.WriteString("What the daemon's policy does not allow only the operator of egressd can allow, in that policy.\n")
 	}
-	if len(audited) > 0 {
-		table(b, "audited", audited, maxBlockedLines, widest(audited, maxBlockedLines))
-		advise(b, "Audit mode let those through. To allow them without --audit, add:", audited)
+	if len(a.audited) > 0 {
+		b.table(b.Warn("audited"), a.audited, maxBlockedLines, widest(a.audited, maxBlockedLines))
+		b.advise("Audit mode let those through. To allow them without --audit, add:", a.audited)
 	}
 }
 
-// worthSaying lists what the policy blocked, and what it allowed but the
-// network did not deliver.
-func (c *Collector) worthSaying() (blocked, failed []*total) {
+// headline counts what there is.
+func (a *account) headline() string {
+	var parts []string
+	if n := len(a.allowed); n > 0 || len(a.failed)+len(a.closed) == 0 {
+		parts = append(parts, plural(n, "destination")+" allowed")
+	}
+	parts = append(parts, nothing(len(a.blocked)+len(a.needless)))
+	if n := len(a.failed); n > 0 {
+		parts = append(parts, strconv.Itoa(n)+" failed")
+	}
+	if n := len(a.closed); n > 0 {
+		parts = append(parts, strconv.Itoa(n)+" closed by the client")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// account sorts what happened: what the policy blocked, what it allowed but the
+// network did not deliver, what the client gave up by itself.
+func (c *Collector) account() *account {
+	a := &account{allowed: ordered(c.allowed), audited: withoutQuestions(ordered(c.audited))}
 	for _, t := range withoutQuestions(ordered(c.blocked)) {
-		if t.reason.Class() == policy.ClassUpstream || t.reason.Class() == policy.ClassTimeout {
-			failed = append(failed, t)
-		} else {
-			blocked = append(blocked, t)
+		switch {
+		case t.reason == policy.ReasonClientClosed:
+			a.closed = append(a.closed, t)
+		case t.reason.Class() == policy.ClassUpstream || t.reason.Class() == policy.ClassTimeout:
+			a.failed = append(a.failed, t)
+		case t.listable() && needless(t.host.Name()) != "":
+			a.needless = append(a.needless, t)
+		default:
+			a.blocked = append(a.blocked, t)
 		}
 	}
-	return blocked, failed
+	return a
+}
+
+// listable reports whether no rule speaks of the host, which one could.
+func (t *total) listable() bool {
+	return t.reason == policy.ReasonHostNotListed || t.reason == policy.ReasonPortNotListed
 }
 
 // withoutQuestions leaves the names out that were asked of DNS where a
@@ -112,22 +160,32 @@ func widest(list []*total, most int) int {
 	return width
 }
 
-func table(b *bytes.Buffer, word string, list []*total, most, width int) {
+// table prints list behind word, a destination a line. What does not fit into the
+// terminal goes into a second line.
+func (b *page) table(word string, list []*total, most, width int) {
 	rest := 0
 	if len(list) > most {
 		rest = len(list) - most
 		list = list[:most]
 	}
+	const before = len("  blocked  ")
 	for _, t := range list {
-		line := fmt.Sprintf("  %-8s %-*s  %s", word, width, t.place(), t.amount())
-		fmt.Fprintln(b, strings.TrimRight(line, " "))
+		place, amount, why := t.place(), t.amount(), t.why()
+		line := fmt.Sprintf("%-*s  %-9s %s", width, place, amount, why)
+		if b.Width > 0 && before+len(line) > b.Width && why != "" {
+			line = place + "  " + amount + "\n" + strings.Repeat(" ", before) + why
+		}
+		fmt.Fprintf(b, "  %s  %s\n", word, strings.TrimRight(line, " "))
 	}
 	if rest > 0 {
-		fmt.Fprintf(b, "  %-8s and %d more\n", word, rest)
+		fmt.Fprintf(b, "  %s  and %d more\n", word, rest)
 	}
 }
 
 func (t *total) place() string {
+	if t.zone != "" {
+		return fmt.Sprintf("*.%s:%d (%d names)", cli.Safe(t.zone), t.port, t.names)
+	}
 	place := cli.Safe(t.host.String() + t.asked) // one of them is empty
 	if t.port != 0 {
 		if strings.Contains(place, ":") && !strings.HasPrefix(place, "[") {
@@ -146,53 +204,26 @@ func (t *total) place() string {
 
 func (t *total) amount() string {
 	if t.reason == policy.ReasonAllowed {
-		return strings.TrimRight(fmt.Sprintf("%-9s %s", plural(t.count, "flow"), size(t.bytes)), " ")
+		return plural(t.count, "flow")
 	}
-	return fmt.Sprintf("%-9s %s", plural(t.count, "time"), t.reason)
+	return plural(t.count, "time")
 }
 
-// advise prints the rules that would allow list as one line, ready to paste.
-// Private and special addresses stand apart: a program that probes the local
-// network must not get its way by a paste. So do addresses without a name, of
-// which those tried most often come first: programs that talk to peers, or scan,
-// try any number.
-func advise(b *bytes.Buffer, title string, list []*total) {
-	var named, bare, special []*total
-	for _, t := range list {
-		switch {
-		case t.suggest == "":
-		case t.reason == policy.ReasonIPProhibited:
-			special = append(special, t)
-		case t.host.Addr().IsValid():
-			bare = append(bare, t)
-		default:
-			named = append(named, t)
-		}
+// why is the rest of the line: what moved, or why nothing did.
+func (t *total) why() string {
+	switch {
+	case t.reason == policy.ReasonAllowed:
+		return size(t.bytes)
+	case t.reason == policy.ReasonClientClosed:
+		return "before it said anything"
+	case t.reason == policy.ReasonDeniedByRule && t.rule != "":
+		return explain.Meaning(t.reason) + ": " + cli.Safe(t.rule)
+	case t.reason == policy.ReasonIPProhibited && t.host.Name() != "" && t.addr.IsValid():
+		return "it is " + t.addr.String() + " here, " + addressWords(t.addr)
+	case t.listable() && needless(t.host.Name()) != "":
+		return "not needed: " + needless(t.host.Name())
 	}
-	often := func(x, y *total) int { return cmp.Compare(y.count, x.count) }
-	slices.SortStableFunc(bare, often)
-	slices.SortStableFunc(special, often)
-	adviseOn(b, title, named, maxSuggestions)
-	adviseOn(b, "Addresses without a name, to allow if you know whose they are:", bare, maxAddresses)
-	adviseOn(b, "Private or special addresses, to allow only if you mean it:", special, maxAddresses)
-}
-
-func adviseOn(b *bytes.Buffer, title string, list []*total, most int) {
-	var rules []string
-	seen := make(map[string]bool)
-	for _, t := range list {
-		if !seen[t.suggest] && len(rules) < most {
-			rules = append(rules, t.suggest)
-		}
-		seen[t.suggest] = true
-	}
-	if len(rules) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "%s\n  %s\n", title, policyflags.Spell(rules))
-	if rest := len(seen) - len(rules); rest > 0 {
-		fmt.Fprintf(b, "  and %d more: see --events FILE\n", rest)
-	}
+	return explain.Meaning(t.reason)
 }
 
 func nothing(n int) string {

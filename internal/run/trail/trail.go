@@ -5,7 +5,7 @@
 //	err = t.Started(isolation, limits, argv)
 //	... run, with t.Sink() ...
 //	err = t.Ended(code, took, err)
-//	err = t.Close(os.Stderr) // prints the summary
+//	err = t.Close(os.Stderr, style) // prints the summary
 package trail
 
 import (
@@ -44,6 +44,7 @@ type Trail struct {
 	config    Config
 	isolation string
 	met       string // limits, with commas between
+	code      int    // the exit code, once it has ended
 	totals    summary.Collector
 	learned   learn.Recorder
 	writer    *event.Writer
@@ -167,11 +168,19 @@ func (t *Trail) Met(limits []string) { t.met = strings.Join(limits, ",") }
 
 // Ended records how the run ended: failed when runErr says so.
 func (t *Trail) Ended(exitCode int, took time.Duration, runErr error) error {
-	took = max(took, 0)
+	took, t.code = max(took, 0), exitCode
 	if runErr != nil {
 		return t.emit(&event.RunFailed{ExitCode: exitCode, Duration: took, Error: runErr.Error(), LimitsMet: t.met})
 	}
 	return t.emit(&event.RunCompleted{ExitCode: exitCode, Duration: took, LimitsMet: t.met})
+}
+
+// nothingRan reports whether there was no program to learn from: by its exit code it
+// was not found, or could not be executed, and nothing was asked for. A policy that
+// allows nothing would stand in the way of the next try.
+func (t *Trail) nothingRan() bool {
+	const launcher, notExecutable, notFound = 125, 126, 127
+	return t.learned.Empty() && (t.code == launcher || t.code == notExecutable || t.code == notFound)
 }
 
 func (t *Trail) emit(body event.Body) error {
@@ -181,9 +190,9 @@ func (t *Trail) emit(body event.Body) error {
 }
 
 // Close ends the record: it flushes the events, writes what was learned, and
-// prints the summary on w (nil: none). The error says what is not whole; a
+// prints the summary on w (nil: none) in style. The error says what is not whole; a
 // summary that nobody reads is not part of the record.
-func (t *Trail) Close(w io.Writer) error {
+func (t *Trail) Close(w io.Writer, style summary.Style) error {
 	var errs []error
 	if t.writer != nil {
 		errs = append(errs, t.repeats.Close(), t.writer.Close())
@@ -191,11 +200,11 @@ func (t *Trail) Close(w io.Writer) error {
 	if t.file != nil {
 		errs = append(errs, t.file.Close())
 	}
-	if t.config.Learn != "" {
+	if t.config.Learn != "" && !t.nothingRan() {
 		errs = append(errs, t.learned.WriteFile(t.config.Learn))
 	}
 	if w != nil {
-		_ = t.totals.Write(w)
+		_ = t.totals.Write(w, style)
 	}
 	return errors.Join(errs...)
 }

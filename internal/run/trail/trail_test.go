@@ -15,6 +15,7 @@ import (
 
 	"egressd/event"
 	"egressd/event/eventtest"
+	"egressd/internal/run/summary"
 	"egressd/policy"
 )
 
@@ -53,8 +54,8 @@ func TestTrail(t *testing.T) {
 	if err := errors.Join(tr.Started("netns", "pids=1024", argv), tr.Sink().Emit(blocked), tr.Ended(7, time.Second, nil)); err != nil {
 		t.Fatal(err)
 	}
-	var summary bytes.Buffer
-	if err := tr.Close(&summary); err != nil {
+	var said bytes.Buffer
+	if err := tr.Close(&said, summary.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(events)
@@ -81,8 +82,8 @@ func TestTrail(t *testing.T) {
 	case lines[2].Type != "run.completed" || *lines[2].ExitCode != 7 || lines[2].DurationMS != 1000 || lines[2].Isolation != "netns":
 		t.Errorf("end: %+v", lines[2])
 	}
-	if !strings.Contains(summary.String(), "blocked  a.test:443") {
-		t.Errorf("summary: %s", summary.String())
+	if !strings.Contains(said.String(), "blocked  a.test:443") {
+		t.Errorf("summary: %s", said.String())
 	}
 	if text, err := os.ReadFile(learned); err != nil || !strings.Contains(string(text), "a.test:443") {
 		t.Errorf("learned %q, %v", text, err)
@@ -125,7 +126,7 @@ func TestSummaryThatNobodyReads(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.Close(w); err != nil {
+	if err := tr.Close(w, summary.Style{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,8 @@
 package denial
 
 import (
+	"errors"
+	"net"
 	"net/http"
 
 	"egressd/policy"
@@ -45,6 +47,8 @@ func textOf(r policy.Reason) text {
 		return denied("port 443 is for TLS, and this is not TLS", "Use https://, or have a raw: rule added for another protocol.")
 	case policy.ReasonNotHTTP:
 		return denied("port 80 is for HTTP, and this is not HTTP", "")
+	case policy.ReasonClientClosed:
+		return text{http.StatusBadRequest, "http_request_error", "the client ended the connection without a word", ""}
 	case policy.ReasonMalformed:
 		return text{http.StatusBadRequest, "http_request_error", "the request cannot be read in one way only", ""}
 	case policy.ReasonNotAuthenticated:
@@ -118,4 +122,13 @@ func timeout(token, words string) text {
 
 func bug(words string) text {
 	return text{http.StatusInternalServerError, "proxy_internal_error", words, "This should not happen; please report it."}
+}
+
+// HandshakeDetail says why a client and the gate found no common TLS.
+func HandshakeDetail(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" {
+		return "the client ended the TLS handshake (" + op.Err.Error() + "); it may not trust this run's certificate authority"
+	}
+	return "the TLS handshake with the client failed: " + err.Error()
 }
