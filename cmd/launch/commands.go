@@ -33,6 +33,7 @@ func (l *launcher) commands() []cli.Command {
 		{Name: "apply", Run: l.apply, Flags: func() *flag.FlagSet { return new(applyOptions).flags() }},
 		{Name: "doctor", Run: l.doctor},
 		{Name: "presets", Run: l.presets},
+		{Name: "verify", Run: l.verify, Flags: func() *flag.FlagSet { return new(verifyOptions).flags() }},
 		{Name: "demo", Run: l.demo},
 		{Name: "sandbox", Run: l.sandbox, Flags: sandboxFlags, Words: sandboxNames},
 		{Name: "completion", Run: l.completion},

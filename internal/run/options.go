@@ -64,6 +64,8 @@ type Program struct {
 type Report struct {
 	Events    string // a file, "-" for the standard output, or "" for none
 	Learn     string // a file, or "" for none
+	Receipt   string // a file, or "" for none
+	Key       string // that signs the receipt, as ledger.Keys.Open has it
 	Approve   bool
 	Notify    bool // tell of each refusal on the standard error, at once
 	Quiet     bool
@@ -106,6 +108,8 @@ func (o *Options) Flags() *flag.FlagSet {
 	fs.Func("host-port", "let the inside reach this `PORT` of the host's loopback as host.internal; localhost:PORT: as localhost, too", o.setHostPort)
 	fs.Var(&o.Policy.Upstreams, "dns-upstream", "resolve names with this `SERVER` (1.1.1.1, tcp://, tls://)")
 	fs.StringVar(&o.Report.Learn, "learn", "", "write the smallest policy that would have allowed this run to this new `FILE`")
+	fs.StringVar(&o.Report.Receipt, "receipt", "", "write a signed receipt of the run to this new `FILE`: see launch verify")
+	fs.StringVar(&o.Report.Key, "receipt-key", "", "sign the receipt with this `KEY`: a file, command:PROGRAM, or ssh-agent:FINGERPRINT")
 	fs.BoolVar(&o.Report.Approve, "approve", false, "ask on the terminal about what no rule covers")
 	fs.BoolVar(&o.Program.Nested, "nested", false, "let the program make sandboxes of its own inside (bwrap, Chromium's); always on for Codex")
 	fs.StringVar(&o.Program.OverlayTo, "overlay-to", "", "as --overlay, and keep the changes in this new `DIR` for launch apply")

@@ -21,6 +21,7 @@ import (
 
 	"egressd/internal/cli"
 	"egressd/internal/run/interrupt"
+	"egressd/internal/run/ledger"
 	"egressd/internal/run/script"
 	"egressd/internal/run/secrets"
 	"egressd/internal/run/trail"
@@ -59,7 +60,7 @@ func (l *Launcher) Run(o *Options) int {
 	if !o.Report.Quiet && !o.Report.NoSummary {
 		out = s.Stderr
 	}
-	if err := errors.Join(s.daemon.close(), s.trail.Close(out, s.style())); err != nil {
+	if err := errors.Join(s.daemon.close(), s.trail.Close(out, s.style()), s.endReceipt()); err != nil {
 		s.Fail(ExitLauncher, err)
 		if code == cli.ExitOK {
 			code = ExitLauncher // the program did its part, but the record of it is not whole
@@ -76,6 +77,7 @@ type session struct {
 	policy  *policy.Policy
 	secrets secrets.Set
 	trail   *trail.Trail
+	ledger  *ledger.Ledger // of a run with a receipt, else nil
 	daemon  daemon
 
 	recording *recording  // of a run with a name, else nil
@@ -108,6 +110,7 @@ func (s *session) prepare() error {
 	if !s.opts.Report.Quiet {
 		s.warn()
 	}
+	s.finishReceipts()
 	if s.secrets, err = secrets.Find(s.policy, s.Getenv); err != nil {
 		return err
 	}
@@ -115,8 +118,10 @@ func (s *session) prepare() error {
 	if s.opts.Report.Notify {
 		c.Notify = lines(s.Stderr)
 	}
-	s.trail, err = trail.Open(c)
-	return err
+	if s.trail, err = trail.Open(c); err != nil {
+		return err
+	}
+	return s.order(context.Background())
 }
 
 // execute runs the program and records it.

@@ -29,6 +29,9 @@ func (o *Options) Validate() error {
 	if err := o.setLimits(); err != nil {
 		return err
 	}
+	if err := o.validateReceipt(); err != nil {
+		return err
+	}
 	switch o.Tier {
 	case TierProcess:
 		return o.validateProcess()

@@ -88,7 +88,7 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 	{
 		path: "internal/run",
 		ours: []string{
-			"policy", "dnsfilter", "gate", "gate/handover", "internal/cli", "internal/cli/policyflags", "internal/run/approve", "internal/run/interrupt",
+			"policy", "dnsfilter", "gate", "gate/handover", "internal/cli", "internal/cli/policyflags", "internal/run/approve", "internal/run/interrupt", "internal/run/ledger", "internal/run/receipt/format",
 			"internal/run/microvm", "internal/run/overlay", "internal/run/place", "internal/run/records", "internal/run/runas", "internal/run/script", "internal/run/secrets", "internal/run/summary", "internal/run/tap",
 			"internal/run/trail", "policy/files",
 			"sandbox", "sandbox/advisory", "sandbox/hermetic", "sandbox/process", "sandbox/process/spawn", "sandbox/vercel", "sandbox/vercel/api", "sandbox/vercel/network",
@@ -147,6 +147,25 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		ours:   []string{"internal/linux/procstat"},
 		std:    []string{"net", "net/http", "os/exec", "log/slog"},
 		reason: "records in files: what runs, and how, is each tier's business",
+	},
+	{
+		path:   "internal/run/receipt",
+		ours:   []string{"internal/run/receipt/canonical", "internal/run/receipt/chain", "internal/run/receipt/format"},
+		std:    []string{"net/http", "os", "os/exec", "log", "log/slog"},
+		reason: "verifies what its subpackages write: pure",
+	},
+	{
+		path:   "internal/run/receipt/...",
+		ours:   []string{"internal/run/receipt/canonical", "internal/run/receipt/chain"},
+		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
+		reason: "formats, hashes and signatures: pure",
+	},
+	{
+		path:    "internal/run/ledger",
+		ours:    []string{"event", "internal/run/receipt", "internal/run/receipt/canonical", "internal/run/receipt/chain", "internal/run/receipt/format"},
+		outside: []string{"golang.org/x/crypto/ssh"},
+		std:     []string{"net/http", "log", "log/slog"},
+		reason:  "the journal of a run on disk, and the keys: a file, a command, an ssh agent",
 	},
 	{
 		path:   "internal/run/tap",

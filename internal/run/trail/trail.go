@@ -100,6 +100,10 @@ func sameFile(a, b string) bool {
 // Sink takes the events of the run.
 func (t *Trail) Sink() event.Sink { return t.sinks }
 
+// Also gives the events of the run to one more sink, which was not there when the
+// record was opened. It is called before the first event.
+func (t *Trail) Also(s event.Sink) { t.sinks = append(t.sinks, s) }
+
 // Protect lists the names of this record that nobody inside may use: a regular file
 // or a pipe. A tier leaves those out that mean something else inside, as in /dev.
 func (t *Trail) Protect() []string {

@@ -1,0 +1,316 @@
+// Package ledger keeps the chained record of a run under way on disk, and makes the
+// signed receipt of it at the end.
+//
+//	l, err := ledger.Begin(ledger.Config{Dir: state, Out: "run.json", Key: key, KeySpec: spec, ...})
+//	... the run, with l as a sink of its events ...
+//	err = l.Close() // writes run.json
+//
+// Every event is in the journal before the flow goes on. A launcher that is killed
+// leaves the journal, and [Recover] finishes it: each run that began ends in one
+// receipt.
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"egressd/event"
+	"egressd/internal/run/receipt/canonical"
+	"egressd/internal/run/receipt/chain"
+	"egressd/internal/run/receipt/format"
+)
+
+// Bounds.
+const (
+	// maxEntries is how many events are chained. After that a host that is on record
+	// already, with the same decision, is not chained again.
+	maxEntries = 100_000
+	// maxHosts is how many hosts a record takes besides; after that flows to new ones
+	// are denied, because they are not on record.
+	maxHosts = 100_000
+
+	signTime = 30 * time.Second // for a key to sign
+)
+
+// Config is what a run is, as its contract has it.
+type Config struct {
+	Dir     string     // of journals, private to the user; it is made
+	Out     string     // file of the bundle, absolute; nothing may be there
+	Key     format.Key // signs the contract and the receipt
+	KeySpec string     // how Recover gets the key again
+
+	Session    string   // the run's name in events
+	Isolation  string   // process or hermetic
+	Argv       []string // the command line, at least a program
+	PolicyHash string   // digest of the policy
+	Network    format.Network
+	User       string
+	Now        func() time.Time
+}
+
+// Ledger is the record of one run. It is an [event.Sink], safe for concurrent use.
+type Ledger struct {
+	config  Config
+	head    header
+	path    string // of the journal
+	journal *os.File
+
+	mu       sync.Mutex
+	chain    *chain.Chain
+	seen     map[chain.NetworkConnected]bool
+	count    int
+	began    bool  // a program is about to run
+	ended    bool  // the last event is there
+	broken   error // of the journal: nothing more is recorded
+	execHash string
+}
+
+// header is the first line of a journal.
+type header struct {
+	Version  int             `json:"version"`
+	Out      string          `json:"out"`
+	Key      string          `json:"key"`
+	Contract format.Contract `json:"contract"`
+	Runner   format.Runner   `json:"runner"`
+	Public   string          `json:"publicKeyPem"`
+}
+
+const journalVersion = 1
+
+// Begin makes the contract of a run, signs it and begins its journal. The caller
+// closes the ledger.
+func Begin(ctx context.Context, c Config) (*Ledger, error) {
+	if _, err := os.Lstat(c.Out); err == nil {
+		return nil, fmt.Errorf("%s exists already: remove it, or name another file", c.Out)
+	}
+	if info, err := os.Stat(filepath.Dir(c.Out)); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("%s: its directory is not there", c.Out)
+	}
+	l := &Ledger{config: c, seen: map[chain.NetworkConnected]bool{}}
+	if err := l.order(ctx); err != nil {
+		return nil, err
+	}
+	genesis, err := l.head.Contract.Hash()
+	if err != nil {
+		return nil, err
+	}
+	l.chain = chain.New(genesis)
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	l.path = filepath.Join(c.Dir, l.head.Contract.RunID+suffix)
+	if l.journal, err = create(l.path); err != nil {
+		return nil, err
+	}
+	manifest, err := canonical.Hash(l.head.Contract.Workspace)
+	if err == nil {
+		err = l.line(l.head)
+	}
+	for _, e := range []chain.Event{
+		chain.RunCreated{},
+		chain.RunClaimed{RunnerID: l.head.Runner.RunnerID, RunnerKeyID: l.head.Runner.KeyID},
+		chain.WorkspaceMaterialized{ManifestHash: manifest},
+		chain.PolicyEvaluated{Decision: "allow", Reason: "policy " + c.PolicyHash},
+	} {
+		if err == nil {
+			err = l.append(e)
+		}
+	}
+	if err != nil {
+		l.discard()
+		return nil, err
+	}
+	return l, nil
+}
+
+// order makes the contract: what this user orders from this machine. One key signs
+// for both sides, which a reader can see.
+func (l *Ledger) order(ctx context.Context) error {
+	c := l.config
+	now := c.Now()
+	id := format.KeyID(c.Key.PublicPEM())
+	if len(c.Argv) == 0 {
+		return errors.New("there is no command line")
+	}
+	args := append([]string{}, c.Argv[1:]...)
+	contract := format.Contract{
+		Version: format.VersionContract, RunID: "run_" + strings.ToLower(c.Session), IssuedAt: chain.Stamp(now),
+		Issuer: format.Issuer{KeyID: id, Role: format.SignerPlane}, RequestedBy: format.Actor{Kind: "human", ID: c.User},
+		Agent: format.Agent{Kind: "command"}, Task: format.Task{Prompt: strings.Join(c.Argv, " ")}, Runner: format.Pool{Pool: "local"},
+		Workspace:  format.Manifest{Version: format.VersionManifest, UntrackedFiles: []string{}, DeniedPatterns: []string{}, DeniedPaths: []string{}},
+		PolicyHash: c.PolicyHash, Secrets: []format.Secret{}, Network: c.Network, Disclosure: "none",
+		Isolation: c.Isolation, ExpiresAt: chain.Stamp(now.Add(time.Hour)),
+	}
+	contract.Execution = &format.Execution{Kind: "argv", Command: c.Argv[0], Args: args, Dir: "."}
+	covers := struct {
+		Kind string   `json:"kind"`
+		Cmd  string   `json:"cmd"`
+		Args []string `json:"args"`
+		Dir  string   `json:"cwd"`
+	}{"argv", c.Argv[0], args, "."}
+	var err error
+	if l.execHash, err = canonical.Hash(covers); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, signTime)
+	defer cancel()
+	if err := contract.Sign(ctx, c.Key, format.SignerPlane); err != nil {
+		return fmt.Errorf("the receipt's key: %w", err)
+	}
+	l.head = header{
+		Version: journalVersion, Out: c.Out, Key: c.KeySpec, Contract: contract, Public: c.Key.PublicPEM(),
+		Runner: format.Runner{RunnerID: "local", KeyID: id, Pool: "local", AttestationTier: "mock", Isolation: c.Isolation},
+	}
+	return nil
+}
+
+// Emit implements [event.Sink]: it chains what concerns the run's receipt.
+func (l *Ledger) Emit(e event.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return nil
+	}
+	switch b := e.Body.(type) {
+	case *event.Connection, *event.Query, *event.Packet:
+		return l.network(e)
+	case *event.Command:
+		l.began = true
+	case *event.RunCompleted:
+		return l.finished(b.ExitCode)
+	case *event.RunFailed:
+		return l.end(chain.RunFailed{Failure: "session_failed", Message: b.Error})
+	}
+	return nil
+}
+
+// network chains a decision about a host. DNS questions that are allowed lead
+// nowhere yet; the connection is what counts.
+func (l *Ledger) network(e event.Event) error {
+	n := chain.NetworkConnected{Decision: event.Blocked.String()}
+	if e.Allowed() {
+		n.Decision = event.Allowed.String()
+	}
+	switch b := e.Body.(type) {
+	case *event.Connection:
+		switch {
+		case !b.Host.IsZero():
+			n.Host = b.Host.String()
+		case !b.Server.IsZero():
+			n.Host = b.Server.String()
+		case b.Addr.IsValid():
+			n.Host = b.Addr.Addr().String()
+		}
+	case *event.Query:
+		if e.Allowed() {
+			return nil
+		}
+		if n.Host = b.Asked; !b.Host.IsZero() {
+			n.Host = b.Host.String()
+		}
+	case *event.Packet:
+		if b.Dst.IsValid() {
+			n.Host = b.Dst.String()
+		}
+	}
+	switch {
+	case n.Host == "":
+		return nil // nobody was named
+	case l.count < maxEntries:
+	case l.seen[n]:
+		return nil
+	case l.count >= maxEntries+maxHosts:
+		return errors.New("the receipt of this run is full: no more hosts are recorded")
+	}
+	l.seen[n] = true
+	return l.append(n)
+}
+
+func (l *Ledger) finished(exitCode int) error {
+	if err := l.append(chain.CommandExecuted{ArgvHash: l.execHash, ExitCode: exitCode}); err != nil {
+		return err
+	}
+	if exitCode != 0 {
+		return l.end(chain.RunFailed{Failure: "session_failed", Message: fmt.Sprintf("agent exited with code %d", exitCode)})
+	}
+	return l.end(chain.RunCompleted{})
+}
+
+// end chains the last event. A failure after the end is of the record, not of the
+// run: Close reports it.
+func (l *Ledger) end(e chain.Event) error {
+	if l.ended {
+		return nil
+	}
+	err := l.append(e)
+	l.ended = err == nil
+	return err
+}
+
+// append chains an event and writes it down.
+func (l *Ledger) append(e chain.Event) error {
+	if l.broken != nil {
+		return l.broken
+	}
+	entry, err := l.chain.Append(l.config.Now(), e)
+	if err == nil {
+		l.count++
+		err = l.line(entry)
+	}
+	if err != nil {
+		l.broken = fmt.Errorf("the receipt's journal: %w", err)
+	}
+	return l.broken
+}
+
+// line writes one line in one write.
+func (l *Ledger) line(v any) error {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	if text.Len() > maxLine {
+		return fmt.Errorf("a record of %d bytes is too long: %d are the most", text.Len(), maxLine)
+	}
+	_, err := l.journal.Write(text.Bytes())
+	return err
+}
+
+// discard takes back a journal of which nothing has come.
+func (l *Ledger) discard() {
+	_ = os.Remove(l.path)
+	_ = l.journal.Close()
+}
+
+// Close ends the record and writes the bundle. If that fails, the journal stays, and
+// the next start tries again.
+func (l *Ledger) Close() error {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.journal.Close()
+	message := "the run did not start"
+	if l.began {
+		message = "the run ended without a result"
+	}
+	err := l.end(chain.RunFailed{Failure: "session_failed", Message: message})
+	if err == nil {
+		err = seal(l.path, l.journal, l.config.Key)
+	}
+	if err != nil {
+		return fmt.Errorf("the receipt %s is not written: %w; the next launch tries again", l.config.Out, err)
+	}
+	return nil
+}
