@@ -97,5 +97,8 @@ func unexpected(word string) error {
 		}
 	}
 	slices.Sort(names)
+	if meant := cli.Meant((*program)(nil).commands(), word); meant != "" {
+		return fmt.Errorf("there is no command %q; did you mean egressd %s?", word, meant)
+	}
 	return errors.New("there is no command " + strconv.Quote(word) + "; there are " + strings.Join(names, ", ") + ". Without one, egressd runs as a daemon and takes flags only")
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
 
 	"egressd/cmd/launch/ahead"
+	"egressd/internal/cli"
 	"egressd/internal/run"
 )
 
@@ -19,6 +21,8 @@ func (l *launcher) program(args []string) int {
 	}
 	if err == nil {
 		err = o.Validate()
+	} else if meant := cli.Meant(l.commands(), args[0]); meant != "" && len(o.Argv) == len(args) {
+		err = fmt.Errorf("%w; did you mean launch %s?", err, meant)
 	}
 	if err != nil {
 		l.Usage(err)

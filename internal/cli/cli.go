@@ -27,6 +27,8 @@ import (
 	"log"
 	"os"
 	"strings"
+
+	"egressd/internal/nearest"
 )
 
 // Exit codes.
@@ -98,10 +100,28 @@ func (p *Program) Parse(fs *flag.FlagSet, args []string) (code int, done bool) {
 	case errors.Is(err, flag.ErrHelp):
 		return p.Print(p.Help(fs)), true
 	case err != nil:
-		return p.Usage(err), true
+		return p.Usage(MeantFlag(fs, err)), true
 	}
 	return ExitOK, false
 }
+
+// MeantFlag is err, an error of fs.Parse, with the flag that a mistyped one was meant
+// to be.
+func MeantFlag(fs *flag.FlagSet, err error) error {
+	typed, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !ok {
+		return err
+	}
+	var known []string
+	fs.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+	if meant := nearest.Word(strings.TrimLeft(typed, "-"), known, farthest); meant != "" {
+		return fmt.Errorf("%w; did you mean --%s?", err, meant)
+	}
+	return err
+}
+
+// farthest is how many letters a mistyped word is from the one that was meant.
+const farthest = 2
 
 // WantsHelp reports whether args are a request for help and nothing else, for
 // commands without flags.

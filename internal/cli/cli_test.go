@@ -85,7 +85,7 @@ func TestOutput(t *testing.T) {
 	if got, want := text(p.Stdout), "help of check\n"; got != want {
 		t.Errorf("stdout %q, want %q", got, want)
 	}
-	want := "tool: there is no flag --nmae\n  see tool help\ntool: a value is missing after --name\n  see tool help\ntool: one\n  two\n"
+	want := "tool: there is no flag --nmae; did you mean --name?\n  see tool help\ntool: a value is missing after --name\n  see tool help\ntool: one\n  two\n"
 	if got := text(p.Stderr); got != want {
 		t.Errorf("stderr %q, want %q", got, want)
 	}

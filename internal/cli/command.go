@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"egressd/internal/cli/completion"
+	"egressd/internal/nearest"
 )
 
 // Command is one command of a program.
@@ -24,6 +25,17 @@ func Find(all []Command, name string) (c Command, ok bool) {
 		}
 	}
 	return Command{}, false
+}
+
+// Meant reports the command of a name like word; "": there is none.
+func Meant(all []Command, word string) string {
+	var known []string
+	for _, c := range all {
+		if !strings.HasPrefix(c.Name, "-") {
+			known = append(known, c.Name)
+		}
+	}
+	return nearest.Word(word, known, farthest)
 }
 
 // PrintVersion is the command version.

@@ -156,15 +156,26 @@ func (s *session) hermetic(spec *sandbox.Spec, g gate.Config) (*hermetic.Backend
 	return b, nil
 }
 
-// hint names the key of an agent that a shell or a script will start, if the key is
-// set here and not passed in. The agent itself would say only "not logged in".
+// hint names the keys of an agent that a shell or a script will start, and of a tool
+// that logs in with variables, if they are set here and not passed in. The program
+// itself would say only "not logged in".
 func (s *session) hint(spec sandbox.Spec) {
-	name, keys := sandbox.MissingAgentKeys(s.Environ, spec.Argv, spec.Env)
-	if len(keys) == 0 || s.opts.Report.Quiet {
+	if s.opts.Report.Quiet {
 		return
 	}
-	s.Say("launch: %s is set here and not passed in; if %s needs it, add: --env %s\n",
-		strings.Join(keys, ", "), cli.Safe(name), strings.Join(keys, " --env "))
+	name, keys := sandbox.MissingAgentKeys(s.Environ, spec.Argv, spec.Env)
+	all := sandbox.MissingCredentials(s.Environ, spec.Argv, spec.Env)
+	if len(keys) > 0 {
+		all = append([]sandbox.Missing{{Program: name, Vars: keys}}, all...)
+	}
+	for _, m := range all {
+		verb, it := "is", "it"
+		if len(m.Vars) > 1 {
+			verb, it = "are", "them"
+		}
+		s.Say("launch: %s %s set here and not passed in; if %s needs %s, add: --env %s\n",
+			strings.Join(m.Vars, ", "), verb, cli.Safe(m.Program), it, strings.Join(m.Vars, " --env "))
+	}
 }
 
 // asker is the person who is asked about what no rule covers; nil without

@@ -127,7 +127,7 @@ func (o *Options) Flags() *flag.FlagSet {
 func (o *Options) Parse(args []string) error {
 	fs := o.Flags()
 	if err := fs.Parse(args); err != nil {
-		return err
+		return cli.MeantFlag(fs, err)
 	}
 	o.Argv = fs.Args()
 	o.Keeping.Raw = args[:len(args)-len(o.Argv)]

@@ -14,6 +14,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -54,7 +55,7 @@ func (l *Launcher) Run(o *Options) int {
 	}
 	code, err := s.execute()
 	if err != nil {
-		s.Fail(code, err)
+		s.Fail(code, s.alreadyInside(err))
 	}
 	var out io.Writer
 	if !o.Report.Quiet && !o.Report.NoSummary {
@@ -84,6 +85,16 @@ type session struct {
 	layer     *layer      // of a run with an overlay in the process tier, else nil
 	client    *api.Client // of a hosted run
 	showing   atomic.Bool // progress stands on the terminal
+}
+
+// alreadyInside is err, with a word about where this process is if that explains it.
+func (s *session) alreadyInside(err error) error {
+	var lacks *sandbox.CapabilityError
+	if s.Getenv(sandbox.Marker) == "" || !errors.As(err, &lacks) {
+		return err
+	}
+	return fmt.Errorf("%w\n%s is set: this is inside a run of launch already, whose gate holds for all that it starts.\n"+
+		"Run the program without launch; what it may reach, say outside: launch why HOST:PORT tells what to ask for", err, sandbox.Marker)
 }
 
 // inputs lists the policy files and their list files. Nobody else may write them.

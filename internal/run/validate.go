@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"egressd/gate"
+	"egressd/internal/cli"
+	"egressd/internal/cli/policyflags"
 	"egressd/internal/run/microvm"
 	"egressd/internal/run/records"
 	"egressd/internal/run/script"
@@ -90,6 +94,30 @@ func (o *Options) validateProcess() error {
 		return errNoProgram
 	case o.Argv[0] == "":
 		return errors.New("the program's name is empty")
+	case o.Isolation == isolationNetns:
+		return o.thisMachine()
+	}
+	return nil
+}
+
+// thisMachine refuses rules for names by which people mean a server of this machine:
+// inside, they lead nowhere.
+func (o *Options) thisMachine() error {
+	for _, list := range o.Policy.Allow {
+		for _, rule := range policyflags.Split(list) {
+			host, port, _ := strings.Cut(rule, ":")
+			given := slices.ContainsFunc(o.Policy.Hosts, func(h string) bool { return strings.HasPrefix(h, host+"=") })
+			if _, err := cli.ParsePort(port); err != nil {
+				port = "PORT"
+			}
+			switch {
+			case given:
+			case host == "localhost":
+				return fmt.Errorf("--allow %s: inside, localhost is the sandbox's own; to reach a server of this machine, write --host-port localhost:%s", cli.Safe(rule), port)
+			case host == "host.docker.internal" || host == gate.HostInternal:
+				return fmt.Errorf("--allow %s: write --host-port %s, and let the program use %s:%s", cli.Safe(rule), port, gate.HostInternal, port)
+			}
+		}
 	}
 	return nil
 }

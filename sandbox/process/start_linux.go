@@ -99,12 +99,24 @@ func hasCapability(c uint) bool {
 
 const doctorFix = "run: launch doctor"
 
+// usedUp names the kind of namespace of which this machine allows none, and the
+// sysctl that says so.
+func usedUp() string {
+	for _, kind := range []string{"user", "net", "mnt", "pid", "ipc", "uts"} {
+		limit, err := os.ReadFile("/proc/sys/user/max_" + kind + "_namespaces")
+		if err == nil && strings.TrimSpace(string(limit)) == "0" {
+			return kind + " namespace is allowed here (sysctl user.max_" + kind + "_namespaces is 0)"
+		}
+	}
+	return "namespace is left (sysctls user.max_user_namespaces, user.max_net_namespaces and their like)"
+}
+
 // namespaceError reports what forbids the namespaces.
 func namespaceError(err error) error {
 	what := "the kernel refused new namespaces: " + err.Error()
 	switch {
 	case errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EUSERS):
-		what = "no user namespace left (sysctl user.max_user_namespaces): " + err.Error()
+		what = "no " + usedUp() + ": " + err.Error()
 	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES):
 		what = "user namespaces are forbidden here, by a sysctl, by AppArmor or by a container's seccomp profile: " + err.Error()
 	case errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS):

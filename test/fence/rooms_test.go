@@ -270,7 +270,7 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 	},
 	{
 		path:   "internal/cli",
-		ours:   []string{"internal/cli/completion"},
+		ours:   []string{"internal/cli/completion", "internal/nearest"},
 		std:    []string{"net", "net/http", "os/exec", "log/slog"},
 		reason: "what two command lines have in common: it knows no command",
 	},

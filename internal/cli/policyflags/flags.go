@@ -9,6 +9,7 @@
 package policyflags
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
@@ -52,10 +53,29 @@ func (l *List) Set(s string) error {
 	return nil
 }
 
+// rules is a List of rules, none of which begins with a hyphen.
+type rules struct{ *List }
+
+// Set implements [flag.Value].
+func (r rules) Set(s string) error {
+	if strings.HasPrefix(s, "-") {
+		return errors.New("a rule is missing: what follows is a flag")
+	}
+	return r.List.Set(s)
+}
+
+// String implements [flag.Value].
+func (r rules) String() string {
+	if r.List == nil {
+		return ""
+	}
+	return r.List.String()
+}
+
 // Register adds the flags to fs.
 func (f *Flags) Register(fs *flag.FlagSet) {
-	fs.Var(&f.Allow, "allow", "allow this `RULE`: a host, *.host, host:port, CIDR, or METHOD URL")
-	fs.Var(&f.Deny, "deny", "deny this `RULE`, whatever allows it")
+	fs.Var(rules{&f.Allow}, "allow", "allow this `RULE`: a host, *.host, host:port, CIDR, or METHOD URL")
+	fs.Var(rules{&f.Deny}, "deny", "deny this `RULE`, whatever allows it")
 	fs.Var(&f.Presets, "preset", "allow what this preset `NAME` lists (the command presets shows them)")
 	fs.Var(&f.Files, "policy", "read rules from this policy `FILE` (YAML)")
 	fs.Var(&f.Hosts, "host", "give a name fixed addresses, as in /etc/hosts: `NAME=ADDR`")

@@ -158,6 +158,11 @@ func TestUserNamespacesExplained(t *testing.T) {
 			"max_user_namespaces is 0", "sudo sysctl -w user.max_user_namespaces=15000",
 		},
 		{
+			"no net namespaces",
+			map[string]string{userns: "", ".dockerenv": "", "proc/sys/user/max_user_namespaces": "63000\n", "proc/sys/user/max_net_namespaces": "0\n"},
+			"user.max_net_namespaces is 0", "sudo sysctl -w user.max_net_namespaces=15000",
+		},
+		{
 			"Ubuntu 24.04",
 			map[string]string{
 				userns: "", "proc/sys/kernel/unprivileged_userns_clone": "1\n", "proc/sys/user/max_user_namespaces": "63000\n",

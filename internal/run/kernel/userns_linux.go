@@ -67,9 +67,9 @@ func (m machine) userNamespaces(err error, binary string) Finding {
 	case m.read("proc/sys/kernel/unprivileged_userns_clone") == "0":
 		f.Detail += ": kernel.unprivileged_userns_clone is 0"
 		f.Fix = persist("kernel.unprivileged_userns_clone=1")
-	case m.read("proc/sys/user/max_user_namespaces") == "0":
-		f.Detail += ": user.max_user_namespaces is 0"
-		f.Fix = persist("user.max_user_namespaces=15000")
+	case m.noneAllowed() != "":
+		f.Detail += ": " + m.noneAllowed() + " is 0"
+		f.Fix = persist(m.noneAllowed() + "=15000")
 	case m.read("proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
 		f.Detail += ": AppArmor allows them only to programs with a profile (kernel.apparmor_restrict_unprivileged_userns is 1)"
 		f.Fix = appArmorFix(binary)
@@ -79,6 +79,17 @@ func (m machine) userNamespaces(err error, binary string) Finding {
 		m.explainContainer(&f)
 	}
 	return f
+}
+
+// noneAllowed reports the sysctl that allows none of a kind of namespace that a run
+// takes; "": there is no such sysctl.
+func (m machine) noneAllowed() string {
+	for _, kind := range []string{"user", "net", "mnt", "pid", "ipc", "uts"} {
+		if m.read("proc/sys/user/max_"+kind+"_namespaces") == "0" {
+			return "user.max_" + kind + "_namespaces"
+		}
+	}
+	return ""
 }
 
 func (m machine) explainContainer(f *Finding) {

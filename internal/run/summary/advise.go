@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"egressd/internal/cli/policyflags"
@@ -21,6 +22,7 @@ type advice struct {
 	bare    []*total // addresses without a name
 	private []*total // names of a private network
 	special []*total // other addresses that are not the Internet's
+	here    []*total // names that people give this machine
 	raw     []*total // something else than TLS or HTTP where that is due
 }
 
@@ -32,6 +34,8 @@ func sorted(list []*total) advice {
 	var a advice
 	for _, t := range list {
 		switch {
+		case ofThisMachine(t.host.Name()):
+			a.here = append(a.here, t)
 		case t.suggest == "":
 		case strings.HasPrefix(t.suggest, "raw:"):
 			a.raw = append(a.raw, t)
@@ -66,7 +70,25 @@ func (b *page) advise(title string, list []*total) {
 		return "--host " + t.host.Name() + "=" + t.addr.String()
 	}, asFlags)
 	b.flags("Private or special addresses, to allow only if you mean it:", a.special, maxAddresses, rule, spell)
+	b.flags("A server of this machine is "+gateName+":PORT inside. Let the program use that name, and add:", a.here, maxAddresses, hostPort, asFlags)
 	b.flags("These did not speak TLS on port 443, or HTTP on port 80. If you expect another protocol there, which is then not looked at:", a.raw, maxAddresses, rule, spell)
+}
+
+// gateName is the name inside of this machine's loopback.
+const gateName = "host.internal"
+
+// ofThisMachine reports whether people give name to the machine that they work at. No
+// rule helps: inside there is no such host.
+func ofThisMachine(name string) bool {
+	return name == "host.docker.internal" || name == "host.containers.internal" || name == gateName
+}
+
+// hostPort is the flag that opens a port of this machine.
+func hostPort(t *total) string {
+	if t.port == 0 {
+		return "--host-port PORT"
+	}
+	return "--host-port " + strconv.Itoa(int(t.port))
 }
 
 // flags prints the flags for list under title, each once.

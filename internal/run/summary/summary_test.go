@@ -90,6 +90,7 @@ func TestGolden(t *testing.T) {
 	for name, events := range map[string][]event.Body{
 		"advice": {
 			ruled, loop, private, flow("port.test", 5432, policy.ReasonNotTLS), flow("text.test", 443, policy.ReasonNotTLS),
+			flow("host.docker.internal", 3000, policy.ReasonHostNotListed),
 			flow("gone.test", 443, policy.ReasonClientClosed), flow("statsig.anthropic.com", 443, policy.ReasonHostNotListed),
 			flow("o1.ingest.sentry.io", 443, policy.ReasonHostNotListed), flow("notsentry.io", 443, policy.ReasonHostNotListed),
 		},
