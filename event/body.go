@@ -17,6 +17,7 @@ type Connection struct {
 	Host   policy.Host // as judged; zero when the client named none
 	Port   uint16
 	Addr   netip.AddrPort // dialled, or refused; else what was captured; zero when none
+	Via    string         // host:port of the upstream proxy; "": directly
 	Server policy.Host    // SNI or HTTP Host, if it is not Host
 	Client netip.AddrPort // zero when it is not known
 	Method string         // of an HTTP request

@@ -98,7 +98,7 @@ func (r *reader) connection() *Connection {
 	l := r.line
 	return &Connection{
 		Flow: l.Flow, Door: r.door(), Verdict: r.verdict(),
-		Host: r.host(l.Host), Port: l.Port, Addr: r.addrPort("addr", l.Addr), Server: r.host(l.Server),
+		Host: r.host(l.Host), Port: l.Port, Addr: r.addrPort("addr", l.Addr), Via: l.Via, Server: r.host(l.Server),
 		Client: r.addrPort("client", l.Client), Method: l.Method, Path: l.Path, Error: l.Error,
 		Repeated: l.Repeated, First: r.first(),
 	}

@@ -71,6 +71,7 @@ func (o *object) connection(c *Connection, digest string) {
 	o.host("host", c.Host)
 	o.uint("port", uint64(c.Port))
 	o.addrPort("addr", c.Addr)
+	o.text("via", c.Via)
 	o.host("server", c.Server)
 	o.addrPort("client", c.Client)
 	o.text("method", c.Method)

@@ -12,7 +12,7 @@ import (
 // Compile joins documents into one policy, loading the presets they name. All
 // rules, secrets and paths count, whatever document they come from; where documents
 // differ in a hosts entry or a single setting (dns mode, upstreams, a limit, what
-// becomes of the home directory), the earlier document wins (flags come before files); audit is on when any
+// becomes of the home directory, the upstream proxy), the earlier document wins (flags come before files); audit is on when any
 // document turns it on. No documents, or empty ones, make a policy that denies
 // everything. Errors list every problem.
 func Compile(docs ...*Document) (*Policy, error) {
@@ -32,6 +32,7 @@ func Compile(docs ...*Document) (*Policy, error) {
 		}
 	}
 	c.checkSecrets()
+	c.checkUpstream()
 	if err := c.errs.err(); err != nil {
 		return nil, err
 	}
@@ -83,6 +84,7 @@ func (c *compiler) document(d *Document) {
 	}
 	c.hosts(d.Hosts)
 	c.files(d.Files)
+	c.upstream(d.Upstream)
 	c.settings(d)
 }
 

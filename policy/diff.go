@@ -194,6 +194,7 @@ func (p *Policy) settingLines() []string {
 		out = append(out, "limits."+line)
 	}
 	out = append(out, p.fileLines()...)
+	out = append(out, p.upstream.Lines()...)
 	if p.dns.Mode == DNSForward {
 		out = append(out, "dns.mode: forward")
 	}

@@ -53,6 +53,7 @@ func (p *Policy) canonicalDigest() string {
 	io.WriteString(h, "\n")
 	writeSorted(h, "limits", p.limits.lines())
 	hashFiles(h, p.files)
+	writeSorted(h, "upstream", p.upstream.Lines())
 	fmt.Fprintf(h, "audit %t\n", p.audit)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"egressd/policy/files"
+	"egressd/policy/upstream"
 )
 
 // Policy is a compiled policy: immutable, shared by all goroutines. A nil or
@@ -32,6 +33,7 @@ type Policy struct {
 	dns         DNS
 	limits      Limits
 	files       files.Section
+	upstream    *upstream.Proxy // nil: nothing was said
 	digest      func() string
 	ceiling     *Policy // what p was narrowed by, see Under; nil: nothing
 }
@@ -52,8 +54,9 @@ type Document struct {
 	DNS                  DNS
 	Secrets              []Secret
 	Limits               Limits
-	Files                files.Section `json:",omitzero"` // what the program may do with files
-	Audit                bool          // allow everything, record what would have been denied
+	Files                files.Section    `json:",omitzero"` // what the program may do with files
+	Upstream             upstream.Section `json:",omitzero"` // the proxy through which flows leave
+	Audit                bool             // allow everything, record what would have been denied
 }
 
 // Secret binds a secret to one header towards named hosts: the client sees a

@@ -38,6 +38,9 @@ const (
 	ReasonOverride                       // override_refused: a field or the query names another method, path or host than was judged
 	ReasonMisplaced                      // secret_misplaced: a placeholder on its way to where its secret does not go
 	ReasonClientClosed                   // client_closed: the client ended the connection without a byte; nothing was refused
+	ReasonProxyRefused                   // upstream_proxy_refused: the upstream proxy said no
+	ReasonProxyLogin                     // upstream_proxy_login: the upstream proxy wants a login, or another one
+	ReasonProxyFailed                    // upstream_proxy_failed: the upstream proxy cannot be reached or understood
 	ReasonInternal                       // proxy_internal_error
 )
 
@@ -93,6 +96,9 @@ var reasonTable = [...]struct {
 	ReasonOverride:         {"override_refused", ClassDenied},
 	ReasonMisplaced:        {"secret_misplaced", ClassDenied},
 	ReasonClientClosed:     {"client_closed", ClassMalformed},
+	ReasonProxyRefused:     {"upstream_proxy_refused", ClassUpstream},
+	ReasonProxyLogin:       {"upstream_proxy_login", ClassUpstream},
+	ReasonProxyFailed:      {"upstream_proxy_failed", ClassUpstream},
 	ReasonInternal:         {"proxy_internal_error", ClassBug},
 }
 

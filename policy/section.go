@@ -16,17 +16,18 @@ func (f *fileParser) root(n *yaml.Node) {
 		return
 	}
 	f.keys(n, "the policy", map[string]func(*yaml.Node){
-		"allow":      func(v *yaml.Node) { f.doc.Allow = f.rules(v, "allow", false) },
-		"deny":       func(v *yaml.Node) { f.doc.Deny = f.rules(v, "deny", true) },
-		"allow_file": func(v *yaml.Node) { f.doc.AllowFiles = f.listFiles(v, "allow_file", false) },
-		"deny_file":  func(v *yaml.Node) { f.doc.DenyFiles = f.listFiles(v, "deny_file", true) },
-		"presets":    f.presets,
-		"hosts":      f.hosts,
-		"dns":        f.dns,
-		"secrets":    f.secrets,
-		"limits":     f.limits,
-		"files":      f.files,
-		"audit":      f.audit,
+		"allow":          func(v *yaml.Node) { f.doc.Allow = f.rules(v, "allow", false) },
+		"deny":           func(v *yaml.Node) { f.doc.Deny = f.rules(v, "deny", true) },
+		"allow_file":     func(v *yaml.Node) { f.doc.AllowFiles = f.listFiles(v, "allow_file", false) },
+		"deny_file":      func(v *yaml.Node) { f.doc.DenyFiles = f.listFiles(v, "deny_file", true) },
+		"presets":        f.presets,
+		"hosts":          f.hosts,
+		"dns":            f.dns,
+		"secrets":        f.secrets,
+		"limits":         f.limits,
+		"files":          f.files,
+		"upstream_proxy": f.upstream,
+		"audit":          f.audit,
 	})
 }
 

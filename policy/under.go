@@ -12,7 +12,8 @@ import (
 // result allows only what p allows and the ceiling allows, at every look. What
 // the two ask for adds up (TLS, HTTP, interception, requests judged by path);
 // of limits the smaller counts; p audits only where the ceiling audits, too;
-// DNS is forwarded only where both say so, to the ceiling's servers; hosts
+// DNS is forwarded only where both say so, to the ceiling's servers; flows leave
+// through the ceiling's upstream proxy, or directly if it has none; hosts
 // entries of the ceiling count for names that p allows and has none for: where
 // such a name leads is the word of the ceiling's owner.
 //
@@ -20,9 +21,9 @@ import (
 // rule of p helps, the ceiling's owner must change it. A nil or zero p or
 // ceiling denies everything.
 //
-// Threat: a session brings hosts entries and DNS servers of its own, so that a
-// name the ceiling allows leads to a machine of the session's choice -> its
-// servers are not asked, and an address from its hosts entries passes only
+// Threat: a session brings hosts entries, DNS servers or an upstream proxy of its
+// own, so that a name the ceiling allows leads to a machine of the session's
+// choice -> its servers are not asked, its proxy is not used, and an address from its hosts entries passes only
 // where the ceiling itself has that entry or a rule for that address. Left
 // over: nothing.
 func (p *Policy) Under(ceiling *Policy) *Policy {
@@ -39,6 +40,7 @@ func (p *Policy) Under(ceiling *Policy) *Policy {
 	if own.dns.Mode != ceiling.dns.Mode {
 		own.dns.Mode = DNSSynthetic
 	}
+	own.upstream = ceiling.upstream
 	own.dns.Upstreams = slices.Clone(ceiling.dns.Upstreams)
 	own.digest = lazyDigest(func() string {
 		sum := sha256.New()

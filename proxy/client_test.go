@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/proxy/internal/exit"
 )
 
 // client is one way into the gate.
@@ -118,6 +120,17 @@ func openCaptured(g *testGate, host string, port uint16) (net.Conn, error) {
 	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 	g.t.Cleanup(func() { c.Close() })
 	return c, nil
+}
+
+// find is the first half of a way out: who is asked for r.
+func (g *testGate) find(r policy.Request) ([]netip.Addr, policy.Decision) {
+	way, d := g.leaving(someConn(g.Server)).Find(context.Background(), g.Policy.Load(), r)
+	return way.Addrs, d
+}
+
+// take is the second half.
+func (g *testGate) take(r policy.Request, addrs []netip.Addr) exit.Result {
+	return g.leaving(someConn(g.Server)).Dial(context.Background(), r, exit.Way{Addrs: addrs})
 }
 
 // someConn is a connection for tests of what does not read from it.

@@ -4,162 +4,40 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
 	"net/netip"
-	"slices"
-	"syscall"
 	"time"
 
 	"egressd/policy"
-	"egressd/proxy/internal/dial"
-	"egressd/proxy/internal/socket"
+	"egressd/policy/upstream"
+	"egressd/proxy/internal/exit"
 )
 
-// Implementation constants of the dial path.
-const (
-	resolveTimeout = 10 * time.Second
-	dialTimeout    = 20 * time.Second // over all addresses
-	redials        = 4                // of a connection that came back to the gate
+// evictForFiles is how many connections without a request make room at a time when the
+// process is out of descriptors. Implementation constant.
+const evictForFiles = 16
 
-	// evictForFiles is how many connections without a request make room at a time
-	// when the process is out of descriptors.
-	evictForFiles = 16
-)
+// UpstreamAccess is what it takes to use an upstream proxy, besides its address.
+type UpstreamAccess = exit.Access
 
-// resolve finds the addresses of r.Host (hosts entries first, then Resolver; a
-// literal is itself) and judges all of them. The addresses
-// are nil unless the decision allows. r.Addr is then the one that was refused, for
-// the record; the zero Addr: none was.
-func (s *Server) resolve(ctx context.Context, c *conn, r *policy.Request) ([]netip.Addr, policy.Decision) {
-	addrs, d := s.lookup(ctx, r.Host)
-	if len(addrs) == 0 {
-		return nil, d
-	}
-	if d = s.checkAddrs(c, *r, addrs); d.Allowed() {
-		return addrs, d
-	}
-	if special := func(a netip.Addr) bool { return policy.ClassifyAddr(a) != "" }; d.Reason == policy.ReasonIPProhibited {
-		r.Addr = addrs[max(0, slices.IndexFunc(addrs, special))] // else it is this machine's own
-	}
-	return nil, d
+// leaving is how the flows of c leave.
+func (s *Server) leaving(c *conn) exit.Dialer {
+	return exit.Dialer{Judge: judgeOf{s, c}, Resolver: s.Resolver, Resets: s.Resets, Access: s.Upstream, Connect: s.dialFunc}
 }
 
-// lookup finds the addresses of h; without any, the decision says why.
-func (s *Server) lookup(ctx context.Context, h policy.Host) ([]netip.Addr, policy.Decision) {
-	if a := h.Addr(); a.IsValid() {
-		return []netip.Addr{a}, policy.Decision{}
-	}
-	if h.IsZero() || s.Policy == nil {
-		return nil, policy.Decision{}
-	}
-	if addrs := s.Policy.Load().Static(h); len(addrs) > 0 {
-		return addrs, policy.Decision{}
-	}
-	if s.Resolver == nil {
-		return nil, because(policy.ReasonDNSError)
-	}
-	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
-	defer cancel()
-	addrs, err := s.Resolver.Lookup(ctx, h)
-	if err != nil {
-		return nil, because(dial.LookupReason(err))
-	}
-	if len(addrs) == 0 {
-		return nil, because(policy.ReasonNotFound)
-	}
-	return addrs, policy.Decision{}
+// judgeOf is the judge of the flows of one connection: see [exit.Judge].
+type judgeOf struct {
+	s *Server
+	c *conn
 }
 
-// dialAddrs connects to one of addrs, all of which resolve has judged for r.
-// The caller closes the connection.
-func (s *Server) dialAddrs(ctx context.Context, c *conn, r policy.Request, addrs []netip.Addr) dial.Result {
-	if len(addrs) == 0 {
-		return dial.Result{Decision: because(policy.ReasonNotFound)}
-	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	if len(addrs) == 1 {
-		return s.attempt(ctx, c, r, addrs[0])
-	}
-	return dial.First(ctx, dial.Interleave(addrs), func(ctx context.Context, a netip.Addr) dial.Result {
-		got := dial.Result{Decision: because(policy.ReasonInternal)} // of an attempt that panics
-		func() {
-			defer c.survive(nil)
-			got = s.attempt(ctx, c, r, a)
-		}()
-		return got
-	})
-}
-
-// dial is resolve followed by dialAddrs. The connection is nil unless the
-// decision allows; the caller closes it.
-func (s *Server) dial(ctx context.Context, c *conn, r *policy.Request) (net.Conn, policy.Decision) {
-	addrs, d := s.resolve(ctx, c, r)
-	if !d.Allowed() {
-		return nil, d
-	}
-	got := s.dialAddrs(ctx, c, *r, addrs)
-	return got.Conn, got.Decision
-}
-
-// deniedDial carries the last check's denial out of net.Dialer.
-type deniedDial struct {
-	d    policy.Decision
-	addr netip.Addr // that was refused; zero: none was
-}
-
-func (e *deniedDial) Error() string { return "denied: " + e.d.Reason.String() }
-
-// attempt connects to one address.
-func (s *Server) attempt(ctx context.Context, from *conn, r policy.Request, a netip.Addr) dial.Result {
-	want := netip.AddrPortFrom(a, r.Port)
-	final := policy.Decision{}
-	d := net.Dialer{
-		// Threat: something between the look-up and the socket (a resolver
-		// inside the dialer, a later edit of this file) connects to another
-		// address than the one judged -> the literal that the kernel is about
-		// to get is compared and judged here once more.
-		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
-			got, err := netip.ParseAddrPort(address)
-			if err != nil || got != want {
-				return &deniedDial{d: because(policy.ReasonInternal)}
-			}
-			r.Addr = got.Addr()
-			if final = s.checkAddr(from, r); !final.Allowed() {
-				return &deniedDial{d: final}
-			}
-			return nil
-		},
-	}
-	connect := d.DialContext
-	if s.dialFunc != nil {
-		connect = func(ctx context.Context, network, address string) (net.Conn, error) {
-			return s.dialFunc(ctx, &d, network, address)
-		}
-	}
-	c, err := connect(ctx, "tcp", want.String())
-	if socket.OutOfFiles(err) {
-		s.freeFiles()
-		c, err = connect(ctx, "tcp", want.String())
-	}
-	for i := 0; err == nil && s.Resets.Hits(socket.AddrPort(c.LocalAddr()), want, s.now()); i++ {
-		_ = c.Close() // it has come back to us
-		if i == redials {
-			return dial.Result{Decision: because(policy.ReasonUnreachable)}
-		}
-		c, err = connect(ctx, "tcp", want.String())
-	}
-	if err != nil {
-		return dial.Result{Decision: dialDecision(err)}
-	}
-	return dial.Result{Conn: c, Addr: a, Decision: final}
-}
-
-func dialDecision(err error) policy.Decision {
-	var dd *deniedDial
-	if errors.As(err, &dd) {
-		return dd.d
-	}
-	return because(dial.Reason(err))
+func (j judgeOf) Check(r policy.Request) policy.Decision     { return j.s.check(j.c, r) }
+func (j judgeOf) CheckAddr(r policy.Request) policy.Decision { return j.s.checkAddr(j.c, r) }
+func (j judgeOf) Loops(r policy.Request) bool                { return j.s.loops(j.c, r) }
+func (j judgeOf) Survive()                                   { j.c.survive(nil) }
+func (j judgeOf) FreeFiles()                                 { j.s.freeFiles() }
+func (j judgeOf) CheckAddrs(r policy.Request, addrs []netip.Addr) policy.Decision {
+	return j.s.checkAddrs(j.c, r, addrs)
 }
 
 // freeFiles gives back the descriptors that s can do without.
@@ -167,4 +45,85 @@ func (s *Server) freeFiles() {
 	s.engine.Trim()
 	s.pool.CloseIdle()
 	s.admitted.EvictSome(evictForFiles, time.Now())
+}
+
+// deniedDial carries a denial through the transport.
+type deniedDial struct {
+	d      policy.Decision
+	detail string
+	addr   netip.Addr // that was refused; zero: none was
+}
+
+func (e *deniedDial) Error() string {
+	if e.detail != "" {
+		return e.detail
+	}
+	return "denied: " + e.d.Reason.String()
+}
+
+// through reports the upstream proxy that the request leaves through, and whether it is
+// sent there in absolute form: what is not TLS, where the proxy looks names up. Proxies
+// of companies refuse CONNECT to port 80.
+func (x *exchange) through() (via *upstream.Proxy, absolute bool) {
+	via = x.up.Policy.Upstream()
+	if via.Bypasses(x.req.Host.Name(), x.req.Host.Addr(), x.req.Port) {
+		return nil, false
+	}
+	return via, via.AtProxy && !x.sc.tls && x.req.Host.Name() != "" && len(x.up.Policy.Static(x.req.Host)) == 0
+}
+
+// Dial implements forward.Gate: it resolves, judges and dials the host of the request.
+func (x *exchange) Dial(ctx context.Context) (net.Conn, error) {
+	dialer := x.h.s.leaving(x.h.c)
+	way, d := dialer.Find(ctx, x.up.Policy, x.req)
+	_, absolute := x.through()
+	switch {
+	case !d.Allowed():
+		return nil, &deniedDial{d, way.Detail, way.Refused}
+	case absolute && way.Via == nil:
+		return nil, &deniedDial{d: because(policy.ReasonIPProhibited), detail: "the name leads to this machine, and names are looked up at the upstream proxy"}
+	}
+	var got exit.Result
+	if absolute {
+		got = dialer.Open(ctx, x.req, way.Via)
+	} else {
+		got = dialer.Dial(ctx, x.req, way)
+	}
+	if got.Conn == nil {
+		return nil, &deniedDial{d: got.Decision, detail: got.Detail}
+	}
+	return got.HTTP(x.req.Port, way), nil
+}
+
+// login reports the login for the upstream proxy that a request in absolute form has.
+func (x *exchange) login(via *upstream.Proxy, absolute bool) (string, error) {
+	if !absolute {
+		return "", nil
+	}
+	value, err := x.h.s.leaving(x.h.c).Login(via)
+	if err != nil {
+		return "", &deniedDial{d: because(policy.ReasonProxyFailed), detail: err.Error()}
+	}
+	return value, nil
+}
+
+// refusedByProxy is the error of an answer that is not the origin's: the upstream proxy
+// wants a login.
+//
+// Threat: the proxy's 407 reaches the program, which answers with what credentials it
+// has, or asks the person for the company's -> it ends here. Left over: a 403 or 502 in
+// answer to a request in absolute form cannot be told from the origin's; it is passed on.
+func (x *exchange) refusedByProxy(resp *http.Response) error {
+	if _, absolute := x.through(); !absolute || resp.StatusCode != http.StatusProxyAuthRequired {
+		return nil
+	}
+	reason, detail := exit.Refusal(resp, resp.Request != nil && resp.Request.Header.Get("Proxy-Authorization") != "")
+	return &deniedDial{d: because(reason), detail: detail}
+}
+
+// deniedOnTheWay reports the denial in err.
+func deniedOnTheWay(err error) (*deniedDial, bool) {
+	var dd *deniedDial
+	ok := errors.As(err, &dd)
+	return dd, ok
 }

@@ -15,6 +15,7 @@ import (
 
 	"egressd/policy"
 	"egressd/proxy/internal/dial"
+	"egressd/proxy/internal/exit"
 )
 
 // TestDialRejudgesTheLiteral changes the policy between look-up and dial, and
@@ -24,12 +25,12 @@ func TestDialRejudgesTheLiteral(t *testing.T) {
 	t.Run("policy changed", func(t *testing.T) {
 		g := newGate(t, "a.example")
 		g.name("a.example", 443, serveOrigin(t, echo))
-		addrs, d := g.resolve(context.Background(), someConn(g.Server), &r)
+		addrs, d := g.find(r)
 		if !d.Allowed() {
 			t.Fatal(d)
 		}
 		g.setPolicy("a.example", "deny 93.184.216.34")
-		if got := g.dialAddrs(context.Background(), someConn(g.Server), r, addrs); got.Conn != nil || got.Decision.Reason != policy.ReasonDeniedByRule || g.dials.Load() != 0 {
+		if got := g.take(r, addrs); got.Conn != nil || got.Decision.Reason != policy.ReasonDeniedByRule || g.dials.Load() != 0 {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -38,7 +39,7 @@ func TestDialRejudgesTheLiteral(t *testing.T) {
 		g.dialFunc = func(ctx context.Context, d *net.Dialer, network, _ string) (net.Conn, error) {
 			return nil, d.ControlContext(ctx, network, "93.184.216.35:443", nil)
 		}
-		if got := g.dialAddrs(context.Background(), someConn(g.Server), r, []netip.Addr{public}); got.Decision.Reason != policy.ReasonInternal {
+		if got := g.take(r, []netip.Addr{public}); got.Decision.Reason != policy.ReasonInternal {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -79,7 +80,7 @@ func TestRace(t *testing.T) {
 		{"second after silence", []netip.Addr{a4, b4}, []netip.Addr{a4}, b4, policy.ReasonAllowed, dial.Stagger},
 		{"other family after silence", []netip.Addr{a6, a4, b4}, []netip.Addr{a6}, a4, policy.ReasonAllowed, dial.Stagger},
 		{"all refuse", []netip.Addr{a4, b4}, nil, netip.Addr{}, policy.ReasonRefused, 0},
-		{"all hang", []netip.Addr{a4, b4}, []netip.Addr{a4, b4}, netip.Addr{}, policy.ReasonConnectTimeout, dialTimeout},
+		{"all hang", []netip.Addr{a4, b4}, []netip.Addr{a4, b4}, netip.Addr{}, policy.ReasonConnectTimeout, exit.DialTimeout},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,7 +104,7 @@ func TestRace(t *testing.T) {
 					return nil, syscall.ECONNREFUSED
 				}
 				start := time.Now()
-				got := g.dialAddrs(context.Background(), someConn(g.Server), policy.Request{Host: hostOf(t, "a.example"), Port: 443}, tt.addrs)
+				got := g.take(policy.Request{Host: hostOf(t, "a.example"), Port: 443}, tt.addrs)
 				if got.Decision.Reason != tt.reason || got.Addr != tt.answer || (got.Conn != nil) != tt.answer.IsValid() {
 					t.Errorf("%+v", got)
 				}
@@ -127,7 +128,7 @@ func TestDialReasons(t *testing.T) {
 		syscall.ENETUNREACH:  policy.ReasonUnreachable,
 		syscall.EHOSTUNREACH: policy.ReasonUnreachable,
 	} {
-		if got := dialDecision(err).Reason; got != want {
+		if got := dial.Reason(err); got != want {
 			t.Errorf("%v: %v, want %v", err, got, want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
+	"egressd/proxy/internal/exit"
 	"egressd/proxy/internal/peek"
 	"egressd/proxy/internal/wire"
 )
@@ -99,21 +100,22 @@ func (f *flow) run() *tunnel {
 // allowed goes on from a name that d allows: its addresses, then what the client
 // speaks, as far as d wants that judged before the origin is dialled.
 func (f *flow) allowed(d policy.Decision) *tunnel {
-	addrs, ad := f.s.resolve(f.ctx, f.c, &f.req)
+	way, ad := f.s.leaving(f.c).Find(f.ctx, f.under, f.req)
+	f.sc.via, f.req.Addr = way.Via.String(), way.Refused
 	if !ad.Allowed() {
-		f.refuse(ad, "")
+		f.refuse(ad, way.Detail)
 		return nil
 	}
 	switch {
 	case d.Verdict == policy.Intercept || d.Needs == policy.WireTLS:
-		return f.tls(addrs)
+		return f.tls(way)
 	case d.Needs == policy.WireHTTP:
 		f.plainHTTP()
 	case d.Needs == policy.WireOther:
-		return f.open(addrs, true)
+		return f.open(way, true)
 	case d.Needs == policy.WireUnseen:
 		f.raw = true
-		return f.open(addrs, false)
+		return f.open(way, false)
 	default:
 		f.refuse(because(policy.ReasonInternal), "")
 	}
@@ -122,7 +124,7 @@ func (f *flow) allowed(d policy.Decision) *tunnel {
 
 // tls serves a destination that must speak TLS with the judged name. The
 // origin is dialled only after the ClientHello was judged.
-func (f *flow) tls(addrs []netip.Addr) *tunnel {
+func (f *flow) tls(way exit.Way) *tunnel {
 	if !f.goOn() || !f.awaitHello() || !f.begin() {
 		return nil
 	}
@@ -136,7 +138,7 @@ func (f *flow) tls(addrs []netip.Addr) *tunnel {
 		sc.host, sc.port, sc.tls = f.req.Host, f.req.Port, true
 		f.s.serveIntercept(f.ctx, f.c, f.in, sc)
 	default:
-		return f.open(addrs, false)
+		return f.open(way, false)
 	}
 	return nil
 }
@@ -153,17 +155,17 @@ func (f *flow) plainHTTP() {
 	f.s.serveHTTP(f.ctx, f.c, f.in, sc)
 }
 
-// open connects to one of addrs, records that, and tells the client to go on if
+// open takes the way out, records that, and tells the client to go on if
 // that has not been done. sniff: what the client speaks is still to be judged;
 // servers of many protocols speak first, so the origin is dialled before.
-func (f *flow) open(addrs []netip.Addr, sniff bool) *tunnel {
-	up := f.s.dialAddrs(f.ctx, f.c, f.req, addrs)
+func (f *flow) open(way exit.Way, sniff bool) *tunnel {
+	up := f.s.leaving(f.c).Dial(f.ctx, f.req, way)
 	if up.Conn == nil {
-		f.refuse(up.Decision, "")
+		f.refuse(up.Decision, up.Detail)
 		return nil
 	}
 	f.req.Addr = up.Addr
-	t := newTunnel(f, up, sniff)
+	t := newTunnel(f, up.Result, sniff)
 	// What the client speaks is judged once it speaks: until then there is no
 	// decision to record.
 	if !sniff && !t.recordAllowed() {

@@ -70,7 +70,12 @@ func newGate(t testing.TB, rules ...string) *testGate {
 // setPolicy puts rules in force: "deny X" denies, others allow.
 func (g *testGate) setPolicy(rules ...string) {
 	g.t.Helper()
-	var doc policy.Document
+	g.store(&policy.Document{}, rules...)
+}
+
+// store puts doc in force, with rules as setPolicy has them.
+func (g *testGate) store(doc *policy.Document, rules ...string) {
+	g.t.Helper()
 	for i, r := range rules {
 		pos := policy.Pos{File: "test", Line: i + 1}
 		switch {
@@ -82,7 +87,7 @@ func (g *testGate) setPolicy(rules ...string) {
 			doc.Allow = append(doc.Allow, policy.Entry{Text: r, Pos: pos})
 		}
 	}
-	p, err := policy.Compile(&doc)
+	p, err := policy.Compile(doc)
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -37,8 +37,15 @@ func (x *exchange) forward() {
 	x.h.s.track(t, x.up.Policy)
 	defer x.h.s.untrack(t)
 	defer x.up.Done()
+	via, absolute := x.through()
+	x.sc.via = via.String()
+	login, err := x.login(via, absolute)
+	if err != nil {
+		x.answerFailure(err)
+		return
+	}
 	done = x.up.Forward(ctx, forward.Exchange{
-		Request: x.r, Writer: x.w,
+		Request: x.r, Writer: x.w, Absolute: absolute, ProxyLogin: login,
 		Host: x.authority(), HostField: hostField(x.req, x.sc.tls), TLS: x.sc.tls,
 		Path: x.facts.Path, Query: x.facts.Query, HTTP10: x.facts.Minor == 0, Upgrade: x.facts.Upgrade,
 		Gate: x,
@@ -60,17 +67,6 @@ func (x *exchange) stop(d policy.Decision, why string) {
 	if x.ended.CompareAndSwap(nil, e) {
 		x.end(e)
 	}
-}
-
-// Dial implements forward.Gate: it resolves, judges and dials the host of the
-// request.
-func (x *exchange) Dial(ctx context.Context) (net.Conn, error) {
-	r := x.req // the handler may have given up meanwhile
-	c, d := x.h.s.dial(ctx, x.h.c, &r)
-	if !d.Allowed() {
-		return nil, &deniedDial{d, r.Addr}
-	}
-	return c, nil
 }
 
 // Pass implements forward.Gate: it records the allowed request, once, before its
@@ -104,6 +100,9 @@ func (x *exchange) Outgoing(out *http.Request) {
 
 // Incoming implements forward.Gate.
 func (x *exchange) Incoming(resp *http.Response) error {
+	if err := x.refusedByProxy(resp); err != nil {
+		return err
+	}
 	if origins.BoundLogin(resp.Header, "Www-Authenticate") {
 		x.h.bind()
 	}
@@ -189,7 +188,7 @@ func (x *exchange) answerFailure(err error) {
 		x.malformed(bad.Detail, bad.Status)
 		return
 	}
-	var dd *deniedDial
+	dd, stopped := deniedOnTheWay(err)
 	var misplaced *misplacedError
 	ended := x.ended.Load()
 	switch {
@@ -200,9 +199,11 @@ func (x *exchange) answerFailure(err error) {
 		x.answer(denial.Response{Request: x.req, Decision: ended.d, Detail: ended.why, Policy: x.h.s.PolicyName, Close: true})
 	case x.rec.Unrecorded():
 		x.answerDenial(because(policy.ReasonOverload), "")
-	case errors.As(err, &dd):
+	case stopped && x.rec.Allowed(): // the upstream proxy's answer to a request that is on record
+		x.answerDenial(dd.d, dd.detail)
+	case stopped:
 		x.req.Addr = dd.addr
-		x.deny(dd.d, "")
+		x.deny(dd.d, dd.detail)
 	case errors.As(err, &misplaced):
 		x.last = true // not all of the request was read
 		x.answerDenial(misplaced.d, "")

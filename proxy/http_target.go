@@ -25,6 +25,7 @@ type scope struct {
 	// addr is the captured address (zero elsewhere), for events only: it is
 	// never dialled.
 	addr netip.AddrPort
+	via  string // the upstream proxy that the flow leaves through, for events; "": none
 }
 
 // explicit reports whether this is the proxy's own door, at which absolute-form

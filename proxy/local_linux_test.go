@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/netip"
@@ -39,11 +38,11 @@ func TestOwnAddresses(t *testing.T) {
 			g.dialFunc = nil // the real thing
 			g.answer("a.example", public)
 			r := policy.Request{Host: hostOf(t, "a.example"), Port: 443}
-			_, d := g.resolve(context.Background(), someConn(g.Server), &r)
+			_, d := g.find(r)
 			if d.Reason != tt.want {
 				t.Errorf("%s, when it is looked up: %s", tt.name, d.Reason)
 			}
-			got := g.dialAddrs(context.Background(), someConn(g.Server), r, []netip.Addr{public})
+			got := g.take(r, []netip.Addr{public})
 			if got.Decision.Reason != tt.want || (got.Conn != nil) != (tt.want == policy.ReasonAllowed) {
 				t.Errorf("%s, when it is dialled: %s, %v", tt.name, got.Decision.Reason, got.Conn)
 			}
@@ -65,7 +64,7 @@ func TestOwnAddressesAmongLocalOnes(t *testing.T) {
 		for addr, want := range map[netip.Addr]policy.Reason{public: policy.ReasonIPProhibited, other: policy.ReasonAllowed} {
 			g := newGate(t, "a.example")
 			g.answer("a.example", addr)
-			_, d := g.resolve(context.Background(), someConn(g.Server), &policy.Request{Host: hostOf(t, "a.example"), Port: 443})
+			_, d := g.find(policy.Request{Host: hostOf(t, "a.example"), Port: 443})
 			if d.Reason != want {
 				t.Errorf("%s: %s", addr, d.Reason)
 			}

@@ -24,7 +24,7 @@ func (s *Server) decisionEvent(sc scope, r policy.Request, d policy.Decision, ad
 	ev := &event.Connection{
 		Flow: sc.flow, Door: sc.door, Verdict: event.Judged(d),
 		Host: r.Host, Port: r.Port, Addr: addr, Client: sc.client,
-		Method: clip(r.Method), Path: clip(r.Path),
+		Via: sc.via, Method: clip(r.Method), Path: clip(r.Path),
 	}
 	for _, named := range [...]policy.Host{r.SNI, r.HTTPHost} {
 		if named != r.Host && !named.IsZero() {

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"egressd/policy"
+	"egressd/proxy/internal/exit"
 	"egressd/proxy/internal/socket"
 )
 
 // TestDialComesBack has the first source ports of a dial be those of connections
 // that the gate has reset.
 func TestDialComesBack(t *testing.T) {
-	for _, taken := range []int{0, 1, redials, redials + 1} {
+	for _, taken := range []int{0, 1, exit.Redials, exit.Redials + 1} {
 		g := newGate(t, "a.example")
 		g.name("a.example", 443, serveOrigin(t, echo))
 		g.Resets = new(Resets)
@@ -25,11 +26,14 @@ func TestDialComesBack(t *testing.T) {
 			}
 			return c, err
 		}
-		c, d := g.dial(context.Background(), someConn(g.Server), &policy.Request{Host: hostOf(t, "a.example"), Port: 443})
+		r := policy.Request{Host: hostOf(t, "a.example"), Port: 443}
+		addrs, _ := g.find(r)
+		got := g.take(r, addrs)
+		c, d := got.Conn, got.Decision
 		if c != nil {
 			_ = c.Close()
 		}
-		if want := taken <= redials; (c != nil) != want || d.Allowed() != want || n != min(taken, redials)+1 {
+		if want := taken <= exit.Redials; (c != nil) != want || d.Allowed() != want || n != min(taken, exit.Redials)+1 {
 			t.Errorf("%d ports taken: %d dials, %+v", taken, n, d)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/policy/upstream"
 	"egressd/proxy/ca"
 	"egressd/proxy/internal/admission"
 	"egressd/proxy/internal/flows"
@@ -50,6 +51,12 @@ type Server struct {
 
 	Identity
 	Interception
+
+	// Upstream reports how the upstream proxy that the policy names is used. It is
+	// called for each connection to it, and must be quick. An error says in words of
+	// the operator's what is wrong, without the login. Nil: without a login, with
+	// the system's roots.
+	Upstream func(*upstream.Proxy) (UpstreamAccess, error)
 
 	// Ask is consulted when no rule covers a flow (ReasonHostNotListed,
 	// ReasonPortNotListed): true lets this flow pass. Nil: the denial stands.

@@ -4,7 +4,7 @@ package fence
 var policyRooms = []room{
 	{
 		path:    "policy",
-		ours:    []string{"policy/files", "policy/internal/grammar", "policy/internal/lists", "policy/internal/names", "policy/internal/pathmatch", "policy/internal/special", "policy/internal/suffix", "internal/nearest"},
+		ours:    []string{"policy/files", "policy/upstream", "policy/internal/grammar", "policy/internal/lists", "policy/internal/names", "policy/internal/pathmatch", "policy/internal/special", "policy/internal/suffix", "internal/nearest"},
 		outside: []string{"go.yaml.in/yaml/v3"},
 		std:     []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "math/rand", "math/rand/v2", "crypto/rand", "syscall"},
 		reason:  "the one decision is pure: no clock, no network, no logging, so that it gives one answer for one question",
@@ -35,6 +35,12 @@ var policyRooms = []room{
 		path:   "policy/files",
 		std:    []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "path/filepath", "io/fs", "syscall"},
 		reason: "the decision about files judges names: links and what exists are the tiers' business",
+	},
+	{
+		path:   "policy/upstream",
+		ours:   []string{"policy/internal/names"},
+		std:    []string{"net/http", "time", "log", "log/slog", "os", "os/exec", "syscall"},
+		reason: "where a proxy is, as text, pure: whoever dials it is elsewhere",
 	},
 	{
 		path:    "policy/internal/suffix",

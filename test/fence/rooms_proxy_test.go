@@ -5,7 +5,7 @@ package fence
 var proxyRooms = []room{
 	{
 		path:   "proxy",
-		ours:   []string{"policy", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/approval", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/drops", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/origins", "proxy/internal/override", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/secret", "proxy/internal/socket", "proxy/internal/stack", "proxy/internal/wire", "internal/accept"},
+		ours:   []string{"policy", "policy/upstream", "event", "proxy/ca", "proxy/internal/admission", "proxy/internal/approval", "proxy/internal/denial", "proxy/internal/drops", "proxy/internal/exit", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/origins", "proxy/internal/override", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/secret", "proxy/internal/socket", "proxy/internal/stack", "proxy/internal/wire", "internal/accept"},
 		std:    []string{"os/exec"},
 		reason: "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
 	},
@@ -93,6 +93,12 @@ var proxyRooms = []room{
 		ours:   []string{"event"},
 		std:    []string{"net", "os/exec", "log/slog", "context"},
 		reason: "counts; writing the event is the Server's",
+	},
+	{
+		path:   "proxy/internal/exit",
+		ours:   []string{"policy", "policy/upstream", "proxy/internal/dial", "proxy/internal/socket"},
+		std:    []string{"os/exec", "log/slog"},
+		reason: "the one place from which an allowed flow leaves: it knows no Server and no event, and asks its judge at every step",
 	},
 	{
 		path:   "proxy/internal/flows",

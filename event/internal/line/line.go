@@ -39,6 +39,7 @@ type Target struct {
 	Host   string `json:"host,omitempty"`
 	Port   uint16 `json:"port,omitempty"`
 	Addr   string `json:"addr,omitempty"`
+	Via    string `json:"via,omitempty"`
 	Server string `json:"server,omitempty"`
 	Client string `json:"client,omitempty"`
 	Method string `json:"method,omitempty"`

@@ -38,6 +38,9 @@ func Meaning(r policy.Reason) string {
 		policy.ReasonOverride:         "a field or the query names another method, path or host than the request",
 		policy.ReasonMisplaced:        "the placeholder of a secret stands where the policy does not send the secret",
 		policy.ReasonClientClosed:     "the client ended the connection without a word; nothing was refused",
+		policy.ReasonProxyRefused:     "the upstream proxy of this network refused it",
+		policy.ReasonProxyLogin:       "the upstream proxy of this network wants a login that the gate does not have",
+		policy.ReasonProxyFailed:      "the upstream proxy of this network cannot be reached, or does not speak HTTP",
 		policy.ReasonInternal:         "a bug in the gate",
 	}
 	if int(r) < len(words) {

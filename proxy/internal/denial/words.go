@@ -101,6 +101,12 @@ func failureOf(r policy.Reason) text {
 		return upstream("tls_certificate_error", "the TLS certificate of the origin does not verify")
 	case policy.ReasonUpstreamError:
 		return upstream("connection_terminated", "the origin broke off or answered something that is not HTTP")
+	case policy.ReasonProxyRefused:
+		return upstream("http_request_denied", "the upstream proxy of this network refused it")
+	case policy.ReasonProxyLogin:
+		return upstream("http_request_denied", "the upstream proxy of this network wants a login that the gate does not have")
+	case policy.ReasonProxyFailed:
+		return upstream("destination_unavailable", "the upstream proxy of this network does not work")
 	case policy.ReasonInternal:
 		return bug("an error inside the gate")
 	default:

@@ -77,6 +77,8 @@ type Exchange struct {
 	Host        string // host:port of the judged origin; connections are kept by it
 	HostField   string // the Host of the outgoing request
 	TLS         bool   // the origin is https
+	Absolute    bool   // the connection leads to a proxy, which wants the whole URL
+	ProxyLogin  string // with Absolute: the Proxy-Authorization of the request; "": none
 	Path, Query string // as sent; Query with its "?"
 	HTTP10      bool   // the client speaks HTTP/1.0, which has no 1xx
 	Upgrade     bool   // the client offers another protocol (RFC 9110 section 7.8)

@@ -38,6 +38,10 @@ func (x *exchange) outgoingURL() *url.URL {
 		u.Scheme = "https"
 	}
 	u.ForceQuery = x.Query == "?"
+	if x.Absolute {
+		u.Opaque = "//" + x.HostField + x.Path // RequestURI puts the scheme before it
+		return u
+	}
 	if strings.HasPrefix(x.Path, "//") {
 		// As Opaque it would be taken for an authority. EscapedPath keeps every
 		// valid spelling as it is.

@@ -83,6 +83,9 @@ func (x *exchange) RoundTrip(out *http.Request, _ *goproxy.ProxyCtx) (*http.Resp
 
 // roundTrip sends the request through the pool.
 func (x *exchange) roundTrip(out *http.Request) (*http.Response, error) {
+	if x.ProxyLogin != "" {
+		out.Header.Set("Proxy-Authorization", x.ProxyLogin) // here, since goproxy removes it
+	}
 	resp, err := x.p.transport.RoundTrip(out)
 	x.mu.Lock()
 	x.final = true
