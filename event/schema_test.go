@@ -125,7 +125,7 @@ func every() []Event {
 		&Connection{
 			Flow: 1, Door: DoorTransparent, Verdict: v, Host: hostOf("h"), Port: 443, Server: hostOf("other"),
 			Addr: netip.MustParseAddrPort("203.0.113.1:443"), Client: netip.MustParseAddrPort("192.0.2.1:1"),
-			Method: "GET", Path: "/", Error: "no",
+			Method: "GET", Path: "/", Error: "no", Via: "proxy:3128",
 		},
 		&Connection{Door: DoorHTTP, Host: hostOf("2001:db8::1"), Port: 80, Server: hostOf("192.0.2.1")},
 		&Connection{Door: DoorHTTP, Repeated: 3, First: time.Unix(1, 0).UTC()},

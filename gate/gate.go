@@ -16,6 +16,7 @@ import (
 	"egressd/dnsfilter"
 	"egressd/event"
 	"egressd/policy"
+	"egressd/policy/upstream"
 	"egressd/proxy"
 	"egressd/proxy/ca"
 )
@@ -30,6 +31,10 @@ type Config struct {
 
 	// Ask is consulted when no rule covers a flow; nil: the denial stands.
 	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
+
+	// Upstream reports how the upstream proxy of the policy is used: see [Upstream].
+	// Nil: without a login, with the system's roots.
+	Upstream func(*upstream.Proxy) (proxy.UpstreamAccess, error)
 
 	Identity
 	Interception
@@ -99,7 +104,7 @@ func New(c Config) (_ *Gate, err error) {
 	g.proxy = &proxy.Server{
 		Policy: c.Policy, Resolver: c.Resolver, Names: c.Pins, Events: c.Events, Log: c.Log,
 		Identity: c.Identity, Interception: c.Interception,
-		Ask: c.Ask, Own: c.Own, Resets: c.Resets,
+		Ask: c.Ask, Upstream: c.Upstream, Own: c.Own, Resets: c.Resets,
 	}
 	g.dns = &dnsfilter.Server{
 		Policy: c.Policy, Resolver: c.Resolver, Pins: c.Pins, Events: c.Events, Log: c.Log,

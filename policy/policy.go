@@ -30,12 +30,17 @@ type Policy struct {
 	secretHosts map[target]bool
 	secrets     []Secret
 	presets     []string
-	dns         DNS
-	limits      Limits
-	files       files.Section
-	upstream    *upstream.Proxy // nil: nothing was said
-	digest      func() string
-	ceiling     *Policy // what p was narrowed by, see Under; nil: nothing
+	network
+	limits  Limits
+	files   files.Section
+	digest  func() string
+	ceiling *Policy // what p was narrowed by, see Under; nil: nothing
+}
+
+// network is how names are looked up and flows leave.
+type network struct {
+	dns      DNS
+	upstream *upstream.Proxy // nil: nothing was said
 }
 
 // Entry is one line of policy text and where it stands.
@@ -55,7 +60,7 @@ type Document struct {
 	Secrets              []Secret
 	Limits               Limits
 	Files                files.Section    `json:",omitzero"` // what the program may do with files
-	Upstream             upstream.Section `json:",omitzero"` // the proxy through which flows leave
+	Upstream             upstream.Section `json:"-"`         // the proxy through which flows leave; a launcher has no say in how a daemon leaves
 	Audit                bool             // allow everything, record what would have been denied
 }
 

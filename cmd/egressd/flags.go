@@ -14,6 +14,7 @@ import (
 	"egressd/internal/cli"
 	"egressd/internal/cli/policyflags"
 	"egressd/internal/daemon"
+	"egressd/policy/upstream"
 )
 
 // options are what the command line and the environment of the daemon say.
@@ -55,6 +56,7 @@ func (o *options) flags() *flag.FlagSet {
 	fs.Var(o.hosts, "host", "policy default: give a name fixed addresses: `NAME=ADDR`")
 	fs.BoolVar(&o.gate.Audit, "audit", false, "policy default: allow everything; record what would have been denied")
 	fs.Var(o.dnsUpstream, "dns-upstream", "resolve names with this `SERVER` (1.1.1.1, tcp://, tls://)")
+	o.gate.RegisterUpstream(fs)
 	fs.Var(&o.listen, "listen", "CONNECT, HTTP and SOCKS on `[NAME@]HOST:PORT`; none for none")
 	fs.Var(&o.transparent, "transparent", "captured TCP on `[NAME@]HOST:PORT`")
 	fs.Var(&o.dns, "dns", "the DNS filter, UDP and TCP, on `[NAME@]HOST:PORT`")
@@ -109,7 +111,7 @@ func (o *options) config() (daemon.Config, error) {
 	}
 	def := daemon.Source{Name: daemon.DefaultPolicy, Files: sets[daemon.DefaultPolicy]}
 	if doc := flags.Document(); len(doc.Allow)+len(doc.Deny)+len(doc.Presets)+len(doc.Hosts) > 0 || doc.Audit || len(def.Files) > 0 {
-		doc.DNS.Upstreams = nil // for every policy: see below
+		doc.DNS.Upstreams, doc.Upstream = nil, upstream.Section{} // for every policy: see below
 		def.Flags = doc
 		c.Policies = append(c.Policies, def)
 	}
@@ -118,7 +120,7 @@ func (o *options) config() (daemon.Config, error) {
 		c.Policies = append(c.Policies, daemon.Source{Name: name, Files: files})
 	}
 	slices.SortFunc(c.Policies, func(a, b daemon.Source) int { return strings.Compare(a.Name, b.Name) })
-	c.Upstreams = flags.Document().DNS.Upstreams
+	c.Upstreams, c.UpstreamProxy = flags.Document().DNS.Upstreams, flags.Document().Upstream
 	return c, nil
 }
 

@@ -183,6 +183,7 @@ func (h *handover) gateConfig() gate.Config {
 	c := gate.Config{
 		Policy: &h.current, Resolver: h.server.Resolver, Events: sinkPair{h.events, h.server.Events},
 		Log:          h.log,
+		Upstream:     gate.Upstream("", nil), // of the ceiling
 		Identity:     gate.Identity{Session: h.hello.Session, Isolation: h.hello.Isolation},
 		Interception: gate.Interception{SecretValue: h.secretValue, RootCAs: h.server.RootCAs},
 		Shared:       gate.Shared{Own: slices.Concat(h.server.Own, h.hello.Own)},

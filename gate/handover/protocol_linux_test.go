@@ -230,7 +230,7 @@ func TestShapeOfHello(t *testing.T) {
 			walk(prefix, typ.Elem())
 		case typ.Kind() == reflect.Struct && !strings.HasSuffix(typ.PkgPath(), "netip") && typ != reflect.TypeFor[policy.Host]():
 			for i := range typ.NumField() {
-				if typ.Field(i).IsExported() { // what is not does not travel
+				if f := typ.Field(i); f.IsExported() && f.Tag.Get("json") != "-" { // what is not does not travel
 					walk(prefix+"."+typ.Field(i).Name, typ.Field(i).Type)
 				}
 			}

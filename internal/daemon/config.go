@@ -20,6 +20,7 @@ import (
 
 	"egressd/internal/daemon/systemd"
 	"egressd/policy"
+	"egressd/policy/upstream"
 )
 
 // DefaultPolicy is the policy of doors that name none.
@@ -30,8 +31,9 @@ const DefaultListen = "127.0.0.1:3128"
 
 // Config says what to serve. The zero Config is refused: it names no policy.
 type Config struct {
-	Policies  []Source       // names are unique
-	Upstreams []policy.Entry // DNS servers in front of those of every policy
+	Policies      []Source         // names are unique
+	UpstreamProxy upstream.Section // of every policy, in front of its own; zero: none
+	Upstreams     []policy.Entry   // DNS servers in front of those of every policy
 
 	Doors
 	Clients

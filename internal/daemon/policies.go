@@ -72,7 +72,7 @@ func (d *daemon) read(n *policyGate) (candidate, error) {
 	s := n.source
 	n.inputs = inputs{files: slices.Clone(s.Files)}
 	sums := make(map[string][sha256.Size]byte)
-	p, upstreams, err := s.Compile(d.c.Upstreams, Reader{
+	p, upstreams, err := s.Compile(&policy.Document{DNS: policy.DNS{Upstreams: d.c.Upstreams}, Upstream: d.c.UpstreamProxy}, Reader{
 		ReadFile: func(name string) ([]byte, error) {
 			n.inputs.note(name)
 			data, err := d.c.ReadFile(name)
@@ -102,7 +102,7 @@ func (d *daemon) read(n *policyGate) (candidate, error) {
 			return candidate{}, err
 		}
 	}
-	return candidate{p, upstreams, sums}, errors.Join(d.checkLoop(upstreams), d.checkSecrets(p))
+	return candidate{p, upstreams, sums}, errors.Join(d.checkLoop(upstreams), d.checkSecrets(p), d.checkUpstream(p))
 }
 
 // Reader is how the files of a policy are read.
@@ -116,10 +116,10 @@ type Reader struct {
 }
 
 // Compile reads and compiles the policy that s describes, with its list files, and
-// reports the DNS servers that it names. upstreams stand in front of them. Errors of
-// ReadFile are reported as they are.
-func (s Source) Compile(upstreams []policy.Entry, r Reader) (*policy.Policy, []dnsfilter.Upstream, error) {
-	docs := []*policy.Document{{DNS: policy.DNS{Upstreams: upstreams}}, s.Flags}
+// reports the DNS servers that it names. first stands in front of all; nil: nothing
+// does. Errors of ReadFile are reported as they are.
+func (s Source) Compile(first *policy.Document, r Reader) (*policy.Policy, []dnsfilter.Upstream, error) {
+	docs := []*policy.Document{first, s.Flags}
 	for _, name := range s.Files {
 		data, err := r.ReadFile(name)
 		if err != nil {
@@ -206,6 +206,21 @@ func (d *daemon) checkSecrets(p *policy.Policy) error {
 	return errors.Join(errs...)
 }
 
+// checkUpstream reports what keeps the upstream proxy of p from being used.
+func (d *daemon) checkUpstream(p *policy.Policy) error {
+	u := p.Upstream()
+	if u == nil {
+		return nil
+	}
+	for _, own := range d.sockets.own {
+		if u.Port == own.Port() && (u.Addr == own.Addr() || own.Addr().IsUnspecified() && u.Addr.IsLoopback()) {
+			return fmt.Errorf("the upstream proxy %s is egressd itself: name the proxy of the network", u)
+		}
+	}
+	_, err := gate.Upstream("", nil)(u)
+	return err
+}
+
 // secretValue reports the placeholder of a secret and its value. A daemon cannot
 // put anything into an agent's environment, so the placeholder is one that the
 // operator can write down when setting the agent up.
@@ -226,6 +241,7 @@ func (d *daemon) newGate(n *policyGate, session string, route gateRoute) (*gate.
 		Policy: n.current, Resolver: n.resolver, Events: n.sink, Log: d.log.With("policy", n.source.Name),
 		Identity:     gate.Identity{Session: session, Isolation: isolation, PolicyName: n.source.Name},
 		Interception: gate.Interception{CA: d.trust.authority, RootCAs: d.c.RootCAs, SecretValue: d.secretValue},
+		Upstream:     gate.Upstream("", nil),
 		Shared:       gate.Shared{Pins: n.pins, Route: route, Resets: &d.resets, Own: d.sockets.own},
 	})
 }

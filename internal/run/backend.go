@@ -110,6 +110,13 @@ func (s *session) files(spec sandbox.Spec) (*files.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
+	login, err := s.login()
+	if err != nil {
+		return nil, err
+	}
+	if login != "" {
+		at.Secret = append(at.Secret, login)
+	}
 	return s.policy.Files(at)
 }
 
@@ -122,6 +129,7 @@ func (s *session) gate(person *approve.Terminal, log *slog.Logger) (gate.Config,
 	}
 	g := gate.Config{
 		Policy: new(policy.Current), Resolver: resolver, Events: s.trail.Sink(), Log: log,
+		Upstream:     gate.Upstream(s.opts.Policy.Environ.Login, nil),
 		Identity:     gate.Identity{Session: s.trail.Session},
 		Interception: gate.Interception{SecretValue: s.secrets.Value},
 	}

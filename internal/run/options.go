@@ -91,6 +91,7 @@ func (o *Options) Flags() *flag.FlagSet {
 	fs.Usage = func() {}
 	o.Policy.Register(fs)
 	o.Policy.RegisterFiles(fs)
+	o.Policy.RegisterUpstream(fs)
 	fs.StringVar(&o.Report.Events, "events", "", "append every decision to this `FILE` as JSON Lines (- is the standard output)")
 	fs.StringVar(&o.Isolation, "isolation", isolationNetns, "`MODE`: netns, or env (proxy variables only: advisory)")
 	fs.StringVar(&o.Tier, "tier", TierProcess, "sandbox `TIER`: process; hermetic (shell scripts alone, without processes and sockets); vercel (a microVM at Vercel)")

@@ -103,11 +103,17 @@ func (s *session) inputs() []string {
 	for _, d := range s.docs {
 		files = append(files, d.ListFiles()...)
 	}
+	if u := s.policy.Upstream(); u != nil && u.CA != "" {
+		files = append(files, u.CA)
+	}
 	return files
 }
 
 // prepare loads the policy and opens the record.
 func (s *session) prepare() error {
+	if err := s.readProxyVariables(); err != nil {
+		return err
+	}
 	var err error
 	if s.docs, err = s.opts.Policy.Documents(os.ReadFile); err != nil {
 		return err
@@ -116,6 +122,9 @@ func (s *session) prepare() error {
 		return err
 	}
 	if err = s.opts.filesHeld(s.policy.FileRules()); err != nil {
+		return err
+	}
+	if err = s.upstream(); err != nil {
 		return err
 	}
 	if !s.opts.Report.Quiet {

@@ -187,6 +187,9 @@ func (o *Options) useless() error {
 // noFileRules is why a tier has no use for flags about files.
 const noFileRules = "a script of the hermetic tier sees the directory that it was started in and nothing else; --overlay keeps its changes out"
 
+// noUpstream is why the microVM has no use for flags about an upstream proxy.
+const noUpstream = "the VM leaves from Vercel's network"
+
 type uselessFlag struct{ name, why string }
 
 func uselessFlags(tier string) []uselessFlag {
@@ -215,6 +218,11 @@ func uselessFlags(tier string) []uselessFlag {
 			{"overlay-to", "the workspace is a copy there; what comes back is judged file by file"},
 			{"on-replaced", "the VM has no files of this machine"},
 			{"egressd", "Vercel enforces the policy"},
+			{"upstream-proxy", noUpstream},
+			{"upstream-bypass", noUpstream},
+			{"upstream-credentials", noUpstream},
+			{"upstream-ca", noUpstream},
+			{"upstream-resolve", noUpstream},
 			{"limit", "the VM is the bound: --vcpus says how large it is"},
 			{"user", "the VM has users of its own"},
 			{"approve", "Vercel does not ask"},

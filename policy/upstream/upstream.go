@@ -33,12 +33,12 @@ const (
 // Section is the upstream_proxy section as it was written. The zero Section says
 // nothing.
 type Section struct {
-	URL         string   `json:",omitempty"` // http[s]://[USER@]HOST[:PORT], or None
-	Resolve     string   `json:",omitempty"` // Local or AtProxy; "" is Local
-	Credentials string   `json:",omitempty"` // a file with USER:PASSWORD; "" sends none
-	CA          string   `json:",omitempty"` // a file of authorities that may vouch for an https:// proxy, besides the system's
-	Bypass      []string `json:",omitempty"` // what is reached directly: see ParseBypass
-	At          string   `json:",omitempty"` // where it stands
+	URL         string   // http[s]://[USER@]HOST[:PORT], or None
+	Resolve     string   // Local or AtProxy; "" is Local
+	Credentials string   // a file with USER:PASSWORD; "" sends none
+	CA          string   // a file of authorities that may vouch for an https:// proxy, besides the system's
+	Bypass      []string // what is reached directly: see ParseBypass
+	At          string   // where it stands
 }
 
 // IsZero reports whether s says nothing.

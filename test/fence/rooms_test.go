@@ -199,14 +199,14 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 	},
 	{
 		path:    "internal/daemon",
-		ours:    []string{"policy", "event", "event/flood", "proxy", "proxy/ca", "dnsfilter", "netns", "gate", "gate/handover", "internal/daemon/...", "internal/linux/..."},
+		ours:    []string{"policy", "policy/upstream", "event", "event/flood", "proxy", "proxy/ca", "dnsfilter", "netns", "gate", "gate/handover", "internal/daemon/...", "internal/linux/..."},
 		outside: []string{"golang.org/x/sync"},
 		std:     []string{"net/http", "os/exec", "os/signal"},
 		reason:  "configuration to listeners, reload and drain; signals, flags and the environment belong to the command",
 	},
 	{
 		path:   "gate",
-		ours:   []string{"policy", "event", "proxy", "dnsfilter", "netns", "proxy/ca"},
+		ours:   []string{"policy", "policy/upstream", "event", "proxy", "dnsfilter", "netns", "proxy/ca"},
 		std:    []string{"net/http", "os/exec"},
 		reason: "joins the doors of one policy; both binaries use it, so it knows neither a sandbox nor a daemon",
 	},
@@ -276,7 +276,7 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 	},
 	{
 		path:   "internal/cli/policyflags",
-		ours:   []string{"policy", "policy/files", "gate", "internal/cli"},
+		ours:   []string{"policy", "policy/files", "policy/upstream", "gate", "internal/cli"},
 		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
 		reason: "flags in, a policy out; the name of the host's loopback is the gate's",
 	},

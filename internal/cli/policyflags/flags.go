@@ -17,6 +17,7 @@ import (
 	"egressd/gate"
 	"egressd/policy"
 	"egressd/policy/files"
+	"egressd/policy/upstream"
 )
 
 // Flags is what the policy flags said. The zero Flags is the empty policy, which
@@ -35,6 +36,11 @@ type Flags struct {
 	// before those of the files. Register leaves their flag to the caller: not
 	// every command resolves names.
 	Upstreams List
+
+	// Upstream is the upstream proxy of the flags, and Environ that of the caller's
+	// environment, which counts if neither flags nor files name one.
+	Upstream upstream.Section
+	Environ  Environ
 
 	// HostPorts are ports of the host's loopback that the inside may reach as
 	// host.internal. Each adds its own rule.
@@ -97,12 +103,13 @@ func (f *Flags) RegisterFiles(fs *flag.FlagSet) {
 // flag, and which of its values in order.
 func (f *Flags) Document() *policy.Document {
 	d := &policy.Document{
-		Allow:   entries("--allow", f.Allow, Split),
-		Deny:    entries("--deny", f.Deny, Split),
-		Presets: entries("--preset", f.Presets, splitNames),
-		Hosts:   entries("--host", f.Hosts, nil),
-		DNS:     policy.DNS{Upstreams: entries("--dns-upstream", f.Upstreams, splitNames)},
-		Audit:   f.Audit,
+		Allow:    entries("--allow", f.Allow, Split),
+		Deny:     entries("--deny", f.Deny, Split),
+		Presets:  entries("--preset", f.Presets, splitNames),
+		Hosts:    entries("--host", f.Hosts, nil),
+		DNS:      policy.DNS{Upstreams: entries("--dns-upstream", f.Upstreams, splitNames)},
+		Audit:    f.Audit,
+		Upstream: f.upstreamSection(),
 		Files: files.Section{
 			Write: paths("--write", f.Write), Read: paths("--read", f.ReadOnly), Hide: paths("--hide", f.Hide), Home: f.Home,
 		},
@@ -140,7 +147,8 @@ func (f *Flags) Documents(readFile func(string) ([]byte, error)) ([]*policy.Docu
 	if err != nil {
 		return nil, err
 	}
-	return append([]*policy.Document{f.Document()}, docs...), nil
+	docs = append([]*policy.Document{f.Document()}, docs...)
+	return append(docs, &policy.Document{Upstream: f.Environ.Section}), nil
 }
 
 // readFiles reads policy files with their lists and parses them, in order. Errors of readFile are

@@ -7,6 +7,7 @@
 package summary
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 	"sync"
@@ -38,6 +39,7 @@ type total struct {
 	count   int
 	bytes   int64
 	suggest string
+	via     bool       // an upstream proxy was to be asked
 	rule    string     // that denied it, and its place
 	addr    netip.Addr // that was refused; zero: none was, or it is the host
 	order   int        // of first appearance
@@ -86,8 +88,8 @@ func (c *Collector) connection(e *event.Connection) {
 		if e.Reason == policy.ReasonMethodNotListed || e.Reason == policy.ReasonPathNotListed {
 			k.method, k.path = clip(e.Method), clip(e.Path)
 		}
-		if t := c.deny(&c.blocked, k, r); t != nil && t.rule == "" {
-			t.rule = ruleText(e.Rule)
+		if t := c.deny(&c.blocked, k, r); t != nil {
+			t.rule, t.via = cmp.Or(t.rule, ruleText(e.Rule)), e.Via != ""
 		}
 		return
 	}

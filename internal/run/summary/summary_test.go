@@ -53,6 +53,13 @@ func text(t *testing.T, events ...event.Body) string {
 	return b.String()
 }
 
+// through is a flow that was to leave through the upstream proxy.
+func through(host string, r policy.Reason) event.Body {
+	e := flow(host, 443, r)
+	e.Via = "proxy:3128"
+	return e
+}
+
 func TestGolden(t *testing.T) {
 	request := flow("api.test", 443, policy.ReasonMethodNotListed)
 	request.Method, request.Path = "POST", "/v1/x"
@@ -100,6 +107,10 @@ func TestGolden(t *testing.T) {
 		"many":     many,
 		"allowed":  {flow("api.test", 443, policy.ReasonAllowed), flow("api.test", 443, policy.ReasonAllowed), closed("api.test", 443, 1_200_000, 34_000)},
 		"ceiling":  {flow("a.test", 443, policy.ReasonCeiling), flow("b.test", 443, policy.ReasonHostNotListed)},
+		"upstream": {
+			flow("a.test", 443, policy.ReasonProxyRefused), flow("b.test", 443, policy.ReasonProxyLogin),
+			flow("c.test", 443, policy.ReasonProxyFailed), through("d.test", policy.ReasonNotFound), flow("e.test", 443, policy.ReasonNotFound),
+		},
 		"blocked": {
 			flow("api.test", 443, policy.ReasonAllowed), closed("api.test", 443, 5, 0),
 			flow("a.test", 443, policy.ReasonHostNotListed), flow("a.test", 443, policy.ReasonHostNotListed), askedToo,

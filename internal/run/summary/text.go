@@ -80,6 +80,7 @@ func (c *Collector) writeNetwork(b *page) {
 	if c.overflow > 0 {
 		fmt.Fprintf(b, "  (%d events more are in the event log only)\n", c.overflow)
 	}
+	adviseUpstream(b, a.failed)
 	b.advise("To allow what was blocked, add:", a.blocked)
 	if slices.ContainsFunc(a.blocked, func(t *total) bool { return t.reason == policy.ReasonCeiling }) {
 		b.WriteString("What the daemon's policy does not allow only the operator of egressd can allow, in that policy.\n")

@@ -219,10 +219,10 @@ func (e *deniedDial) Error() string { return "denied: " + e.d.Reason.String() }
 // attempt connects to one address of r.
 func (d Dialer) attempt(ctx context.Context, r policy.Request, a netip.Addr) dial.Result {
 	final := policy.Decision{}
-	c, no := d.connect(ctx, netip.AddrPortFrom(a, r.Port), func(got netip.AddrPort) policy.Decision {
+	c, no := d.connect(ctx, netip.AddrPortFrom(a, r.Port), func(got netip.AddrPort) (policy.Decision, bool) {
 		r.Addr = got.Addr()
 		final = d.CheckAddr(r)
-		return final
+		return final, final.Allowed()
 	})
 	if c == nil {
 		return dial.Result{Decision: no}
@@ -230,9 +230,9 @@ func (d Dialer) attempt(ctx context.Context, r policy.Request, a netip.Addr) dia
 	return dial.Result{Conn: c, Addr: a, Decision: final}
 }
 
-// connect connects to want, which last judges once more. Without a connection, the
+// connect connects to want, which last sees once more: false is no. Without a connection, the
 // decision says why.
-func (d Dialer) connect(ctx context.Context, want netip.AddrPort, last func(netip.AddrPort) policy.Decision) (net.Conn, policy.Decision) {
+func (d Dialer) connect(ctx context.Context, want netip.AddrPort, last func(netip.AddrPort) (policy.Decision, bool)) (net.Conn, policy.Decision) {
 	dialer := net.Dialer{
 		// Threat: something between the look-up and the socket (a resolver
 		// inside the dialer, a later edit of this file) connects to another
@@ -243,7 +243,7 @@ func (d Dialer) connect(ctx context.Context, want netip.AddrPort, last func(neti
 			if err != nil || got != want {
 				return &deniedDial{because(policy.ReasonInternal)}
 			}
-			if final := last(got); !final.Allowed() {
+			if final, ok := last(got); !ok {
 				return &deniedDial{final}
 			}
 			return nil

@@ -150,12 +150,12 @@ func (d Dialer) toProxy(ctx context.Context, u *upstream.Proxy, access Access) (
 		return no(policy.ReasonProxyFailed, "the name of the upstream proxy cannot be looked up")
 	}
 	got := d.race(ctx, addrs, func(ctx context.Context, a netip.Addr) dial.Result {
-		c, no := d.connect(ctx, netip.AddrPortFrom(a, u.Port), func(at netip.AddrPort) policy.Decision {
+		c, no := d.connect(ctx, netip.AddrPortFrom(a, u.Port), func(at netip.AddrPort) (policy.Decision, bool) {
 			host := policy.HostFromAddr(at.Addr())
 			if d.Loops(policy.Request{Host: host, Addr: at.Addr(), Port: at.Port()}) {
-				return because(policy.ReasonLoop)
+				return because(policy.ReasonLoop), false
 			}
-			return policy.Decision{Verdict: policy.Allow, Reason: policy.ReasonAllowed}
+			return policy.Decision{}, true
 		})
 		return dial.Result{Conn: c, Addr: a, Decision: no}
 	})
