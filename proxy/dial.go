@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"time"
 
 	"egressd/policy"
@@ -34,8 +35,15 @@ type judgeOf struct {
 func (j judgeOf) Check(r policy.Request) policy.Decision     { return j.s.check(j.c, r) }
 func (j judgeOf) CheckAddr(r policy.Request) policy.Decision { return j.s.checkAddr(j.c, r) }
 func (j judgeOf) Loops(r policy.Request) bool                { return j.s.loops(j.c, r) }
-func (j judgeOf) Survive()                                   { j.c.survive(nil) }
 func (j judgeOf) FreeFiles()                                 { j.s.freeFiles() }
+
+// Survive recovers itself: a function that it called could not.
+func (j judgeOf) Survive() {
+	if r := recover(); r != nil {
+		j.c.panicked(r, debug.Stack())
+	}
+}
+
 func (j judgeOf) CheckAddrs(r policy.Request, addrs []netip.Addr) policy.Decision {
 	return j.s.checkAddrs(j.c, r, addrs)
 }
