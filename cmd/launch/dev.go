@@ -44,8 +44,11 @@ func (o *devOptions) flags() *flag.FlagSet {
 
 // dev holds what is for work on a tier, without its service.
 func (l *launcher) dev(args []string) int {
+	if len(args) > 0 && args[0] == "mock-agent" {
+		return l.mockAgent(args[1:])
+	}
 	if len(args) == 0 || args[0] != "vercel-api" {
-		return l.Usage(errors.New("dev takes what to run: vercel-api"))
+		return l.Usage(errors.New("dev takes what to run: vercel-api, mock-agent"))
 	}
 	var o devOptions
 	fs := o.flags()

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"egressd/internal/cli"
 	"egressd/internal/cli/policyflags"
+	"egressd/internal/run/agents"
 	"egressd/internal/run/microvm"
 	"egressd/internal/run/script"
 	"egressd/sandbox/process"
@@ -35,6 +37,7 @@ type Options struct {
 	Report  Report            // what is recorded and printed
 	Keeping Keeping           // --name
 
+	Agent     string // a kind of agent that Argv was made for; "": Argv is as it was typed
 	Tier      string
 	Isolation string // of the process tier
 	Daemon    string // --egressd
@@ -95,6 +98,7 @@ func (o *Options) Flags() *flag.FlagSet {
 	fs.StringVar(&o.Report.Events, "events", "", "append every decision to this `FILE` as JSON Lines (- is the standard output)")
 	fs.StringVar(&o.Isolation, "isolation", isolationNetns, "`MODE`: netns, or env (proxy variables only: advisory)")
 	fs.StringVar(&o.Tier, "tier", TierProcess, "sandbox `TIER`: process; hermetic (shell scripts alone, without processes and sockets); vercel (a microVM at Vercel)")
+	fs.StringVar(&o.Agent, "agent", "", "run this agent `NAME` with the prompt that follows: "+strings.Join(agents.Names(), ", "))
 	o.Script.Register(fs)
 	fs.Var(&o.Program.Env, "env", "pass this variable on, or set it: `NAME[=VALUE]`")
 	fs.StringVar(&o.Keeping.Name, "name", "", "keep a record of this sandbox under a `NAME`: see launch sandbox")
@@ -133,6 +137,9 @@ func (o *Options) Parse(args []string) error {
 	o.Argv = fs.Args()
 	o.Keeping.Raw = args[:len(args)-len(o.Argv)]
 	fs.Visit(func(f *flag.Flag) { o.given = append(o.given, f.Name) })
+	if slices.Contains(o.given, "agent") {
+		return o.setAgent()
+	}
 	if len(args) > 0 && len(o.Argv) == len(args) {
 		word := cli.Safe(args[0])
 		return fmt.Errorf("%q is not a command of launch: to run a program, write launch -- %s", word, word)
@@ -145,6 +152,21 @@ func (o *Options) Parse(args []string) error {
 func (o *Options) Plain() bool {
 	return o.Tier == TierProcess && o.Isolation == isolationNetns && o.Program.User == "" && len(o.limits) == 0 &&
 		len(o.Program.Publish)+len(o.Program.HostPorts) == 0
+}
+
+// setAgent makes the command line of an agent from a prompt.
+func (o *Options) setAgent() error {
+	if len(o.Argv) != 1 {
+		return errors.New(`--agent takes one prompt, in quotes: launch --agent claude-code "fix the tests"`)
+	}
+	self, err := os.Executable()
+	if err == nil {
+		o.Argv, err = agents.Argv(o.Agent, o.Argv[0], self)
+	}
+	if err != nil {
+		return fmt.Errorf("--agent: %w", err)
+	}
+	return nil
 }
 
 func (o *Options) setNotify(s string) error {
@@ -205,7 +227,7 @@ func (k Keeping) saved() []string {
 			value, raw = raw[0], raw[1:]
 		}
 		switch name {
-		case "name", "learn", "script", "adopt":
+		case "name", "learn", "script", "adopt", "receipt", "receipt-key", "agent":
 			continue
 		case "env":
 			value, _, _ = strings.Cut(value, "=")

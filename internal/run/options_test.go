@@ -13,7 +13,7 @@ import (
 func TestSaved(t *testing.T) {
 	line := []string{
 		"--name", "dev", "--allow", "a.test", "-env=TOKEN=hunter2", "--env", "HOME", "--quiet", "--nested=false",
-		"--learn=l.yaml", "--script", "x.sh", "--timeout", "90", "--", "make", "--env", "X=1",
+		"--learn=l.yaml", "--receipt", "r.json", "--script", "x.sh", "--timeout", "90", "--", "make", "--env", "X=1",
 	}
 	var o Options
 	if err := o.Parse(line); err != nil {
@@ -80,6 +80,21 @@ func TestValidate(t *testing.T) {
 		"--allow -- true":                                           "a rule is missing",
 		"--alow x -- true":                                          "did you mean --allow?",
 		"--name ../x -- true":                                       "--name",
+		"--agent codex fix":                                         "",
+		"--agent codex --tier vercel -- fix":                        "",
+		"--agent command --tier hermetic true":                      "",
+		"--agent codex":                                             "one prompt, in quotes",
+		"--agent codex fix it":                                      "one prompt, in quotes",
+		"--agent pi fix":                                            "session of its own",
+		"--agent gpt fix":                                           "is no agent that launch knows",
+		"--agent codex --tier hermetic fix":                         "a script runs no program",
+		"--agent mock --tier vercel fix":                            "which is not sent",
+		"--receipt r.json -- true":                                  "",
+		"--receipt r.json --tier hermetic -- sh -c true":            "",
+		"--receipt r.json --tier vercel -- true":                    "does not see every flow",
+		"--receipt r.json --isolation env -- true":                  "around the gate",
+		"--receipt r.json --egressd unix:/x -- true":                "exclude each other",
+		"--receipt-key k -- true":                                   "--receipt-key is for --receipt FILE",
 	} {
 		var o Options
 		err := o.Parse(strings.Fields(line))

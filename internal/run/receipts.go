@@ -95,7 +95,7 @@ func (s *session) order(ctx context.Context) error {
 	}
 	s.ledger, err = ledger.Begin(ctx, ledger.Config{
 		Dir: filepath.Join(dir, journalsName), Out: out, Key: key, KeySpec: again,
-		Session: s.trail.Session, Isolation: isolation, Argv: s.opts.Argv,
+		Session: s.trail.Session, Isolation: isolation, Argv: s.opts.Argv, Agent: s.opts.Agent,
 		PolicyHash: strings.TrimPrefix(s.policy.Digest(), "sha256:"), Network: s.network(), User: who, Now: time.Now,
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"egressd/gate"
 	"egressd/internal/cli"
 	"egressd/internal/cli/policyflags"
+	"egressd/internal/run/agents"
 	"egressd/internal/run/microvm"
 	"egressd/internal/run/records"
 	"egressd/internal/run/script"
@@ -33,7 +34,7 @@ func (o *Options) Validate() error {
 	if err := o.setLimits(); err != nil {
 		return err
 	}
-	if err := o.validateReceipt(); err != nil {
+	if err := errors.Join(o.validateAgent(), o.validateReceipt()); err != nil {
 		return err
 	}
 	switch o.Tier {
@@ -45,6 +46,19 @@ func (o *Options) Validate() error {
 		return o.validateMicroVM()
 	}
 	return fmt.Errorf("--tier %q: process, hermetic or vercel", o.Tier)
+}
+
+// validateAgent refuses an agent that a tier cannot run.
+func (o *Options) validateAgent() error {
+	switch {
+	case o.Agent == "":
+		return nil
+	case o.Tier == script.Tier && o.Agent != agents.Command:
+		return fmt.Errorf("--agent %s is for --tier process and vercel: a script runs no program", o.Agent)
+	case o.Tier == microvm.Tier && o.Agent == agents.Mock:
+		return fmt.Errorf("--agent %s is for --tier process: it is part of this launch, which is not sent", o.Agent)
+	}
+	return nil
 }
 
 // setLimits reads --limit as the tier does.

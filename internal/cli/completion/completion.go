@@ -77,6 +77,8 @@ func (o option) choices() string {
 		return "netns env"
 	case "color":
 		return "auto always never"
+	case "agent":
+		return "claude-code codex cursor command mock"
 	case "on-replaced":
 		return "end continue"
 	case "tier":

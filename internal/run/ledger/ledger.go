@@ -50,6 +50,7 @@ type Config struct {
 	Session    string   // the run's name in events
 	Isolation  string   // process or hermetic
 	Argv       []string // the command line, at least a program
+	Agent      string   // the kind of agent that it runs; "": a command
 	PolicyHash string   // digest of the policy
 	Network    format.Network
 	User       string
@@ -141,10 +142,14 @@ func (l *Ledger) order(ctx context.Context) error {
 		return errors.New("there is no command line")
 	}
 	args := append([]string{}, c.Argv[1:]...)
+	agent := c.Agent
+	if agent == "" {
+		agent = "command"
+	}
 	contract := format.Contract{
 		Version: format.VersionContract, RunID: "run_" + strings.ToLower(c.Session), IssuedAt: chain.Stamp(now),
 		Issuer: format.Issuer{KeyID: id, Role: format.SignerPlane}, RequestedBy: format.Actor{Kind: "human", ID: c.User},
-		Agent: format.Agent{Kind: "command"}, Task: format.Task{Prompt: strings.Join(c.Argv, " ")}, Runner: format.Pool{Pool: "local"},
+		Agent: format.Agent{Kind: agent}, Task: format.Task{Prompt: strings.Join(c.Argv, " ")}, Runner: format.Pool{Pool: "local"},
 		Workspace:  format.Manifest{Version: format.VersionManifest, UntrackedFiles: []string{}, DeniedPatterns: []string{}, DeniedPaths: []string{}},
 		PolicyHash: c.PolicyHash, Secrets: []format.Secret{}, Network: c.Network, Disclosure: "none",
 		Isolation: c.Isolation, ExpiresAt: chain.Stamp(now.Add(time.Hour)),
