@@ -115,6 +115,11 @@ var sandboxRooms = []room{
 		reason: "the envelope of the API's answers: pure",
 	},
 	{
+		path:   "sandbox/vercel/fake/internal/drives",
+		ours:   []string{"sandbox/vercel/fake/machine", "sandbox/vercel/fake/internal/reply"},
+		reason: "what outlives sandboxes and is mounted in them; who asks is the double's business",
+	},
+	{
 		path:   "sandbox/vercel/fake/internal/output",
 		std:    []string{"net", "net/http", "os/exec", "log", "log/slog"},
 		reason: "a log with one writer and many readers, of use without the API",

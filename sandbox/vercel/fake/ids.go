@@ -22,6 +22,7 @@ func token(alphabet string, n int) string {
 
 func sessionID() string  { return "sbx_" + token(base62, 28) }
 func snapshotID() string { return "snap_" + token(base62, 28) }
+func driveID() string    { return "drive_" + token(base62, 28) }
 func subdomain() string  { return "sb-" + token("abcdefghijklmnopqrstuvwxyz0123456789", 12) }
 
 func commandID() string {

@@ -125,7 +125,7 @@ func (s *Server) listSandboxes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := parsePage(r)
+	p, err := reply.ParsePage(r)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (s *Server) listSandboxes(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	slices.SortFunc(list, less)
-	list, pagination := cut(p, list, func(b *box) string { return b.name })
+	list, pagination := reply.Cut(p, list, func(b *box) string { return b.name })
 	out := []*sandboxJSON{}
 	for _, b := range list {
 		out = append(out, b.json())
@@ -219,6 +219,9 @@ func (s *Server) update(b *box, body *createBody) (answer, error) {
 	defer s.mu.Unlock()
 	changed := b.settings
 	if err := changed.merge(body); err != nil {
+		return answer{}, err
+	}
+	if err := s.drives.Check(b.project, changed.mounts); err != nil {
 		return answer{}, err
 	}
 	if id := body.CurrentSnapshotID; id != nil {

@@ -40,6 +40,7 @@ import (
 
 	"egressd/dnsfilter"
 	"egressd/event"
+	"egressd/sandbox/vercel/fake/internal/drives"
 	"egressd/sandbox/vercel/fake/internal/firewall"
 	"egressd/sandbox/vercel/fake/internal/reply"
 	"egressd/sandbox/vercel/fake/machine"
@@ -98,10 +99,16 @@ type Server struct {
 	sandboxes map[key]*box
 	sessions  map[string]*session
 	snapshots map[string]*snapshot
+	drives    *drives.Store
 	order     int // counts what was made, so that equal times have an order
 	limits    map[string]*window
 
-	wg     sync.WaitGroup // sessions, timers and requests under way
+	wg sync.WaitGroup // sessions, timers and requests under way
+	aside
+}
+
+// aside is what the hosted service has not.
+type aside struct {
 	faults faultList
 	record recorder
 }
@@ -129,7 +136,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, dir: dir,
-		sandboxes: map[key]*box{}, sessions: map[string]*session{}, snapshots: map[string]*snapshot{}, limits: map[string]*window{},
+		sandboxes: map[key]*box{}, sessions: map[string]*session{}, snapshots: map[string]*snapshot{}, drives: drives.New(dir), limits: map[string]*window{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.mux = s.routes()
@@ -156,7 +163,7 @@ func (s *Server) Close() error {
 		}
 	}
 	s.cfg.HTTP.CloseIdleConnections()
-	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+	return errors.Join(append(errs, s.drives.Close(), os.RemoveAll(s.dir))...)
 }
 
 // enter counts something that Close waits for; false: too late.
@@ -255,13 +262,13 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, h := range map[string]handler{
-		"POST /v2/sandboxes":             s.createSandbox,
-		"POST /v3/sandboxes":             s.createSandbox,
-		"GET /v2/sandboxes":              s.listSandboxes,
-		"GET /v2/sandboxes/{name}":       s.getSandbox,
-		"PATCH /v2/sandboxes/{name}":     s.patchSandbox,
-		"DELETE /v2/sandboxes/{name}":    s.deleteSandbox,
-		"POST /v2/sandboxes/{name}/fork": s.forkSandbox,
+		"POST /v2/sandboxes":               s.createSandbox,
+		"POST /v3/sandboxes":               s.createSandbox,
+		"GET /v2/sandboxes":                s.listSandboxes,
+		"GET /v2/sandboxes/{name}":         s.getSandbox,
+		"PATCH /v2/sandboxes/{name}":       s.patchSandbox,
+		"DELETE /v2/sandboxes/{name}":      s.deleteSandbox,
+		"POST /v2/sandboxes/{name}/{what}": s.forkOrDrive,
 
 		"GET /v2/sandboxes/sessions":                       s.listSessions,
 		"GET /v2/sandboxes/sessions/{sid}":                 s.getSession,
@@ -285,6 +292,9 @@ func (s *Server) routes() *http.ServeMux {
 		"GET /v2/sandboxes/snapshots/tree":    s.snapshotTree,
 		"GET /v2/sandboxes/snapshots/{id}":    s.getSnapshot,
 		"DELETE /v2/sandboxes/snapshots/{id}": s.deleteSnapshot,
+
+		"GET /v2/sandboxes/drives":           s.listDrives,
+		"DELETE /v2/sandboxes/drives/{name}": s.deleteDrive,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			fw := w.(*faultWriter) //nolint:errcheck,forcetypeassert // serveAPI alone calls it
@@ -299,6 +309,9 @@ func (s *Server) routes() *http.ServeMux {
 // noSuchPath distinguishes a wrong method from a wrong path.
 func noSuchPath(mux *http.ServeMux, r *http.Request) error {
 	for _, m := range []string{"GET", "POST", "PATCH", "DELETE"} {
+		if m == r.Method {
+			continue
+		}
 		other := r.Clone(r.Context())
 		other.Method = m
 		if _, pattern := mux.Handler(other); pattern != "" {

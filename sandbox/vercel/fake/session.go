@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"egressd/sandbox/vercel/fake/internal/drives"
 	"egressd/sandbox/vercel/fake/internal/firewall"
 	"egressd/sandbox/vercel/fake/internal/reply"
 	"egressd/sandbox/vercel/fake/machine"
@@ -48,6 +49,7 @@ type session struct {
 	vcpus   int
 	region  string
 	env     map[string]string
+	drives  *drives.Hold
 
 	status    string
 	timeout   int64
@@ -114,7 +116,12 @@ func (s *Server) newSession(b *box, from *snapshot) (*session, error) {
 		b.currentSnapshot = from.id
 		from.used = now
 	}
+	var err error
+	if ses.drives, err = s.drives.Attach(b.project, b.mounts, ses.id, b.name); err != nil {
+		return nil, err
+	}
 	if err := s.setPorts(ses, b.ports); err != nil {
+		ses.drives.Release()
 		ses.closeRoutes()
 		return nil, err
 	}
@@ -238,6 +245,7 @@ func (s *Server) recordEnd(ses *session, cpuMs int64) {
 	b := ses.box
 	ses.status, ses.stopped, ses.updated = statusStopped, now, now
 	ses.cpuMs = cpuMs
+	ses.drives.Release()
 	in, out := ses.net.Bytes()
 	ses.transfer = &transferJSON{Ingress: in, Egress: out}
 	b.egress, b.ingress, b.cpuMs = b.egress+out, b.ingress+in, b.cpuMs+cpuMs

@@ -37,7 +37,7 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := parsePage(r)
+	p, err := reply.ParsePage(r)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 			list = append(list, ses)
 		}
 	}
-	list, pagination := cut(p, list, func(ses *session) string { return ses.id })
+	list, pagination := reply.Cut(p, list, func(ses *session) string { return ses.id })
 	out := []*sessionJSON{}
 	for _, ses := range list {
 		out = append(out, ses.json())

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"egressd/sandbox/vercel/fake/internal/drives"
 	"egressd/sandbox/vercel/fake/internal/firewall"
 	"egressd/sandbox/vercel/fake/internal/reply"
 )
@@ -24,7 +25,7 @@ type settings struct {
 	keep               *keepLast
 	region             string
 	failover           []string
-	mounts             json.RawMessage
+	mounts             drives.Mounts
 }
 
 func defaultSettings() settings {
@@ -44,10 +45,12 @@ func (s *settings) merge(b *createBody) error {
 	if b.Persistent != nil {
 		s.persistent = *b.Persistent
 	}
-	if b.Mounts != nil {
-		s.mounts = b.Mounts
+	if b.Mounts == nil {
+		return nil
 	}
-	return nil
+	var err error
+	s.mounts, err = drives.ParseMounts(b.Mounts)
+	return err
 }
 
 func (s *settings) mergeMachine(b *createBody) error {

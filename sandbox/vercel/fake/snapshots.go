@@ -283,12 +283,12 @@ func (s *Server) listSnapshots(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := parsePage(r)
+	p, err := reply.ParsePage(r)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	list, pagination := cut(p, s.listOf(project, r.URL.Query().Get("name")), func(n *snapshot) string { return n.id })
+	list, pagination := reply.Cut(p, s.listOf(project, r.URL.Query().Get("name")), func(n *snapshot) string { return n.id })
 	out := []*snapshotJSON{}
 	for _, n := range list {
 		out = append(out, n.json())
@@ -313,7 +313,7 @@ func (s *Server) snapshotTree(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := parsePage(r)
+	p, err := reply.ParsePage(r)
 	if err != nil {
 		return err
 	}
@@ -324,7 +324,7 @@ func (s *Server) snapshotTree(w http.ResponseWriter, r *http.Request) error {
 	return reply.JSON(w, http.StatusOK, body)
 }
 
-func (s *Server) tree(project, id string, p page) (map[string]any, error) {
+func (s *Server) tree(project, id string, p reply.Page) (map[string]any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id == "" {
@@ -335,10 +335,10 @@ func (s *Server) tree(project, id string, p page) (map[string]any, error) {
 		return nil, errSnapshotGone
 	}
 	all := s.listOf(project, "")
-	nodes, pagination := []node{}, paginationJSON{}
+	nodes, pagination := []node{}, reply.Pagination{}
 	last := anchor
-	for n := next(anchor, all, p.ascending); n != nil; n = next(n, all, p.ascending) {
-		if len(nodes) == p.limit {
+	for n := next(anchor, all, p.Ascending); n != nil; n = next(n, all, p.Ascending) {
+		if len(nodes) == p.Limit {
 			pagination.Next = ptr(last.id)
 			break
 		}

@@ -1,8 +1,7 @@
 package fake
 
 import (
-	"encoding/json"
-
+	"egressd/sandbox/vercel/fake/internal/drives"
 	"egressd/sandbox/vercel/fake/internal/firewall"
 )
 
@@ -33,7 +32,7 @@ type sandboxJSON struct {
 	ExpiresAt                int64             `json:"expiresAt,omitempty"`
 	Cwd                      string            `json:"cwd"`
 	Tags                     map[string]string `json:"tags,omitempty"`
-	Mounts                   json.RawMessage   `json:"mounts,omitempty"`
+	Mounts                   drives.Mounts     `json:"mounts,omitempty"`
 	SnapshotExpiration       *int64            `json:"snapshotExpiration,omitempty"`
 	KeepLastSnapshots        *keepLast         `json:"keepLastSnapshots,omitempty"`
 	CreatedAt                int64             `json:"createdAt"`
@@ -110,11 +109,6 @@ type snapshotJSON struct {
 	LastUsedAt      int64    `json:"lastUsedAt,omitempty"`
 	CreationMethod  string   `json:"creationMethod"`
 	ParentID        string   `json:"parentId,omitempty"`
-}
-
-type paginationJSON struct {
-	Count int     `json:"count"`
-	Next  *string `json:"next"`
 }
 
 // answer is the body of most answers; what is nil is absent.

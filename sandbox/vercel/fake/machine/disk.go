@@ -204,6 +204,9 @@ func (d *Disk) Copy(dir string) (*Disk, error) {
 
 // Move makes dir, which must not exist, d's place.
 func (d *Disk) Move(dir string) error {
+	if err := d.unmount(); err != nil {
+		return err
+	}
 	if err := os.Rename(d.dir, dir); err != nil {
 		return err
 	}
@@ -227,18 +230,7 @@ func (d *Disk) Bytes() int64 {
 }
 
 // Remove removes d, even if a program inside removed its permissions.
-func (d *Disk) Remove() error {
-	if os.RemoveAll(d.dir) == nil {
-		return nil
-	}
-	_ = filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
-		if e != nil && e.IsDir() {
-			_ = os.Chmod(path, 0o700) // #nosec: a directory; it is removed next
-		}
-		return nil
-	})
-	return os.RemoveAll(d.dir)
-}
+func (d *Disk) Remove() error { return removeTree(d.dir) }
 
 // copyTree copies what is in the directory from into the directory to. It
 // follows no link.

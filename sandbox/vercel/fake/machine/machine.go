@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -22,6 +23,8 @@ import (
 type Config struct {
 	Disk *Disk    // stays the caller's; no two machines may run on one
 	Hide []string // directories of the host that are empty inside
+
+	Mounts []Mount // volumes; a volume that is written to is one machine's at a time
 
 	// DoorServer serves the doors; see process.Backend. Nil: nothing can be reached.
 	DoorServer func(ctx context.Context, own []netip.AddrPort) (process.DoorServer, error)
@@ -81,6 +84,14 @@ const readyLimit = 30 * time.Second
 // Start boots a machine. It runs until ctx ends or Stop is called; the caller
 // calls Stop.
 func Start(ctx context.Context, cfg Config) (*Machine, error) {
+	binds, err := cfg.Disk.mount(cfg.Mounts)
+	if err != nil {
+		return nil, err
+	}
+	own := slices.DeleteFunc(cfg.Disk.binds(cfg.Hide), func(b process.Bind) bool {
+		return slices.ContainsFunc(binds, func(m process.Bind) bool { return m.Target == b.Target })
+	})
+	binds = append(own, binds...)
 	pair, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -93,7 +104,7 @@ func Start(ctx context.Context, cfg Config) (*Machine, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Machine{c: c, cancel: cancel, ended: make(chan struct{}), waiting: map[uint64]*waiter{}}
 	ready, failed := make(chan struct{}), make(chan error, 1)
-	m.wg.Go(func() { m.run(ctx, cfg, pair[1], failed) })
+	m.wg.Go(func() { m.run(ctx, cfg, binds, pair[1], failed) })
 	m.wg.Go(func() { m.listen(ready) })
 	limit := time.NewTimer(readyLimit)
 	defer limit.Stop()
@@ -116,12 +127,12 @@ func Start(ctx context.Context, cfg Config) (*Machine, error) {
 var errNoAgent = errors.New("the machine has no agent: a program that uses this package calls machine.Agent first thing in main, a test in TestMain")
 
 // run runs the machine until it ends.
-func (m *Machine) run(ctx context.Context, cfg Config, agent *os.File, failed chan<- error) {
+func (m *Machine) run(ctx context.Context, cfg Config, binds []process.Bind, agent *os.File, failed chan<- error) {
 	defer close(m.ended)
 	defer m.c.close()
 	defer agent.Close()
 	b := &process.Backend{
-		Gate: gate.Config{Log: cfg.Log}, Binds: cfg.Disk.binds(cfg.Hide), ReadOnly: true, Nested: true, DoorServer: cfg.DoorServer,
+		Gate: gate.Config{Log: cfg.Log}, Binds: binds, ReadOnly: true, Nested: true, DoorServer: cfg.DoorServer,
 	}
 	spec := sandbox.Spec{
 		Argv: append([]string{"/proc/self/exe"}, agentArgs...), Dir: "/", Env: []string{"PATH=" + defaultPath, "HOME=/", "GOMAXPROCS=2"},

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -218,6 +217,11 @@ func (p *Policy) readOld(b *policyBody) error {
 		}
 	}
 	if len(b.ForwardRules) > 0 {
+		for _, r := range b.ForwardRules {
+			if err := firstError(checkForward(r.ForwardURL), r.Match.check(), p.addDomains([]string{r.Domain})); err != nil {
+				return err
+			}
+		}
 		return errForward
 	}
 	if err := p.addDomains(domains); err != nil {
@@ -282,12 +286,9 @@ func (p *Policy) addRule(domain string, r *ruleBody) error {
 	case given != 1:
 		return reply.BadRequest("Invalid request: a rule of %q should have exactly one of transform, forwardURL and response.", domain)
 	case r.ForwardURL != nil:
-		if u, err := url.Parse(*r.ForwardURL); err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			return reply.BadRequest("Invalid request: `forwardURL` should be an https URL without query and fragment.")
-		}
-		return errForward
+		return firstError(checkForward(*r.ForwardURL), r.Match.check(), errForward)
 	case r.Response != nil:
-		return errRespond
+		return firstError(checkResponse(r.Response), r.Match.check(), errRespond)
 	}
 	headers := map[string]string{}
 	for _, t := range *r.Transform {

@@ -41,6 +41,12 @@ func TestNetworkPolicyShapes(t *testing.T) {
 		`{"allow":{"a":[{"transform":[{"headers":{"a":"b\r\nc: d"}}]}]}}`: 400, `{"allow":{"a":[{"match":{"path":{}},"transform":[]}]}}`: 400,
 		`{"allow":{"a":[{"match":{"path":{"regex":"("}},"transform":[]}]}}`: 400, `{"allow":{"a":[{"forwardURL":"https://b/?q"}]}}`: 400,
 		`{"allow":{"a":[{"forwardURL":"https://b/"}]}}`: 501, `{"allow":{"a":[{"response":{"statusCode":200}}]}}`: 501, `{"unknown":1}`: 400,
+		`{"allow":{"a":[{"response":{"statusCode":600}}]}}`: 400, `{"allow":{"a":[{"response":{}}]}}`: 400, `{"allow":{"a":[{"response":{"statusCode":200,"x":1}}]}}`: 400,
+		`{"allow":{"a":[{"response":{"statusCode":200,"body":"b"}}]}}`: 400, `{"allow":{"a":[{"response":{"statusCode":204,"body":"b","contentType":"a/b"}}]}}`: 400,
+		`{"allow":{"a":[{"response":{"statusCode":200,"headers":{"Connection":"close"}}}]}}`: 400, `{"allow":{"a":[{"response":{"statusCode":200,"headers":{"a":"\n"}}}]}}`: 400,
+		`{"allow":{"a":[{"response":{"statusCode":200},"match":{"path":{"regex":"("}}}]}}`: 400, `{"allow":{"a":[{"forwardURL":"http://b/"}]}}`: 400,
+		`{"allow":{"a":[{"forwardURL":"https://b/","match":{"path":{}}}]}}`: 400, `{"mode":"custom","forwardRules":[{"domain":"a","forwardURL":"b"}]}`: 400,
+		`{"mode":"custom","forwardRules":[{"domain":"a b","forwardURL":"https://b/"}]}`: 400, `{"mode":"custom","forwardRules":[{"domain":"a","forwardURL":"https://b/"}]}`: 501,
 		`{"allow":{"*":[{"transform":[{"headers":{"a":"b"}}]}]}}`: 501,
 	} {
 		_, err := Parse(json.RawMessage(body))

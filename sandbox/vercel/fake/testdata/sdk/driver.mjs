@@ -304,6 +304,27 @@ http.server.HTTPServer(("0.0.0.0",3000),http.server.SimpleHTTPRequestHandler).se
     const tagged = await Sandbox.list({ ...credentials, tags: { kind: "test" } });
     assert.deepEqual(tagged.sandboxes.map((s) => s.name), ["sdk-a"]);
   },
+  async drives() {
+    if (!three) return;
+    const { Drive } = sdk;
+    const drive = await Drive.getOrCreate({ ...credentials, name: "sdk-drive", maxSize: 1e9 });
+    const again = await Drive.getOrCreate({ ...credentials, name: "sdk-drive" });
+    assert.deepEqual([again.driveId, again.maxSize, again.region, again.projectId], [drive.driveId, 1e9, "iad1", "prj_x"]);
+    assert.ok(drive.createdAt instanceof Date && drive.updatedAt instanceof Date);
+    const writer = await Sandbox.create({ ...credentials, name: "sdk-w", persistent: false, mounts: { "/data": drive } });
+    assert.deepEqual(writer.mounts, { "/data": { drive: "sdk-drive", mode: "read-write" } });
+    assert.equal((await writer.runCommand("sh", ["-c", "echo kept > /data/f"])).exitCode, 0);
+    await fails(409, "conflict", Sandbox.create({ ...credentials, name: "sdk-x", mounts: { "/data": drive } }));
+    await fails(409, "conflict", drive.delete());
+    const reader = await Sandbox.create({ ...credentials, name: "sdk-r", persistent: false, mounts: { "/mnt/data": drive.snapshot() } });
+    const shown = await reader.runCommand("sh", ["-c", "cat /mnt/data/f; touch /mnt/data/g"]);
+    assert.deepEqual([await shown.stdout(), shown.exitCode === 0], ["kept\n", false]);
+    const list = await Drive.list({ ...credentials, sortBy: "name", namePrefix: "sdk-" });
+    assert.deepEqual(list.drives.map((d) => [d.name, d.currentSandboxName, d.currentSessionId]), [["sdk-drive", "sdk-w", writer.currentSession().sessionId]]);
+    for (const one of [writer, reader]) await one.delete();
+    await drive.delete();
+    assert.equal((await Drive.list(credentials)).drives.length, 0);
+  },
   async stop() {
     for (const n of ["sdk-1", "sdk-2", "sdk-3", "sdk-a"]) {
       const one = await Sandbox.get({ ...credentials, name: n });
