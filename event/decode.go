@@ -3,6 +3,7 @@ package event
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -38,7 +39,25 @@ func decode(data []byte) (Event, error) {
 	if r.err != nil {
 		return Event{}, fmt.Errorf("event: %w", r.err)
 	}
+	var err error
+	if e.origin, err = originOf(l.Origin); err != nil {
+		return Event{}, fmt.Errorf("event: %w", err)
+	}
 	return e, nil
+}
+
+// originOf reads who wrote a line. Lines from before there was a version have none of it.
+func originOf(l line.Origin) (*origin, error) {
+	switch l.V {
+	case 0:
+		if l.Boot != "" || l.Resource != nil {
+			return nil, errors.New("a line with an origin has no v")
+		}
+		return nil, nil
+	case schemaVersion:
+		return newOrigin(l.Boot, l.Resource), nil
+	}
+	return nil, fmt.Errorf("a line of version %d: this program reads version %d", l.V, schemaVersion)
 }
 
 // reader turns the words of a line into types and keeps the first error.

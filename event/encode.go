@@ -61,6 +61,9 @@ func appendObject(b []byte, e *Event, most int) []byte {
 		o.text("policy", e.Policy)
 		o.other(body)
 	}
+	if e.origin != nil {
+		o.b = append(o.b, e.origin.text...)
+	}
 	return append(o.b, '}')
 }
 

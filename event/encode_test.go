@@ -20,7 +20,7 @@ import (
 func keysOf(t *testing.T, data []byte) (keys []string) {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(data))
-	inList := false
+	inList, depth := false, 0
 	for key := true; ; {
 		tok, err := dec.Token()
 		if err != nil {
@@ -28,11 +28,19 @@ func keysOf(t *testing.T, data []byte) (keys []string) {
 		}
 		if d, ok := tok.(json.Delim); ok {
 			inList = d == '['
+			switch d {
+			case '{':
+				depth++
+			case '}':
+				if depth--; depth == 1 {
+					key = true // an object was the value of a key
+				}
+			}
 			if d != ']' {
 				continue
 			}
 		}
-		if inList {
+		if inList || depth > 1 {
 			continue
 		}
 		if key {

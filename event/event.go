@@ -48,6 +48,17 @@ type Event struct {
 	// the event, and those behind leave it alone.
 	Err     error
 	Settled bool
+
+	origin *origin // of a line that was read; nil: the writer's
+}
+
+// Boot reports which start of a program wrote the line that e was read from; "" if it
+// was not read, or does not say.
+func (e Event) Boot() string {
+	if e.origin == nil {
+		return ""
+	}
+	return e.origin.boot
 }
 
 // Type reports the word for what happened, such as "network.closed"; "" for an

@@ -1,6 +1,8 @@
 package event
 
 import (
+	"crypto/rand"
+	"strings"
 	"sync"
 	"time"
 )
@@ -24,6 +26,9 @@ func (w *Writer) emit(e Event, s *share) error {
 func (w *Writer) begin() {
 	if w.changed == nil {
 		w.changed = sync.NewCond(&w.mu)
+		if w.Resource != nil {
+			w.origin = newOrigin(strings.ToLower(rand.Text()[:bootBytes]), w.Resource)
+		}
 	}
 }
 
@@ -74,6 +79,9 @@ func (w *Writer) put(e *Event, s *share, now time.Time) (place, error) {
 	w.seq++
 	line := *e
 	line.Seq = w.seq
+	if line.origin == nil {
+		line.origin = w.origin
+	}
 	if line.Time.IsZero() {
 		line.Time = now
 	}

@@ -53,6 +53,10 @@ type Writer struct {
 
 	// Timeout bounds one write. Zero means 5 seconds.
 	Timeout time.Duration
+	// Resource is where the program runs: every line says it, with one random word for
+	// this Writer. Its keys are attributes as OpenTelemetry names them, such as
+	// host.name. Empty: lines say that word alone; nil: not even that.
+	Resource map[string]string
 
 	mu      sync.Mutex
 	changed *sync.Cond // of mu; a write ended, stalled or failed
@@ -61,6 +65,7 @@ type Writer struct {
 	next    io.Writer // takes the place of W before the next write
 	shares  []*share
 	space   space
+	origin  *origin
 	seq     uint64 // of the newest line
 	lost    uint64 // events whose Emit reported an error
 	err     error  // the latest of those errors

@@ -32,6 +32,7 @@ func (p *program) daemon(args []string) int {
 		return p.Usage(err)
 	}
 	c.Log, c.Stdout, c.Version, c.Getenv, c.Harden = p.logger(&o), p.Stdout, cli.Version(), p.Getenv, true
+	c.Resource = withHost(c.Resource, os.Hostname)
 	p.limitMemory(c.Log)
 	if c.Sockets, err = systemd.Listeners(p.Environ); err != nil {
 		return p.Fail(cli.ExitNo, err)

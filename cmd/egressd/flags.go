@@ -25,6 +25,7 @@ type options struct {
 	sources                        sources
 	admin, tokens, events, caFile  string
 	quota                          quota
+	resource                       attributes
 	drain                          time.Duration
 	logLevel                       slog.Level
 	logFormat                      string
@@ -67,6 +68,7 @@ func (o *options) flags() *flag.FlagSet {
 	fs.StringVar(&o.tokens, "tokens", "", "who may use which policy by user name: a `FILE` of NAME TOKEN lines")
 	fs.StringVar(&o.events, "events", "-", "append every decision to this `FILE` as JSON Lines; - is the standard output")
 	fs.Var(&o.quota, "events-quota", "what each policy may write of events: `rate=SIZE,burst=SIZE,total=SIZE`")
+	fs.Var(&o.resource, "resource", "say in every event where this egressd runs: `NAME=VALUE` (host.name is there)")
 	fs.StringVar(&o.caFile, "ca-bundle", "", "write the certificates that clients must trust if TLS is opened to this `FILE`")
 	cli.TimeVar(fs, &o.drain, "drain", 30*time.Second, "on SIGTERM let flows finish for this `TIME` (30s)")
 	fs.Var((*level)(&o.logLevel), "log-level", "log this `LEVEL` and above: debug, info, warn, error")
@@ -84,7 +86,7 @@ func (o *options) config() (daemon.Config, error) {
 			Listen: o.listen.of, Transparent: o.transparent.of, DNS: o.dns.of, Netns: o.netns.of, Control: o.control.of, Admin: o.admin,
 		},
 		Clients: daemon.Clients{Sources: o.sources, Tokens: o.tokens},
-		Outputs: daemon.Outputs{Events: o.events, Quota: daemon.Quota(o.quota), CABundle: o.caFile},
+		Outputs: daemon.Outputs{Events: o.events, Quota: daemon.Quota(o.quota), CABundle: o.caFile, Resource: o.resource},
 		Drain:   o.drain,
 	}
 	if !o.listen.given {

@@ -73,11 +73,12 @@ type Clients struct {
 
 // Outputs are what the daemon writes.
 type Outputs struct {
-	Events   string       // file, or - (also "") for Stdout
-	Quota    Quota        // of the events of each policy
-	Stdout   *os.File     // stays the caller's
-	CABundle string       // file for the certificates that clients must trust; "": none
-	Log      *slog.Logger // nil discards
+	Events   string            // file, or - (also "") for Stdout
+	Quota    Quota             // of the events of each policy
+	Stdout   *os.File          // stays the caller's
+	CABundle string            // file for the certificates that clients must trust; "": none
+	Log      *slog.Logger      // nil discards
+	Resource map[string]string // what every event says of where the daemon runs; nil: nothing
 }
 
 // Quota bounds the events that one policy writes, in bytes. Zero fields bound

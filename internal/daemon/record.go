@@ -34,7 +34,10 @@ func openRecord(c *Config, m *metrics.Metrics) (*record, error) {
 	} else if r.file == nil {
 		return nil, misconfigured("--events -: there is no standard output")
 	}
-	r.writer = &event.Writer{W: r.file}
+	r.writer = &event.Writer{W: r.file, Resource: c.Resource}
+	if c.Resource == nil {
+		r.writer.Resource = map[string]string{}
+	}
 	r.audit = m.Audit(r.writer)
 	return r, nil
 }

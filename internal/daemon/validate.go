@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ func (c *Config) Validate() error {
 	if len(c.Policies) == 0 {
 		return misconfigured("no policy: give --policy FILE (or EGRESSD_POLICY), or --allow RULE; an empty file is a policy that denies everything")
 	}
-	for _, check := range []func() error{c.checkNames, c.checkDoors, c.checkSockets, c.checkReachable, c.checkSources, c.checkFiles} {
+	for _, check := range []func() error{c.checkNames, c.checkDoors, c.checkSockets, c.checkReachable, c.checkSources, c.checkFiles, c.checkResource} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -195,6 +196,30 @@ func (c *Config) checkSockets() error {
 		}
 		if (named || kind == kindControl) && !c.hasPolicy(name) && (named || !c.hasPolicy(DefaultPolicy)) {
 			return c.unknownPolicy("socket "+p.Name+" of the service manager", name)
+		}
+	}
+	return nil
+}
+
+// Implementation constants: bounds of what an operator adds to every event.
+const (
+	maxAttributes     = 16
+	maxAttributeName  = 64 // bytes
+	maxAttributeValue = 256
+)
+
+// checkResource reports what is wrong with the attributes that every event is to hold.
+func (c *Config) checkResource() error {
+	list := c.Resource
+	if len(list) > maxAttributes {
+		return misconfigured("--resource is given %d times: at most %d attributes are written with every event", len(list), maxAttributes)
+	}
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		switch value := list[name]; {
+		case name == "" || len(name) > maxAttributeName || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "":
+			return misconfigured("--resource %s=%s: a name is at most %d small letters, digits, dots, underscores and hyphens, such as k8s.pod.name", name, value, maxAttributeName)
+		case value == "" || len(value) > maxAttributeValue:
+			return misconfigured("--resource %s: its value has %d bytes: 1 to %d are possible", name, len(value), maxAttributeValue)
 		}
 	}
 	return nil

@@ -21,6 +21,7 @@ type Line struct {
 	Target
 	Traffic
 	About
+	Origin
 }
 
 // Verdict is what was decided about a flow, a request or a DNS query, and why.
@@ -81,4 +82,11 @@ type About struct {
 	Exposed   bool     `json:"exposed,omitempty"`
 	Limits    string   `json:"limits,omitempty"`
 	LimitsMet string   `json:"limits_met,omitempty"`
+}
+
+// Origin is who wrote a line, the same for all of one start of one program.
+type Origin struct {
+	V        int               `json:"v,omitempty"`
+	Boot     string            `json:"boot,omitempty"`
+	Resource map[string]string `json:"resource,omitempty"`
 }

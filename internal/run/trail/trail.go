@@ -75,7 +75,7 @@ func Open(c Config) (*Trail, error) {
 			}
 			out = t.file
 		}
-		t.writer = &event.Writer{W: out}
+		t.writer = &event.Writer{W: out, Resource: map[string]string{}} // the machine's name is nobody's business
 		t.repeats = &flood.Sink{To: t.writer}
 		t.sinks = append(t.sinks, t.repeats)
 	}

@@ -73,6 +73,21 @@ imagePullPolicy: {{ .Values.image.pullPolicy }}
 env:
   - name: EGRESSD_POLICY
     value: /etc/egressd/policy.yaml
+  # Where this egressd runs stands in every event.
+  - name: POD_NAMESPACE
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.namespace
+  - name: POD_NAME
+    valueFrom:
+      fieldRef:
+        fieldPath: metadata.name
+  - name: NODE_NAME
+    valueFrom:
+      fieldRef:
+        fieldPath: spec.nodeName
+  - name: EGRESSD_RESOURCE
+    value: host.name=$(NODE_NAME),k8s.namespace.name=$(POD_NAMESPACE),k8s.pod.name=$(POD_NAME)
   - name: EGRESSD_ADMIN
     value: {{ ternary ":3131" "unix:/run/egressd/admin.sock" .Values.metrics.enabled | quote }}
 {{- if or .Values.metrics.enabled (eq .Values.mode "gateway") }}
