@@ -1,11 +1,13 @@
 package policy
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"egressd/policy/internal/grammar"
+	"egressd/policy/internal/intranet"
 	"egressd/policy/internal/names"
 )
 
@@ -16,7 +18,7 @@ import (
 // document turns it on. No documents, or empty ones, make a policy that denies
 // everything. Errors list every problem.
 func Compile(docs ...*Document) (*Policy, error) {
-	c := &compiler{p: &Policy{loaded: true, static: make(map[Host][]netip.Addr), secretHosts: make(map[target]bool)}}
+	c := &compiler{p: &Policy{loaded: true, localNames: localNames{static: make(map[Host][]netip.Addr)}, secretHosts: make(map[target]bool)}}
 	allows, denies := 0, 0
 	for _, d := range docs {
 		if d != nil {
@@ -211,6 +213,13 @@ func (c *compiler) settings(d *Document) {
 	}
 	if len(p.dns.Upstreams) == 0 {
 		p.dns.Upstreams = slices.Clone(d.DNS.Upstreams)
+	}
+	for _, e := range d.Intranet {
+		h, err := ParseHost(strings.TrimPrefix(e.Text, "."))
+		if why := intranet.Check(h.Name()); err != nil || h.Name() == "" || why != "" {
+			c.errs.add(e.Pos, "write a name of your own network, such as corp.example.com", "intranet entry %q: %s", e.Text, cmp.Or(why, "it is not a name"))
+		}
+		p.intranet = append(p.intranet, h.Name())
 	}
 	p.secrets = append(p.secrets, d.Secrets...)
 	for _, name := range d.Limits.outOfRange() {

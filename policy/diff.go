@@ -189,6 +189,9 @@ func (p *Policy) settingLines() []string {
 		out = append(out, "presets: "+name)
 	}
 	out = append(out, p.hostLines()...)
+	for _, name := range slices.Sorted(slices.Values(p.Intranet())) {
+		out = append(out, "intranet: "+name)
+	}
 	out = append(out, p.secretLines()...)
 	for _, line := range p.limits.lines() {
 		out = append(out, "limits."+line)

@@ -35,6 +35,7 @@ func (p *Policy) canonicalDigest() string {
 		lines = append(lines, line)
 	}
 	writeSorted(h, "host", lines)
+	writeSorted(h, "intranet", p.Intranet())
 	lines = nil
 	for _, s := range p.secrets {
 		for to := range s.targets {

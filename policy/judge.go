@@ -138,7 +138,8 @@ func (p *Policy) judgeAddr(r *Request, d Decision) Decision {
 			return Decision{Reason: ReasonDeniedByRule, Rule: rule.rule}
 		}
 	}
-	if ClassifyAddr(a) == "" && !r.Local || p.isStatic(r.Host, a) || p.addrNamed(a, r.Port, false) {
+	if ClassifyAddr(a) == "" && !r.Local || p.isStatic(r.Host, a) || p.addrNamed(a, r.Port, false) ||
+		!r.Local && p.intranet.Has(r.Host.name, a) {
 		return d
 	}
 	return Decision{Reason: ReasonIPProhibited, Rule: d.Rule}

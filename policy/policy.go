@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"egressd/policy/files"
+	"egressd/policy/internal/intranet"
 	"egressd/policy/upstream"
 )
 
@@ -26,7 +27,7 @@ type Policy struct {
 	allow, deny *index
 	allowRules  []*Rule // without those that are in tables of list files
 	denyRules   []*Rule
-	static      map[Host][]netip.Addr
+	localNames
 	secretHosts map[target]bool
 	secrets     []Secret
 	presets     []string
@@ -43,6 +44,12 @@ type network struct {
 	upstream *upstream.Proxy // nil: nothing was said
 }
 
+// localNames are names with addresses of their own.
+type localNames struct {
+	static   map[Host][]netip.Addr // fixed by hosts entries
+	intranet intranet.Names        // those with legitimate private addresses, and all below them
+}
+
 // Entry is one line of policy text and where it stands.
 type Entry struct {
 	Text string
@@ -56,6 +63,7 @@ type Document struct {
 	AllowFiles           []listFile `json:",omitempty"`
 	DenyFiles            []listFile `json:",omitempty"`
 	Hosts                []Entry    // "NAME=ADDR[,ADDR...]"
+	Intranet             []Entry    `json:",omitempty"` // names whose private addresses are legitimate, with all below them
 	DNS                  DNS
 	Secrets              []Secret
 	Limits               Limits
@@ -73,6 +81,10 @@ type Secret struct {
 	Others []target `json:",omitempty"` // on the ports they name
 	Pos    Pos
 }
+
+// Intranet lists the names whose private addresses are legitimate, with all below
+// them; nil: there are none.
+func (p *Policy) Intranet() []string { return slices.Clone([]string(p.intranet)) }
 
 // Static reports the hosts entries of h (nil: none, resolve it).
 func (p *Policy) Static(h Host) []netip.Addr {

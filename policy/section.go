@@ -28,6 +28,7 @@ func (f *fileParser) root(n *yaml.Node) {
 		"files":          f.files,
 		"upstream_proxy": f.upstream,
 		"audit":          f.audit,
+		"intranet":       func(v *yaml.Node) { f.doc.Intranet = f.list(v, "intranet") },
 	})
 }
 

@@ -47,7 +47,7 @@ func (p *program) explain(args []string) int {
 	var out strings.Builder
 	code := cli.ExitOK
 	for _, c := range all {
-		text, allowed, err := explain.Answers(c.policy, fs.Args(), strings.ToUpper(o.method))
+		text, allowed, err := explain.Answers(c.policy, fs.Args(), strings.ToUpper(o.method), nil)
 		if err != nil {
 			return p.Usage(err)
 		}

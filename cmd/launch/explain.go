@@ -1,12 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"egressd/dnsfilter"
 	"egressd/internal/cli"
@@ -27,12 +30,14 @@ type explainOptions struct {
 	write  policyflags.List
 	read   policyflags.List
 	agent  string
+	lookup bool // --resolve
 }
 
 func (o *explainOptions) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("explain", flag.ContinueOnError)
 	o.gate.Register(fs)
 	fs.StringVar(&o.method, "method", "", "judge a request with this HTTP `METHOD` (GET)")
+	fs.BoolVar(&o.lookup, "resolve", false, "look names up, and judge their addresses as well")
 	fs.StringVar(&o.tier, "tier", run.TierProcess, "answer for this `TIER`: process, hermetic or vercel")
 	fs.Var(&o.write, "write", "may the program write this `FILE`?")
 	fs.Var(&o.read, "read", "may the program read this `FILE`?")
@@ -62,7 +67,11 @@ func (l *launcher) explain(args []string) int {
 	if err != nil {
 		return l.Fail(cli.ExitUsage, err)
 	}
-	text, allowed, err := explain.Answers(p, fs.Args(), strings.ToUpper(o.method))
+	lookup, err := o.resolver(p)
+	if err != nil {
+		return l.Fail(cli.ExitUsage, err)
+	}
+	text, allowed, err := explain.Answers(p, fs.Args(), strings.ToUpper(o.method), lookup)
 	if err != nil {
 		return l.Usage(err)
 	}
@@ -91,6 +100,26 @@ func (l *launcher) explain(args []string) int {
 	}
 	return cli.ExitNo
 }
+
+// resolver looks names up as a run with this policy does; nil without --resolve.
+func (o *explainOptions) resolver(p *policy.Policy) (func(policy.Host) ([]netip.Addr, error), error) {
+	if !o.lookup {
+		return nil, nil
+	}
+	servers, err := dnsfilter.PolicyUpstreams(p)
+	if err == nil && len(servers) == 0 {
+		servers, err = run.HostUpstreams()
+	}
+	r := &dnsfilter.Resolver{Upstreams: servers}
+	return func(name policy.Host) ([]netip.Addr, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+		defer cancel()
+		return r.Lookup(ctx, name)
+	}, err
+}
+
+// lookupTimeout is how long a name may take with --resolve.
+const lookupTimeout = 10 * time.Second
 
 // explainFiles answers --write and --read.
 func (l *launcher) explainFiles(o *explainOptions, p *policy.Policy) (text string, allowed bool, err error) {

@@ -4,7 +4,7 @@ package fence
 var policyRooms = []room{
 	{
 		path:    "policy",
-		ours:    []string{"policy/files", "policy/upstream", "policy/internal/grammar", "policy/internal/lists", "policy/internal/names", "policy/internal/pathmatch", "policy/internal/special", "policy/internal/suffix", "internal/nearest"},
+		ours:    []string{"policy/files", "policy/upstream", "policy/internal/grammar", "policy/internal/intranet", "policy/internal/lists", "policy/internal/names", "policy/internal/pathmatch", "policy/internal/special", "policy/internal/suffix", "internal/nearest"},
 		outside: []string{"go.yaml.in/yaml/v3"},
 		std:     []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "math/rand", "math/rand/v2", "crypto/rand", "syscall"},
 		reason:  "the one decision is pure: no clock, no network, no logging, so that it gives one answer for one question",
@@ -41,6 +41,12 @@ var policyRooms = []room{
 		ours:   []string{"policy/internal/names"},
 		std:    []string{"net/http", "time", "log", "log/slog", "os", "os/exec", "syscall"},
 		reason: "where a proxy is, as text, pure: whoever dials it is elsewhere",
+	},
+	{
+		path:   "policy/internal/intranet",
+		ours:   []string{"policy/internal/special", "policy/internal/suffix"},
+		std:    []string{"net", "net/http", "time", "os", "log", "log/slog"},
+		reason: "names and addresses compared, pure",
 	},
 	{
 		path:    "policy/internal/suffix",

@@ -1,7 +1,7 @@
 // Package explain says in words how a policy judges one destination: the verdict,
 // the reason, the rule that decided and its place, and what to type to change it.
 //
-//	text, allowed, err := explain.Answers(policy, []string{"https://example.com/"}, "")
+//	text, allowed, err := explain.Answers(policy, []string{"https://example.com/"}, "", nil)
 //
 // It says what a policy as a whole allows, too, and what its presets hold.
 package explain
@@ -25,7 +25,8 @@ type Target struct {
 	Port   uint16
 	Method string // "": the target says nothing about requests
 	Path   string
-	wire   policy.Wire // the protocol of the scheme
+	Addrs  []netip.Addr // those of the host, as looked up; nil: it was not
+	wire   policy.Wire  // the protocol of the scheme
 }
 
 // schemes lists the default ports of URL schemes.
@@ -117,9 +118,13 @@ func Judge(p *policy.Policy, t Target) (policy.Request, policy.Decision) {
 	if !d.Allowed() {
 		return r, d
 	}
-	if addrs := p.Static(t.Host); len(addrs) > 0 {
-		if a := p.DecideAddrs(r, addrs); !a.Allowed() {
-			r.Addr = addrs[0]
+	addrs := p.Static(t.Host)
+	if len(addrs) == 0 {
+		addrs = t.Addrs
+	}
+	for _, addr := range addrs {
+		if a := p.DecideAddrs(r, []netip.Addr{addr}); !a.Allowed() {
+			r.Addr = addr
 			return r, a
 		}
 	}
@@ -145,9 +150,10 @@ func Judge(p *policy.Policy, t Target) (policy.Request, policy.Decision) {
 }
 
 // Answers explains the decision about each target, in order; see [Parse] for their
-// spelling and for method. allowed reports whether all of them are. The error is a
+// spelling and for method. lookup reports the addresses of a name; nil, or an error:
+// they are not judged. allowed reports whether all of them are. The error is a
 // target that could not be read.
-func Answers(p *policy.Policy, targets []string, method string) (text string, allowed bool, err error) {
+func Answers(p *policy.Policy, targets []string, method string, lookup func(policy.Host) ([]netip.Addr, error)) (text string, allowed bool, err error) {
 	var out strings.Builder
 	allowed = true
 	for _, target := range targets {
@@ -155,8 +161,15 @@ func Answers(p *policy.Policy, targets []string, method string) (text string, al
 		if err != nil {
 			return "", false, err
 		}
+		var failed error
+		if lookup != nil && t.Host.Name() != "" && len(p.Static(t.Host)) == 0 {
+			t.Addrs, failed = lookup(t.Host)
+		}
 		text, ok := Text(p, t)
 		out.WriteString(text)
+		if failed != nil {
+			fmt.Fprintf(&out, "  note    its addresses were not found: %s\n", cli.Safe(failed.Error()))
+		}
 		allowed = allowed && ok
 	}
 	return out.String(), allowed, nil
@@ -184,12 +197,21 @@ func Text(p *policy.Policy, t Target) (text string, allowed bool) {
 	if near := nearMiss(p, t.Host); near != "" {
 		fmt.Fprintf(&b, "  note    %s\n", near)
 	}
-	if rule := d.Suggest(r); rule != "" {
+	if d.Reason == policy.ReasonIPProhibited && t.Host.Name() != "" && r.Addr.IsValid() {
+		b.WriteString(ofAddress(t, r.Addr))
+	} else if rule := d.Suggest(r); rule != "" {
 		fmt.Fprintf(&b, "  to allow it, add:\n    %s\n", policyflags.Spell([]string{rule}))
 	} else if d.Reason == policy.ReasonDeniedByRule {
 		b.WriteString("  to allow it, remove the deny rule: deny beats allow\n")
 	}
 	return b.String(), false
+}
+
+// ofAddress says what to do about an address that names may not have.
+func ofAddress(t Target, a netip.Addr) string {
+	text := fmt.Sprintf("  address %s (%s)\n", a, policy.ClassifyAddr(a))
+	return text + fmt.Sprintf("  to allow it, if that is the server you mean, add:\n    --host %s=%s\n", t.Host, a) +
+		"  or name its network under intranet: in a policy file\n"
 }
 
 func describe(t Target) string {
@@ -222,7 +244,11 @@ func writeConditions(b *strings.Builder, p *policy.Policy, t Target, d policy.De
 	if addrs := p.Static(t.Host); len(addrs) > 0 {
 		fmt.Fprintf(b, "  address %s (fixed by the policy)\n", joinAddrs(addrs))
 	} else if t.Host.Name() != "" {
-		b.WriteString("  needs   public addresses: a name that resolves to a private one is denied\n")
+		if len(t.Addrs) > 0 {
+			fmt.Fprintf(b, "  address %s\n", joinAddrs(t.Addrs))
+			return
+		}
+		b.WriteString("  needs   public addresses, unless it is in the intranet: a name that resolves to a private one is denied\n")
 	}
 }
 

@@ -30,6 +30,9 @@ func Policy(name string, p *policy.Policy) string {
 		}
 		fmt.Fprintf(&b, "secret  %s in header %s, towards %s\n", s.Env, s.Header, strings.Join(hosts, ", "))
 	}
+	for _, name := range p.Intranet() {
+		fmt.Fprintf(&b, "intranet %s and the names below it may have private addresses\n", cli.Safe(name))
+	}
 	if mode := p.DNS().Mode; mode != policy.DNSUnset {
 		fmt.Fprintf(&b, "dns     %s\n", mode)
 	}

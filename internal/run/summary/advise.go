@@ -66,7 +66,7 @@ func (b *page) advise(title string, list []*total) {
 	b.flags(title, a.rules, maxSuggestions, rule, spell)
 	b.flags("Only the name was asked for; put the port in place of PORT (443 for HTTPS):", a.unknown, maxSuggestions, func(t *total) string { return t.suggest + policyflags.UnknownPort }, spell)
 	b.flags("Addresses without a name, to allow if you know whose they are:", a.bare, maxAddresses, rule, spell)
-	b.flags("Servers of a private network. If you know them, give their addresses:", a.private, maxAddresses, func(t *total) string {
+	b.flags("Servers of a private network. If you know them, give their addresses, or name the network under intranet: in a policy file:", a.private, maxAddresses, func(t *total) string {
 		return "--host " + t.host.Name() + "=" + t.addr.String()
 	}, asFlags)
 	b.flags("Private or special addresses, to allow only if you mean it:", a.special, maxAddresses, rule, spell)
