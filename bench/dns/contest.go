@@ -2,112 +2,31 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"egressd/bench/contest"
 )
 
-const (
-	startPatience = 20 * time.Second
-	stopPatience  = 5 * time.Second
-)
+const startPatience = 20 * time.Second
 
-// contestant is one DNS server.
-type contestant struct {
-	name string
-	addr string
-	cmd  *exec.Cmd
-	log  string
-}
-
-func (c *contestant) start(dir string) error {
-	c.log = filepath.Join(dir, c.name+".log")
-	f, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	c.cmd.Stdout, c.cmd.Stderr = f, f
-	c.cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
-	return c.cmd.Start()
-}
-
-func (c *contestant) stop() {
-	if c.cmd.Process == nil {
-		return
-	}
-	kill := time.AfterFunc(stopPatience, func() { _ = c.cmd.Process.Kill() })
-	defer kill.Stop()
-	_ = c.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended
-	_ = c.cmd.Wait()
-}
-
-// cpu reports the processor time that c has used, user and system.
-func (c *contestant) cpu() (total time.Duration, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.cmd.Process.Pid))
-	if err != nil {
-		return 0, fmt.Errorf("%s has ended, see %s", c.name, c.log)
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest) // from field 3 of proc_pid_stat(5) on
-	if len(fields) < 13 {
-		return 0, errors.New("/proc/PID/stat is too short")
-	}
-	for _, ticks := range fields[11:13] {
-		n, err := strconv.ParseInt(ticks, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		total += time.Duration(n) * 10 * time.Millisecond // USER_HZ is 100
-	}
-	return total, nil
-}
-
-// freePort reports a port that UDP and TCP have free.
-func freePort() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer ln.Close()
-	pc, err := net.ListenPacket("udp", ln.Addr().String())
-	if err != nil {
-		return "", err
-	}
-	defer pc.Close()
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	return port, err
-}
-
-func build(ctx context.Context, dir string) (string, error) {
-	out := filepath.Join(dir, "egressd")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", out, "egressd/cmd/egressd")
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build egressd: %w: %s", err, text)
-	}
-	return out, nil
-}
-
-func startUpstream(ctx context.Context, dir string) (*contestant, error) {
+func startUpstream(ctx context.Context, dir string) (*contest.Contestant, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := contest.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	c := &contestant{name: "upstream", addr: "127.0.0.1:" + port}
-	c.cmd = exec.CommandContext(ctx, self, upstreamFlag, c.addr)
-	return c, c.start(dir)
+	c := &contest.Contestant{Name: "upstream", Addr: "127.0.0.1:" + port}
+	c.Cmd = exec.CommandContext(ctx, self, upstreamFlag, c.Addr)
+	return c, c.Start(dir)
 }
 
 // egressd is the daemon as it is used: rules in a file, each decision in a file,
@@ -130,7 +49,7 @@ func egressd(name, binary, mode, port, up, dir string) (*exec.Cmd, error) {
 }
 
 // unbound forwards, or answers from local data. Two threads, no log.
-func unbound(mode, port, up, dir string) (*exec.Cmd, error) {
+func unbound(c *config, mode, port, up, dir string) (*exec.Cmd, error) {
 	local := "local-zone: allowed.test redirect\nlocal-data: 'allowed.test 60 A 198.18.0.1'\n"
 	if mode == "forward" {
 		host, upPort, _ := net.SplitHostPort(up)
@@ -159,11 +78,11 @@ func unbound(mode, port, up, dir string) (*exec.Cmd, error) {
  local-zone: fresh.test transparent
 %s
 `, port, dir, local)
-	return configured("unbound", mode, dir, text, func(file string) []string { return []string{"-d", "-c", file} })
+	return c.configured("unbound", mode, dir, text, func(file string) []string { return []string{"-d", "-c", file} })
 }
 
 // dnsdist asks the upstream, with a packet cache but for names that are always new.
-func dnsdist(mode, port, up, dir string) (*exec.Cmd, error) {
+func dnsdist(c *config, mode, port, up, dir string) (*exec.Cmd, error) {
 	text := fmt.Sprintf(`setLocal("127.0.0.1:%[1]s", {reusePort=true})
 addLocal("127.0.0.1:%[1]s", {reusePort=true})
 setSecurityPollSuffix("")
@@ -176,27 +95,38 @@ addAction("denied.test.", RCodeAction(DNSRCode.NXDOMAIN))
 	} else {
 		text += `addAction("fresh.test.", SetSkipCacheAction())` + "\n" + `getPool(""):setCache(newPacketCache(10000))` + "\n"
 	}
-	return configured("dnsdist", mode, dir, text, func(file string) []string { return []string{"--supervised", "--disable-syslog", "-C", file} })
+	return c.configured("dnsdist", mode, dir, text, func(file string) []string { return []string{"--supervised", "--disable-syslog", "-C", file} })
 }
 
 // dnsmasq has one thread.
-func dnsmasq(mode, port, up, dir string) (*exec.Cmd, error) {
+func dnsmasq(c *config, mode, port, up, dir string) (*exec.Cmd, error) {
 	host, upPort, _ := net.SplitHostPort(up)
 	text := fmt.Sprintf("port=%s\nlisten-address=127.0.0.1\nbind-interfaces\nno-resolv\nno-hosts\nuser=root\npid-file=\ncache-size=10000\ndns-forward-max=10000\naddress=/denied.test/\nserver=%s#%s\n", port, host, upPort)
 	if mode == "own" {
 		text += "address=/allowed.test/198.18.0.1\n"
 	}
-	return configured("dnsmasq", mode, dir, text, func(file string) []string { return []string{"-k", "-C", file} })
+	return c.configured("dnsmasq", mode, dir, text, func(file string) []string { return []string{"-k", "-C", file} })
 }
 
-// configured writes a server's configuration; nil without an error if the server is
-// not installed.
-func configured(name, mode, dir, text string, args func(file string) []string) (*exec.Cmd, error) {
-	binary, err := exec.LookPath(name)
+// coredns forwards with a cache but for names that are always new, or answers by template.
+// It has no list of its own: a zone for each name.
+func coredns(c *config, mode, port, up, dir string) (*exec.Cmd, error) {
+	const bind = "  bind 127.0.0.1\n"
+	none := "  template ANY ANY {\n    rcode NXDOMAIN\n  }\n"
+	own := "  template IN A {\n    answer \"{{ .Name }} 60 IN A 198.18.0.1\"\n  }\n"
+	if mode == "forward" {
+		own = "  cache\n  forward . " + up + "\n"
+	}
+	text := "denied.test:" + port + " {\n" + bind + none + "}\nallowed.test:" + port + " {\n" + bind + own + "}\n" +
+		"fresh.test:" + port + " {\n" + bind + "  forward . " + up + "\n}\n"
+	return c.configured("coredns", mode, dir, text, func(file string) []string { return []string{"-conf", file} })
+}
+
+// configured writes a server's configuration. Its error may be a *contest.Missing.
+func (c *config) configured(name, mode, dir, text string, args func(file string) []string) (*exec.Cmd, error) {
+	binary, err := contest.Find(c.peers, name)
 	if err != nil {
-		if binary, err = exec.LookPath("/usr/sbin/" + name); err != nil {
-			return nil, nil
-		}
+		return nil, err
 	}
 	file := filepath.Join(dir, name+"-"+mode+".conf")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil { // #nosec: it may be read as another user

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"egressd/bench/contest"
 )
 
 type config struct {
@@ -17,6 +19,7 @@ type config struct {
 	each    time.Duration
 	egressd string
 	other   string
+	peers   string
 	without string
 	only    string
 	window  int
@@ -42,7 +45,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.DurationVar(&c.each, "each", time.Second, "time of one round of one server")
 	flags.StringVar(&c.egressd, "egressd", "", "the egressd binary (default: build it from this tree)")
 	flags.StringVar(&c.other, "other", "", "another egressd binary, measured as egressd-other: before a change, say")
-	flags.StringVar(&c.without, "without", "", "servers to leave out (comma list); those that are not installed are left out anyway")
+	flags.StringVar(&c.peers, "peers", "", "a `directory` with programs of servers, looked for there first")
+	flags.StringVar(&c.without, "without", "", "servers to leave out (comma list); those that are not installed are named as missing")
 	flags.StringVar(&c.only, "only", "", "measure these alone (comma list of synthetic, cached, refused, forwarded)")
 	flags.IntVar(&c.window, "window", 24, "questions of one socket that wait for their answers, of 8 sockets; egressd leaves one client 256 look-ups")
 	if err := flags.Parse(args); err != nil {
@@ -105,7 +109,7 @@ func measure(ctx context.Context, c config, stdout, stderr io.Writer) error {
 		return err
 	}
 	if c.egressd == "" {
-		if c.egressd, err = build(ctx, dir); err != nil {
+		if c.egressd, err = contest.Egressd(ctx, dir); err != nil {
 			return err
 		}
 	}
@@ -113,7 +117,7 @@ func measure(ctx context.Context, c config, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer up.stop()
+	defer up.Stop()
 	r := &report{rounds: c.rounds, figures: make(map[string][]figure)}
 	for _, mode := range []string{"own", "forward"} {
 		var ms []measurement

@@ -8,23 +8,14 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"sync"
 )
 
 // bare is this program as a CONNECT proxy that decides, bounds and records
 // nothing: what a gate in Go costs above it is what gating costs.
-func bare() (*contestant, error) {
+func bare(p *place) (*exec.Cmd, error) {
 	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	return &contestant{name: "bare", addr: addr, cmd: exec.Command(self, bareFlag, addr)}, nil
+	return exec.Command(self, bareFlag, net.JoinHostPort("127.0.0.1", p.port)), err
 }
 
 const bareFlag = "-serve-bare"

@@ -16,7 +16,7 @@ const patience = 20 * time.Second // for any one thing that a proxy is to do
 // dial opens a connection to c's proxy port, or to target where there is no
 // proxy.
 func (c *contestant) dial(ctx context.Context, target string) (net.Conn, error) {
-	addr := c.addr
+	addr := c.Addr
 	if addr == "" {
 		addr = target
 	}
@@ -30,7 +30,7 @@ func (c *contestant) dial(ctx context.Context, target string) (net.Conn, error) 
 // tunnel opens a tunnel to target.
 func (c *contestant) tunnel(ctx context.Context, target string) (net.Conn, error) {
 	conn, err := c.dial(ctx, target)
-	if err != nil || c.addr == "" {
+	if err != nil || c.Addr == "" {
 		return conn, err
 	}
 	if err := askTunnel(conn, target); err != nil {
@@ -39,6 +39,9 @@ func (c *contestant) tunnel(ctx context.Context, target string) (net.Conn, error
 	}
 	return conn, nil
 }
+
+// answered is how the error of a refusal begins.
+const answered = "answered: "
 
 // askTunnel sends a CONNECT and reads the answer. What an origin that speaks
 // first has said with it is dropped.
@@ -54,8 +57,8 @@ func askTunnel(conn net.Conn, target string) error {
 		}
 		n += k
 		if text := string(buf[:n]); strings.Contains(text, "\r\n\r\n") {
-			if !strings.HasPrefix(text, "HTTP/1.1 200") {
-				return errors.New("answered: " + text)
+			if !strings.HasPrefix(text, "HTTP/1.1 200") && !strings.HasPrefix(text, "HTTP/1.0 200") {
+				return errors.New(answered + text)
 			}
 			return nil
 		}
@@ -95,7 +98,7 @@ func (c *contestant) getter(ctx context.Context, target string) (*getter, error)
 		return nil, err
 	}
 	where := "http://" + target + "/"
-	if c.addr == "" {
+	if c.Addr == "" {
 		where = "/"
 	}
 	return &getter{conn, bufio.NewReader(conn), "GET " + where + " HTTP/1.1\r\nHost: " + target + "\r\nUser-Agent: load\r\nAccept: */*\r\n\r\n"}, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,12 +35,16 @@ type measurement struct {
 	run  func(b *bench, ctx context.Context, c *contestant) (figure, error)
 	once bool // one round is enough
 	http bool // it takes a proxy for HTTP
+	deny bool // it takes one that refuses
 }
 
 func measurements() []measurement {
 	return []measurement{
 		{name: "connect", unit: "per_second", run: connects(func(*bench) []byte { return []byte("x") })},
 		{name: "connect_tls", unit: "per_second", run: connects(func(b *bench) []byte { return b.hello })},
+		{name: "refused", unit: "per_second", run: (*bench).refusals, deny: true},
+		{name: "ping_1", unit: "per_second", run: pings(1)},
+		{name: "ping_200", unit: "per_second", run: pings(200)},
 		{name: "http_get", unit: "per_second", run: (*bench).gets, http: true},
 		{name: "bulk_1", unit: "mb_per_second", run: bulk(1)},
 		{name: "bulk_8", unit: "mb_per_second", run: bulk(8)},
@@ -55,12 +60,12 @@ const workers = 64 // clients at a time where rates are measured
 // what is under way then is finished. It reports what they counted in a second.
 // The first error ends the round.
 func (b *bench) timed(ctx context.Context, c *contestant, n int, work func(until context.Context, done *atomic.Int64) error) (figure, error) {
-	until, cancel := context.WithTimeout(ctx, b.each)
-	defer cancel()
-	before, err := c.cpu()
+	before, err := c.CPU()
 	if err != nil {
 		return figure{}, err
 	}
+	until, cancel := context.WithTimeout(ctx, b.each)
+	defer cancel()
 	var done atomic.Int64
 	var wg sync.WaitGroup
 	errs := make([]error, n)
@@ -76,14 +81,14 @@ func (b *bench) timed(ctx context.Context, c *contestant, n int, work func(until
 	wg.Wait()
 	took := time.Since(start)
 	if err := errors.Join(errs...); err != nil {
-		return figure{}, fmt.Errorf("%s: %w", c.name, err)
+		return figure{}, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	after, err := c.cpu()
+	after, err := c.CPU()
 	if err != nil {
 		return figure{}, err
 	}
 	if done.Load() == 0 {
-		return figure{}, fmt.Errorf("%s: nothing was done in %v", c.name, took)
+		return figure{}, fmt.Errorf("%s: nothing was done in %v", c.Name, took)
 	}
 	return figure{value: float64(done.Load()) / took.Seconds(), cpu: (after - before) / time.Duration(done.Load())}, nil
 }
@@ -187,28 +192,29 @@ func (b *bench) httpLatency(ctx context.Context, c *contestant) (figure, error) 
 
 // settleFor is how long a proxy may take to give back what opening tunnels has
 // cost it.
-const settleFor = 5 * time.Second
+const settleFor = 3 * time.Second
 
 // idleExchanges is how often something goes there and back in a tunnel before
 // it is idle: what a proxy needs for that it may keep.
 const idleExchanges = 4
 
 // idleMemory opens tunnels that carry a little each way and then nothing, and
-// compares what is resident with before. Kernel memory is not in it.
+// compares what is resident with before; kernel memory is not in it. Processor time is that
+// of a set-up beside them.
 func (b *bench) idleMemory(ctx context.Context, c *contestant) (figure, error) {
-	before, err := c.memory()
+	before, err := c.Memory()
 	if err != nil {
 		return figure{}, err
 	}
 	for range b.idle {
 		conn, err := c.tunnel(ctx, b.o.answers.Addr().String())
 		if err != nil {
-			return figure{}, fmt.Errorf("%s: %w", c.name, err)
+			return figure{}, fmt.Errorf("%s: %w", c.Name, err)
 		}
 		defer conn.Close()
 		for range idleExchanges {
 			if err := exchange(conn, []byte("x")); err != nil {
-				return figure{}, fmt.Errorf("%s: %w", c.name, err)
+				return figure{}, fmt.Errorf("%s: %w", c.Name, err)
 			}
 		}
 	}
@@ -217,6 +223,63 @@ func (b *bench) idleMemory(ctx context.Context, c *contestant) (figure, error) {
 	case <-ctx.Done():
 		return figure{}, ctx.Err()
 	}
-	after, err := c.memory()
-	return figure{value: float64(after-before) / 1024 / float64(b.idle)}, err
+	after, err := c.Memory()
+	if err != nil {
+		return figure{}, err
+	}
+	f, err := connects(func(*bench) []byte { return []byte("x") })(b, ctx, c)
+	return figure{value: float64(after-before) / 1024 / float64(b.idle), cpu: f.cpu}, err
+}
+
+// refusals asks for what no list has.
+func (b *bench) refusals(ctx context.Context, c *contestant) (figure, error) {
+	return b.timed(ctx, c, workers, func(until context.Context, done *atomic.Int64) error {
+		for until.Err() == nil {
+			conn, err := c.tunnel(ctx, "127.0.0.2:9")
+			switch {
+			case err == nil:
+				return errors.Join(errors.New("it makes a tunnel that it should refuse"), conn.Close())
+			case !strings.HasPrefix(err.Error(), answered):
+				return err
+			}
+			done.Add(1)
+		}
+		return nil
+	})
+}
+
+// pings sends a byte there and back, again and again, in n tunnels.
+func pings(n int) func(*bench, context.Context, *contestant) (figure, error) {
+	return func(b *bench, ctx context.Context, c *contestant) (figure, error) {
+		conns := make([]net.Conn, n)
+		for i := range conns {
+			conn, err := c.tunnel(ctx, b.o.answers.Addr().String())
+			if err != nil {
+				return figure{}, err
+			}
+			defer conn.Close()
+			conns[i] = conn
+		}
+		var next atomic.Int64
+		took := make([][]time.Duration, n)
+		f, err := b.timed(ctx, c, n, func(until context.Context, done *atomic.Int64) error {
+			i := next.Add(1) - 1
+			for until.Err() == nil {
+				start := time.Now()
+				if err := exchange(conns[i], []byte("x")); err != nil {
+					return err
+				}
+				took[i] = append(took[i], time.Since(start))
+				done.Add(1)
+			}
+			return nil
+		})
+		if err != nil {
+			return f, err
+		}
+		all := slices.Concat(took...)
+		slices.Sort(all)
+		f.p50, f.p99 = all[len(all)/2], all[(len(all)-1)*99/100]
+		return f, nil
+	}
 }

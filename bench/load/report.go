@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"egressd/bench/contest"
 )
 
 // row is one line of output: the medians of one measurement's rounds for one
@@ -27,6 +27,7 @@ type row struct {
 	P50    float64   `json:"p50_us,omitempty"`
 	P99    float64   `json:"p99_us,omitempty"`
 	All    []float64 `json:"rounds_values,omitempty"`
+	CPUs   []float64 `json:"rounds_cpu_us,omitempty"`
 }
 
 // ratio compares two contestants: the median over the rounds of their quotient
@@ -44,13 +45,15 @@ type ratio struct {
 
 type report struct {
 	all    []*contestant
+	gone   []*contest.Missing
 	cf     config
 	done   []measurement
 	rounds map[string][]figure // by key
+	failed map[string]bool     // by key: they do not stand m
 }
 
-func newReport(all []*contestant, cf config) *report {
-	return &report{all: all, cf: cf, rounds: make(map[string][]figure)}
+func newReport(all []*contestant, gone []*contest.Missing, cf config) *report {
+	return &report{all: all, gone: gone, cf: cf, rounds: make(map[string][]figure), failed: make(map[string]bool)}
 }
 
 // of reports who takes part in m. A direct connection has no memory; bare
@@ -58,15 +61,18 @@ func newReport(all []*contestant, cf config) *report {
 func (r *report) of(m measurement) []*contestant {
 	var all []*contestant
 	for _, c := range r.all {
-		if m.once && c.cmd == nil || (m.once || m.http) && c.name == "bare" {
-			continue
+		switch {
+		case r.failed[key(m, c)], m.once && c.Cmd == nil:
+		case (m.once || m.http) && c.Name == "bare":
+		case c.HTTPOnly && !m.http, c.OneShot && m.http, m.deny && c.NoPolicy:
+		default:
+			all = append(all, c)
 		}
-		all = append(all, c)
 	}
 	return all
 }
 
-func key(m measurement, c *contestant) string { return m.name + " " + c.name }
+func key(m measurement, c *contestant) string { return m.name + " " + c.Name }
 
 // turns measures m for all contestants in turns. One round more comes first
 // and does not count.
@@ -79,6 +85,12 @@ func (r *report) turns(ctx context.Context, b *bench, m measurement, stderr io.W
 	for i := range rounds {
 		for _, c := range r.of(m) {
 			f, err := m.run(b, ctx, c)
+			if err != nil && c.Cmd != nil && !strings.HasPrefix(c.Name, "egressd") && ctx.Err() == nil {
+				r.failed[key(m, c)] = true
+				why, _, _ := strings.Cut(err.Error(), "\n")
+				r.gone = append(r.gone, &contest.Missing{What: "missing", Who: c.Name, Why: m.name + ": " + why})
+				continue
+			}
 			if err != nil {
 				return err
 			}
@@ -96,16 +108,6 @@ func (r *report) turns(ctx context.Context, b *bench, m measurement, stderr io.W
 	return nil
 }
 
-// median of what pick finds in all of fs.
-func median(fs []figure, pick func(figure) float64) float64 {
-	var all []float64
-	for _, f := range fs {
-		all = append(all, pick(f))
-	}
-	slices.Sort(all)
-	return all[len(all)/2]
-}
-
 func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
 func value(f figure) float64 { return f.value }
@@ -116,8 +118,8 @@ func p99US(f figure) float64 { return us(f.p99) }
 func (r *report) row(m measurement, c *contestant) row {
 	fs := r.rounds[key(m, c)]
 	line := row{
-		What: m.name, Who: c.name, Rounds: len(fs), Unit: m.unit,
-		Median: median(fs, value), CPU: median(fs, cpuUS), P50: median(fs, p50US), P99: median(fs, p99US),
+		What: m.name, Who: c.Name, Rounds: len(fs), Unit: m.unit,
+		Median: contest.Median(fs, value), CPU: contest.Median(fs, cpuUS), P50: contest.Median(fs, p50US), P99: contest.Median(fs, p99US),
 	}
 	var all []float64
 	for _, f := range fs {
@@ -126,6 +128,9 @@ func (r *report) row(m measurement, c *contestant) row {
 	line.Min, line.Max = slices.Min(all), slices.Max(all)
 	if r.cf.raw {
 		line.All = all
+		for _, f := range fs {
+			line.CPUs = append(line.CPUs, cpuUS(f))
+		}
 	}
 	return line
 }
@@ -138,52 +143,72 @@ func (r *report) ratio(m measurement, a, b *contestant) ratio {
 		f := figure{value: as[i].value / bs[i].value, p50: as[i].p50 - bs[i].p50, p99: as[i].p99 - bs[i].p99}
 		both = append(both, f)
 	}
-	q := ratio{What: "ratio", Of: m.name, Who: a.name, To: b.name, Median: median(both, value)}
-	if cost := median(bs, cpuUS); cost > 0 {
-		q.CPU = median(as, cpuUS) / cost
+	q := ratio{What: "ratio", Of: m.name, Who: a.Name, To: b.Name, Median: contest.Median(both, value)}
+	if cost := contest.Median(bs, cpuUS); cost > 0 {
+		q.CPU = contest.Median(as, cpuUS) / cost
 	}
-	if b.cmd == nil {
-		q.AddsP50, q.AddsP99 = median(both, p50US), median(both, p99US)
+	if b.Cmd == nil {
+		q.AddsP50, q.AddsP99 = contest.Median(both, p50US), contest.Median(both, p99US)
 	}
 	return q
 }
 
 // print writes JSON rows to stdout and a table to stderr.
 func (r *report) print(stdout, stderr io.Writer) error {
-	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		return err
-	}
 	enc := json.NewEncoder(stdout)
-	if err := enc.Encode(map[string]any{"what": "machine", "cpus": runtime.NumCPU(), "kernel": strings.TrimSpace(string(kernel)), "go": runtime.Version(), "clients": workers}); err != nil {
+	machine := contest.Machine()
+	machine["clients"] = workers
+	if err := enc.Encode(machine); err != nil {
 		return err
 	}
+	bound := r.bound()
 	table := tabwriter.NewWriter(stderr, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\t\tmedian\tof egressd's\tproxy CPU us/op\tp50 us\tp99 us")
+	fmt.Fprintf(table, "\t\tmedian\tof %s's\tproxy CPU us/op\tof %[1]s's\tp50 us\tp99 us\n", bound.Name)
 	for _, m := range r.done {
 		for _, c := range r.of(m) {
 			line := r.row(m, c)
 			if err := enc.Encode(line); err != nil {
 				return err
 			}
-			share := r.ratio(m, c, r.ours()).Median
-			fmt.Fprintf(table, "%s %s\t%s\t%.1f\t%.2f\t%.1f\t%.0f\t%.0f\n", m.name, m.unit, c.name, line.Median, share, line.CPU, line.P50, line.P99)
+			share, cost := "-", "-"
+			if r.comparable(m) {
+				q := r.ratio(m, c, bound)
+				share, cost = fmt.Sprintf("%.2f", q.Median), fmt.Sprintf("%.2f", q.CPU)
+			}
+			fmt.Fprintf(table, "%s %s\t%s\t%.1f\t%s\t%.1f\t%s\t%.0f\t%.0f\n", m.name, m.unit, c.Name, line.Median, share, line.CPU, cost, line.P50, line.P99)
 		}
 	}
 	for _, m := range r.done {
 		for _, c := range r.of(m) {
-			if c == r.ours() {
+			if c == bound || !r.comparable(m) {
 				continue
 			}
-			if err := enc.Encode(r.ratio(m, r.ours(), c)); err != nil {
+			if err := enc.Encode(r.ratio(m, c, bound)); err != nil {
 				return err
 			}
 		}
 	}
+	for _, gone := range r.gone {
+		if err := enc.Encode(gone); err != nil {
+			return err
+		}
+		fmt.Fprintf(table, "missing: %s: %s\n", gone.Who, gone.Why)
+	}
 	return table.Flush()
 }
 
-// ours is the egressd that is measured.
-func (r *report) ours() *contestant {
-	return r.all[slices.IndexFunc(r.all, func(c *contestant) bool { return c.name == "egressd" })]
+// comparable reports whether m is divided by the bound: memory is not, of which that has next to none.
+func (r *report) comparable(m measurement) bool {
+	b := r.bound()
+	return !m.once && slices.Contains(r.of(m), b)
+}
+
+// bound is what all are compared with: the relay in C, or egressd where there is none.
+func (r *report) bound() *contestant {
+	for _, name := range []string{"relay", "egressd"} {
+		if i := slices.IndexFunc(r.all, func(c *contestant) bool { return c.Name == name }); i >= 0 {
+			return r.all[i]
+		}
+	}
+	return r.all[0]
 }

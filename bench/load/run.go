@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"egressd/bench/contest"
 )
 
 type config struct {
@@ -18,6 +20,7 @@ type config struct {
 	idle    int
 	egressd string
 	other   string
+	peers   string
 	without string
 	only    string
 	raw     bool
@@ -41,7 +44,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&c.idle, "idle", 5000, "idle tunnels; each takes 4 descriptors, 2 of them here")
 	flags.StringVar(&c.egressd, "egressd", "", "the egressd binary (default: build it from this tree)")
 	flags.StringVar(&c.other, "other", "", "another egressd binary, measured as egressd-other: before a change, say")
-	flags.StringVar(&c.without, "without", "", "contestants to leave out: direct, bare, squid, squid-2 (comma list)")
+	flags.StringVar(&c.peers, "peers", "", "a `directory` with programs of peers, looked for there first")
+	flags.StringVar(&c.without, "without", "", "contestants to leave out (comma list of direct, relay, bare, tinyproxy, squid, squid-2, haproxy, smokescreen, goproxy)")
 	flags.StringVar(&c.only, "only", "", "measure these alone (comma list of names, default all)")
 	flags.BoolVar(&c.raw, "raw", false, "print every round too")
 	if err := flags.Parse(args); err != nil {
@@ -80,20 +84,15 @@ func measure(ctx context.Context, cf config, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all, err := cf.contestants(ctx, dir, o)
+	all, missing, err := cf.contestants(ctx, dir, o)
+	for _, c := range all {
+		defer c.Stop()
+	}
 	if err != nil {
 		return err
 	}
-	for _, c := range all {
-		defer c.stop()
-		if c.cmd != nil {
-			if err := c.launch(ctx, dir); err != nil {
-				return err
-			}
-		}
-	}
 	b := &bench{o: o, hello: hello, each: cf.each, idle: cf.idle}
-	r := newReport(all, cf)
+	r := newReport(all, missing, cf)
 	for _, m := range chosen {
 		if err = r.turns(ctx, b, m, stderr); err != nil {
 			err = fmt.Errorf("%s: %w", m.name, err)
@@ -119,35 +118,58 @@ func (cf config) measurements() ([]measurement, error) {
 	return chosen, nil
 }
 
-func (cf config) contestants(ctx context.Context, dir string, o *origin) ([]*contestant, error) {
+// contestants starts all that are not left out. What cannot take part is missing, which
+// the output says.
+func (cf config) contestants(ctx context.Context, dir string, o *origin) (all []*contestant, missing []*contest.Missing, err error) {
 	without := strings.Split(cf.without, ",")
-	var all []*contestant
-	var errs []error
-	add := func(c *contestant, err error) {
-		all, errs = append(all, c), append(errs, err)
-	}
 	if !slices.Contains(without, "direct") {
-		add(&contestant{name: "direct"}, nil)
+		all = append(all, &contestant{contest.Contestant{Name: "direct", NoPolicy: true}})
 	}
 	if cf.egressd == "" {
-		binary, err := build(ctx, dir)
-		if err != nil {
-			return nil, err
+		if cf.egressd, err = contest.Egressd(ctx, dir); err != nil {
+			return nil, nil, err
 		}
-		cf.egressd = binary
 	}
-	add(egressd("egressd", cf.egressd, dir, o))
-	if cf.other != "" {
-		add(egressd("egressd-other", cf.other, dir, o))
+	for _, p := range peers(&cf) {
+		if slices.Contains(without, p.name) {
+			continue
+		}
+		c, err := p.make(&cf, dir, o)
+		if gone, ok := errors.AsType[*contest.Missing](err); ok {
+			gone.Who = p.name
+			missing = append(missing, gone)
+			continue
+		}
+		if err != nil {
+			return all, nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+		err = c.Start(dir)
+		all = append(all, c)
+		if err = errors.Join(err, c.Listening(ctx)); err == nil {
+			err = c.serves(ctx, o)
+		}
+		if err == nil {
+			continue
+		}
+		if strings.HasPrefix(p.name, "egressd") {
+			return all, nil, err
+		}
+		c.Stop()
+		all = all[:len(all)-1]
+		missing = append(missing, &contest.Missing{What: "missing", Who: p.name, Why: "it does not serve: " + err.Error()})
 	}
-	if !slices.Contains(without, "bare") {
-		add(bare())
+	return all, missing, nil
+}
+
+// serves tries c once.
+func (c *contestant) serves(ctx context.Context, o *origin) error {
+	if c.HTTPOnly {
+		g, err := c.getter(ctx, o.http.Addr().String())
+		if err != nil {
+			return err
+		}
+		defer g.conn.Close()
+		return g.get()
 	}
-	if !slices.Contains(without, "squid") {
-		add(squid(dir, 1))
-	}
-	if !slices.Contains(without, "squid-2") {
-		add(squid(dir, 2))
-	}
-	return all, errors.Join(errs...)
+	return c.setUp(ctx, o.answers.Addr().String(), []byte("x"))
 }

@@ -36,8 +36,9 @@ type config struct {
 	launch string
 	bwrap  string
 
-	against string // other launch binaries, separated by commas; "": measure beside bwrap
-	dirs    string // where they run, separated by commas
+	also    []string // other ways to run a program, as NAME=COMMAND
+	against string   // other launch binaries, separated by commas; "": measure beside bwrap
+	dirs    string   // where they run, separated by commas
 }
 
 // run is main without the process: it reports the exit code, 0 when the goal is
@@ -50,6 +51,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&c.raw, "raw", false, "print every run too")
 	flags.StringVar(&c.launch, "launch", "", "the launch binary (default: build it from this tree)")
 	flags.StringVar(&c.bwrap, "bwrap", "bwrap", "the bwrap binary")
+	flags.Func("also", "another way to run a program, as `NAME=COMMAND`; may be repeated", func(s string) error {
+		if name, argv, ok := strings.Cut(s, "="); !ok || name == "" || len(strings.Fields(argv)) == 0 {
+			return errors.New("write NAME=COMMAND")
+		}
+		c.also = append(c.also, s)
+		return nil
+	})
 	flags.StringVar(&c.against, "against", "", "other launch binaries, as A,B: compare with the first of them, and leave bwrap out")
 	flags.StringVar(&c.dirs, "dir", ".", "the directories for -against, as A,B")
 	if err := flags.Parse(args); err != nil {
@@ -89,6 +97,10 @@ func measure(ctx context.Context, c config, stdout, stderr io.Writer) (bool, err
 	ours := &contestant{What: "launch", argv: []string{c.launch, "--", "/bin/true"}}
 	theirs := &contestant{What: "bwrap", argv: []string{c.bwrap, "--unshare-all", "--dev-bind", "/", "/", "/bin/true"}}
 	all := []*contestant{floor, theirs, ours}
+	for _, s := range c.also {
+		name, argv, _ := strings.Cut(s, "=")
+		all = append(all, &contestant{What: name, argv: append(strings.Fields(argv), "/bin/true")})
+	}
 	for i := range c.n + warmUps {
 		for _, who := range all {
 			d, err := once(ctx, who.argv)
