@@ -50,7 +50,7 @@ func getPeers(ctx context.Context, dir string, say func(string, ...any)) (missin
 	miss := func(who string, err error) {
 		text := strings.TrimSpace(err.Error())
 		if i := strings.LastIndexByte(text, '\n'); i >= 0 {
-			text = text[i+1:]
+			text = strings.TrimSpace(text[i+1:])
 		}
 		missing = append(missing, &contest.Missing{What: "missing", Who: who, Why: text})
 		say("%s cannot be installed: %s", who, text)

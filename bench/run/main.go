@@ -26,7 +26,8 @@ type config struct {
 	peers  string
 	out    string
 	page   bool
-	keep   bool // install nothing
+	keep   bool   // install nothing
+	from   string // figures of another run
 	inside string
 }
 
@@ -50,6 +51,7 @@ func run(ctx context.Context, args []string) int {
 	flags.StringVar(&c.out, "out", "figures.json", "the `file` for the figures")
 	flags.BoolVar(&c.page, "page", false, "put tables and charts into docs/performance.md and docs/performance")
 	flags.BoolVar(&c.keep, "no-install", false, "take the peers that are there")
+	flags.StringVar(&c.from, "from", "", "measure nothing: take the figures in a `file`")
 	flags.StringVar(&c.inside, "inside", "", "what the program tells itself: the `directory` with what it has built")
 	if err := flags.Parse(args); err != nil {
 		return 2
@@ -59,8 +61,11 @@ func run(ctx context.Context, args []string) int {
 		return 2
 	}
 	do := outside
-	if c.inside != "" {
+	switch {
+	case c.inside != "":
 		do = inside
+	case c.from != "":
+		do = again
 	}
 	if err := do(ctx, c); err != nil {
 		fmt.Fprintln(os.Stderr, "run:", err)

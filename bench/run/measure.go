@@ -71,6 +71,23 @@ func outside(ctx context.Context, c config) error {
 	if err := os.WriteFile(c.out, append(text, '\n'), 0o644); err != nil { // #nosec: figures
 		return err
 	}
+	return show(c, rows)
+}
+
+// again shows the figures of another run.
+func again(_ context.Context, c config) error {
+	text, err := os.ReadFile(c.from)
+	if err != nil {
+		return err
+	}
+	var rows []row
+	if err := json.Unmarshal(text, &rows); err != nil {
+		return fmt.Errorf("%s: %w", c.from, err)
+	}
+	return show(c, rows)
+}
+
+func show(c config, rows []row) error {
 	t := newTables(rows)
 	fmt.Print(t.markdown())
 	if c.page {
@@ -116,8 +133,8 @@ func inside(ctx context.Context, c config) error {
 		args     []string
 	}{
 		{"load", "load", append([]string{"-only", "connect,connect_tls,refused,ping_1,ping_200,http_get,bulk_1,bulk_8"}, withPeers...)},
-		{"flows 1000", "load", append([]string{"-only", "idle_memory", "-idle", "1000", "-without", "direct,bare"}, withPeers...)},
-		{"flows " + flows, "load", append([]string{"-only", "idle_memory", "-idle", flows, "-without", "direct,bare"}, withPeers...)},
+		{"flows 1000", "load", append([]string{"-only", "idle_memory", "-idle", "1000", "-without", "direct,bare,squid-2"}, withPeers...)},
+		{"flows " + flows, "load", append([]string{"-only", "idle_memory", "-idle", flows, "-without", "direct,bare,squid-2"}, withPeers...)},
 		{"dns", "dns", withPeers},
 		{"lists", "lists", append([]string{"-names", "1000", "-yaml=false", "-runs", "1", "-set-ups", "10000", "-reloads", "2"}, egressd...)},
 		{"lists", "lists", append([]string{"-names", "100000", "-yaml=false", "-runs", "1", "-set-ups", "10000", "-reloads", "2"}, egressd...)},
