@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,9 +18,6 @@ import (
 // sdks are the official SDKs that the double must be good enough for, by the
 // names that they are installed under.
 var sdks = map[string]string{"sdk2": "@vercel/sandbox@2.2.0", "sdk3": "@vercel/sandbox@3.5.0"}
-
-// users are methods that need what the double has not: more than one user.
-var users = []string{"Sandbox.addUserToGroup", "Sandbox.asUser", "Sandbox.createGroup", "Sandbox.createUser", "Sandbox.removeUserFromGroup"}
 
 // sdkDir reports where the SDKs are: where VERCEL_SDKS says, as sdk2 and sdk3,
 // or in a directory that they are installed in from npm.
@@ -75,11 +71,8 @@ func TestSDK(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			t.Logf("%s", out)
-			_, missed, _ := strings.Cut(strings.TrimSpace(string(out)), "; not: ")
-			for _, method := range strings.Fields(missed) {
-				if class, _, _ := strings.Cut(method, "."); class != "SandboxUser" && !slices.Contains(users, method) {
-					t.Errorf("%s of the SDK was not driven", method)
-				}
+			if _, missed, _ := strings.Cut(strings.TrimSpace(string(out)), "; not:"); missed != "" {
+				t.Errorf("of the SDK was not driven:%s", missed)
 			}
 			compareTraffic(t, strings.TrimPrefix(sdks[name], "@vercel/sandbox@"), d.Requests())
 		})

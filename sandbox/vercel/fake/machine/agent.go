@@ -198,10 +198,14 @@ func start(r request, files []*os.File) (*os.Process, error) {
 		return os.StartProcess(prog, r.Argv, attr)
 	}
 	var p *os.Process
+	other := r.Other
 	if r.Root {
-		p, err = try(rootAttr())
+		other = new(Identity)
 	}
-	if !r.Root || err != nil {
+	if other != nil {
+		p, err = try(identityAttr(*other))
+	}
+	if other == nil || err != nil {
 		p, err = try(&syscall.SysProcAttr{Setsid: true})
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"egressd/sandbox"
@@ -48,8 +49,9 @@ var (
 // Disk is what a machine keeps: a directory of the host. It may be copied and
 // removed while no machine runs on it.
 type Disk struct {
-	dir  string
-	name User
+	dir   string
+	name  User
+	names sync.Mutex // serialises changes of users and groups
 }
 
 // NewDisk makes an empty disk at dir, which must not exist.
@@ -194,10 +196,17 @@ func (d *Disk) Copy(dir string) (*Disk, error) {
 	if err != nil {
 		return nil, err
 	}
+	a, err := d.accounts()
+	if err == nil {
+		err = to.save(a)
+	}
 	for _, p := range places {
-		if err := copyTree(filepath.Join(d.dir, p), filepath.Join(dir, p)); err != nil {
-			return nil, errors.Join(err, to.Remove())
+		if err == nil {
+			err = copyTree(filepath.Join(d.dir, p), filepath.Join(dir, p))
 		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, to.Remove())
 	}
 	return to, nil
 }

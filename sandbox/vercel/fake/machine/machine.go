@@ -58,6 +58,7 @@ func (e *Error) Error() string { return e.Text }
 // Machine runs until Stop, or until its context ends.
 type Machine struct {
 	c      *conn
+	disk   *Disk
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when nothing of it is left
 	wg     sync.WaitGroup
@@ -102,7 +103,7 @@ func Start(ctx context.Context, cfg Config) (*Machine, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	m := &Machine{c: c, cancel: cancel, ended: make(chan struct{}), waiting: map[uint64]*waiter{}}
+	m := &Machine{c: c, disk: cfg.Disk, cancel: cancel, ended: make(chan struct{}), waiting: map[uint64]*waiter{}}
 	ready, failed := make(chan struct{}), make(chan error, 1)
 	m.wg.Go(func() { m.run(ctx, cfg, binds, pair[1], failed) })
 	m.wg.Go(func() { m.listen(ready) })

@@ -15,7 +15,15 @@ type Command struct {
 	Env  []string // the whole environment
 	Root bool     // as root, as far as it goes: see Machine.Exec
 
+	Other *Identity // whom the program sees itself as if not Root; nil: the machine's user
+
 	Terminal *pty.Size // the program gets a terminal of that size; nil: it gets none
+}
+
+// Identity is a user of a machine.
+type Identity struct {
+	UID int `json:"uid"`
+	GID int `json:"gid"`
 }
 
 // Exit is how a program ended.
@@ -39,6 +47,10 @@ type Process struct {
 // namespace of its own: it sees itself as root, and may do no more than others.
 // Where the kernel refuses that it stays the user that it is.
 func (m *Machine) Exec(ctx context.Context, c Command) (*Process, error) {
+	c, err := m.disk.asUser(c)
+	if err != nil {
+		return nil, err
+	}
 	if c.Terminal != nil {
 		return m.onTerminal(ctx, c)
 	}
@@ -52,7 +64,7 @@ func (m *Machine) Exec(ctx context.Context, c Command) (*Process, error) {
 		return nil, err
 	}
 	exited := make(chan Exit, 1)
-	r := request{Op: opExec, Argv: c.Argv, Dir: c.Dir, Env: c.Env, Root: c.Root}
+	r := request{Op: opExec, Argv: c.Argv, Dir: c.Dir, Env: c.Env, Root: c.Root, Other: c.Other}
 	id, files, err := m.ask(ctx, r, &waiter{exited: exited}, outW, errW)
 	closeAll(append(files, outW, errW))
 	if err != nil {
@@ -64,7 +76,7 @@ func (m *Machine) Exec(ctx context.Context, c Command) (*Process, error) {
 
 func (m *Machine) onTerminal(ctx context.Context, c Command) (*Process, error) {
 	exited := make(chan Exit, 1)
-	r := request{Op: opExec, Argv: c.Argv, Dir: c.Dir, Env: c.Env, Root: c.Root, Terminal: c.Terminal}
+	r := request{Op: opExec, Argv: c.Argv, Dir: c.Dir, Env: c.Env, Root: c.Root, Other: c.Other, Terminal: c.Terminal}
 	id, files, err := m.ask(ctx, r, &waiter{exited: exited})
 	if err != nil {
 		return nil, err

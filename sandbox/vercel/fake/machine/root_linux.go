@@ -5,12 +5,12 @@ import (
 	"syscall"
 )
 
-// rootAttr makes a program uid 0 of a user namespace in which it is alone.
-func rootAttr() *syscall.SysProcAttr {
+// identityAttr makes a program that user of a user namespace in which it is alone.
+func identityAttr(i Identity) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid:      true,
 		Cloneflags:  syscall.CLONE_NEWUSER,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: i.UID, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: i.GID, HostID: os.Getgid(), Size: 1}},
 	}
 }

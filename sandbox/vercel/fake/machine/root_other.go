@@ -4,5 +4,5 @@ package machine
 
 import "syscall"
 
-// rootAttr does nothing here: user namespaces exist on Linux only.
-func rootAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+// identityAttr does nothing here: user namespaces exist on Linux only.
+func identityAttr(Identity) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -41,6 +41,7 @@ type request struct {
 	Recursive bool           `json:"recursive,omitempty"`
 	Port      uint16         `json:"port,omitempty"`
 	Root      bool           `json:"root,omitempty"`
+	Other     *Identity      `json:"other,omitempty"`
 	Target    uint64         `json:"target,omitempty"`
 	Signal    syscall.Signal `json:"signal,omitempty"`
 	Group     bool           `json:"group,omitempty"`

@@ -165,6 +165,39 @@ const steps = {
     assert.ok(url.startsWith("ws://") && token);
     if (three) assert.deepEqual(await sb.getDefaultUser(), { username: "ubuntu", group: "ubuntu" });
   },
+  async users() {
+    if (!three) return;
+    const alice = await sb.createUser("alice");
+    const bob = await sb.createUser("bob");
+    await assert.rejects(sb.createUser("alice"), { name: "SandboxUserAlreadyExistsError" });
+    const who = await alice.runCommand({ cmd: "sh", args: ["-c", "id -un; id -gn; pwd; echo $OWN"], env: { OWN: "a b" } });
+    assert.equal(await who.stdout(), "alice\nalice\n/home/alice\na b\n");
+    assert.equal(await (await alice.runCommand("id", ["-u"])).stdout() === "0\n", false);
+    assert.equal(await (await alice.runCommand({ cmd: "id", args: ["-u"], sudo: true })).stdout(), "0\n");
+    assert.equal(await (await sb.asUser("root").runCommand("pwd")).stdout(), "/root\n");
+    assert.equal((await bob.runCommand({ cmd: "false", cwd: "/tmp" })).exitCode, 1);
+    assert.notEqual((await sb.asUser("nobody-here").runCommand("true")).exitCode, 0);
+    await alice.writeFiles([{ path: "deep/er/own.txt", content: Buffer.from([104, 105, 255]) }]);
+    assert.deepEqual([...(await alice.readFileToBuffer({ path: "deep/er/own.txt" }))], [104, 105, 255]);
+    let streamed = 0;
+    for await (const chunk of await alice.readFile({ path: "own.txt", cwd: "/home/alice/deep/er" })) streamed += chunk.length;
+    assert.equal(streamed, 3);
+    assert.equal(await alice.readFile({ path: "none" }), null);
+    assert.equal(readFileSync(await alice.downloadFile({ path: "deep/er/own.txt" }, { path: "own.txt" })).length, 3);
+    await alice.mkDir("made");
+    assert.equal((await alice.runCommand("test", ["-d", "/home/alice/made"])).exitCode, 0);
+    const { groupname, sharedDir } = await sb.createGroup("devs");
+    assert.deepEqual([groupname, sharedDir], ["devs", "/shared/devs"]);
+    await sb.addUserToGroup("alice", "devs");
+    await bob.addToGroup("devs");
+    const groups = async (n) => (await (await sb.runCommand("id", ["-nG", n])).stdout()).trim().split(" ");
+    assert.deepEqual([await groups("alice"), await groups("bob")], [["alice", "devs"], ["bob", "devs"]]);
+    await alice.runCommand("sh", ["-c", "echo shared > /shared/devs/f"]);
+    assert.equal(await (await bob.runCommand("cat", ["/shared/devs/f"])).stdout(), "shared\n");
+    await sb.removeUserFromGroup("alice", "devs");
+    await bob.removeFromGroup("devs");
+    assert.deepEqual([await groups("alice"), await groups("bob")], [["alice"], ["bob"]]);
+  },
   async getters() {
     const all = (o, C) => Object.fromEntries(Object.entries(Object.getOwnPropertyDescriptors(C.prototype)).filter(([, d]) => d.get).map(([k]) => [k, o[k]]));
     const shown = all(await Sandbox.get({ ...credentials, name: "sdk-a" }), Sandbox);
@@ -245,6 +278,7 @@ http.server.HTTPServer(("0.0.0.0",3000),http.server.SimpleHTTPRequestHandler).se
     assert.equal(sb.status, "stopped");
     assert.equal(String(await sb.readFileToBuffer({ path: "kept.txt" })), "kept");
     assert.notEqual(sb.currentSession().sessionId, before);
+    if (three) assert.equal(await (await sb.asUser("alice").runCommand("whoami")).stdout(), "alice\n");
     const again = await Sandbox.get({ ...credentials, name: "sdk-a" });
     assert.equal(again.currentSession().sessionId, sb.currentSession().sessionId);
     const { sessions } = await sb.listSessions();
