@@ -32,6 +32,10 @@ type Config struct {
 	// Ask is consulted when no rule covers a flow; nil: the denial stands.
 	Ask func(ctx context.Context, r policy.Request, d policy.Decision) bool
 
+	// Authorities, in PEM, vouch for origins besides the system's where TLS is opened,
+	// unless RootCAs says who does, and are in the Bundle. Nil: no others.
+	Authorities []byte
+
 	// Upstream reports how the upstream proxy of the policy is used: see [Upstream].
 	// Nil: without a login, with the system's roots.
 	Upstream func(*upstream.Proxy) (proxy.UpstreamAccess, error)
@@ -92,13 +96,18 @@ func New(c Config) (_ *Gate, err error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	if c.RootCAs == nil && len(c.Authorities) > 0 {
+		if c.RootCAs, err = rootsWith("", c.Authorities); err != nil {
+			return nil, err
+		}
+	}
 	g := &Gate{log: c.Log}
 	if c.CA == nil {
 		if hosts := c.Policy.Load().Intercepted(); len(hosts) > 0 {
 			if c.CA, err = ca.New(hosts); err != nil {
 				return nil, err
 			}
-			g.bundle = c.CA.Bundle(SystemRoots())
+			g.bundle = c.CA.Bundle(Roots(c.Authorities))
 		}
 	}
 	g.proxy = &proxy.Server{

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"crypto/x509"
 	"os"
 )
@@ -17,4 +18,14 @@ func SystemRoots() []byte {
 		}
 	}
 	return nil
+}
+
+// Roots reports the system's root certificates and more, in PEM. It is nil if there are
+// none of either.
+func Roots(more []byte) []byte {
+	system := SystemRoots()
+	if len(more) == 0 {
+		return system
+	}
+	return bytes.Join([][]byte{system, more}, []byte("\n"))
 }

@@ -72,7 +72,7 @@ func run1(ts *testscript.TestScript, argv []string, whenReady func(*os.Process) 
 	cmd.Args[0] = argv[0]
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(cmd.Env, "PATH="+search, "HOME="+ts.Getenv("HOME"), "WORK="+ts.Getenv("WORK"), "SECRET_TOKEN=hunter2",
-		"ANTHROPIC_API_KEY=key", "LD_PRELOAD=", "HTTPS_PROXY="+ts.Getenv("HTTPS_PROXY"), "NO_PROXY="+ts.Getenv("NO_PROXY"), "SUDO_UID="+ts.Getenv("SUDO_UID"))
+		"ANTHROPIC_API_KEY=key", "LD_PRELOAD=", "NODE_EXTRA_CA_CERTS="+ts.Getenv("NODE_EXTRA_CA_CERTS"), "SSL_CERT_DIR="+ts.Getenv("SSL_CERT_DIR"), "HTTPS_PROXY="+ts.Getenv("HTTPS_PROXY"), "NO_PROXY="+ts.Getenv("NO_PROXY"), "SUDO_UID="+ts.Getenv("SUDO_UID"))
 	var out watched
 	var stderr bytes.Buffer
 	if whenReady != nil {

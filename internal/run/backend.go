@@ -58,11 +58,13 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	}
 	s.hint(spec)
 	if o.Isolation == isolationEnv {
+		s.carryAuthorities(&spec, nil)
 		return spec, &advisory.Backend{Gate: g}, nil
 	}
 	if spec.Files, err = s.files(spec); err != nil {
 		return spec, nil, err
 	}
+	s.carryAuthorities(&spec, spec.Files)
 	b := &process.Backend{
 		Gate: g, Publish: o.Program.Publish, HostPorts: o.Program.HostPorts,
 		Limits: o.Program.Limits, Nested: o.Program.Nested || sandbox.AgentNests(o.Argv), Early: s.Init,
@@ -127,9 +129,11 @@ func (s *session) gate(person *approve.Terminal, log *slog.Logger) (gate.Config,
 	if err != nil {
 		return gate.Config{}, err
 	}
+	authorities := s.authorities()
 	g := gate.Config{
 		Policy: new(policy.Current), Resolver: resolver, Events: s.trail.Sink(), Log: log,
-		Upstream:     gate.Upstream(s.opts.Policy.Environ.Login, nil),
+		Authorities:  authorities,
+		Upstream:     gate.Upstream(s.opts.Policy.Environ.Login, authorities),
 		Identity:     gate.Identity{Session: s.trail.Session},
 		Interception: gate.Interception{SecretValue: s.secrets.Value},
 	}

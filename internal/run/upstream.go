@@ -46,7 +46,7 @@ func (s *session) upstream() error {
 	if !fromEnv {
 		env.Login = ""
 	}
-	if _, err := gate.Upstream(env.Login, nil)(u); err != nil {
+	if _, err := gate.Upstream(env.Login, s.authorities())(u); err != nil {
 		return err
 	}
 	if _, err := s.login(); err != nil {

@@ -105,7 +105,7 @@ func (r *running) openDoor(ctx context.Context, wg *sync.WaitGroup, start *contr
 	}
 	start.Network = true
 	if start.Roots = g.Bundle(); start.Roots == nil {
-		start.Roots = gate.SystemRoots()
+		start.Roots = gate.Roots(c.Authorities)
 	}
 	r.door = newDoor()
 	wg.Go(func() { _ = g.Serve(ctx, gate.Doors{Explicit: []net.Listener{r.door}}) }) // a door that closes early is logged

@@ -230,6 +230,17 @@ func TestContainer(t *testing.T) {
 	}
 }
 
+// The profile that packages ship is the one that launch doctor prints.
+func TestShippedProfile(t *testing.T) {
+	shipped, err := os.ReadFile("../../../deploy/apparmor/egressd-launch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := profile("/usr/bin/launch"); got != string(shipped) {
+		t.Errorf("deploy/apparmor/egressd-launch is to be\n%s", got)
+	}
+}
+
 // A path that a shell or AppArmor would read as something else.
 func TestProfileQuotes(t *testing.T) {
 	if got := profile(`/home/a b/"x"/launch`); !strings.Contains(got, `"/home/a b/\"x\"/launch"`) {

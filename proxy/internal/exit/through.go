@@ -296,7 +296,7 @@ func (s status) meaning(sent bool) (policy.Reason, string) {
 		answer += " " + text
 	}
 	switch s.code {
-	case http.StatusProxyAuthRequired:
+	case http.StatusProxyAuthRequired, http.StatusUnauthorized: // 401 is tinyproxy's word for a wrong login
 		switch {
 		case !slices.Contains(s.schemes, "Basic") && len(s.schemes) > 0:
 			return policy.ReasonProxyLogin, "the upstream proxy wants a login that the gate does not speak (" + s.scheme() + "): run a helper that does, such as cntlm or px, and name that as the upstream proxy"
