@@ -29,6 +29,7 @@ func (l *launcher) commands() []cli.Command {
 		{Name: "explain", Run: l.explain, Flags: func() *flag.FlagSet { return new(explainOptions).flags() }},
 		{Name: "why", Run: l.why, Flags: func() *flag.FlagSet { return new(whyOptions).flags() }},
 		{Name: "guide", Run: l.guide, Flags: func() *flag.FlagSet { return new(guideOptions).flags() }},
+		{Name: "mcp", Run: l.mcp, Flags: func() *flag.FlagSet { return new(mcpOptions).flags() }},
 		{Name: "check", Run: l.check},
 		{Name: "apply", Run: l.apply, Flags: func() *flag.FlagSet { return new(applyOptions).flags() }},
 		{Name: "doctor", Run: l.doctor},

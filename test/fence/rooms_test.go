@@ -325,6 +325,13 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		reason: "text of what is being recorded",
 	},
 	{
+		path:    "internal/run/mcp",
+		ours:    []string{"policy", "internal/cli/explain", "internal/run/why"},
+		outside: []string{"github.com/modelcontextprotocol/go-sdk"},
+		std:     []string{"net", "net/http", "os", "os/exec", "log/slog"},
+		reason:  "an agent's questions passed on to the gate: it opens nothing and allows nothing",
+	},
+	{
 		path:   "internal/run/why",
 		ours:   []string{"policy", "event", "internal/cli", "internal/cli/explain", "internal/cli/policyflags"},
 		std:    []string{"os/exec", "log/slog"},

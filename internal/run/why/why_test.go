@@ -142,3 +142,30 @@ func TestLook(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestList(t *testing.T) {
+	flow := func(session, name string, port uint16, reason policy.Reason) event.Event {
+		return event.Event{Session: session, Body: &event.Connection{Host: host(t, name), Port: port, Verdict: event.Verdict{Reason: reason}}}
+	}
+	asked := event.Event{Session: "two", Body: &event.Query{Host: host(t, "db.test"), Verdict: event.Verdict{Reason: policy.ReasonHostNotListed}}}
+	got, err := List(lines(t,
+		flow("one", "old.test", 1, policy.ReasonHostNotListed),
+		flow("two", "a.test", 443, policy.ReasonHostNotListed), flow("two", "a.test", 443, policy.ReasonHostNotListed),
+		flow("two", "b.test", 443, policy.ReasonRefused), asked))
+	if want := "a.test:443   2 times   no rule names this host\ndb.test   once   no rule names this host\n"; err != nil || got != want {
+		t.Errorf("%v, got\n%s, want\n%s", err, got, want)
+	}
+	if got, err := List(lines(t, flow("one", "b.test", 443, policy.ReasonRefused))); err != nil || got != "nothing was refused\n" {
+		t.Errorf("%v, %q", err, got)
+	}
+	if _, err := List(strings.NewReader("x\n")); err == nil {
+		t.Error("a line that is no event was read")
+	}
+	var many []event.Event
+	for i := range 2 * maxKinds {
+		many = append(many, flow("one", "a.test", uint16(i+1), policy.ReasonHostNotListed))
+	}
+	if got, _ := List(lines(t, many...)); strings.Count(got, "\n") != maxKinds {
+		t.Errorf("%d lines", strings.Count(got, "\n"))
+	}
+}
