@@ -2,6 +2,7 @@ package policy
 
 import (
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -166,18 +167,54 @@ func TestPosString(t *testing.T) {
 	}
 }
 
+var checkedAt = regexp.MustCompile(`(?m)^# Checked: \d{4}-\d{2}-\d{2}\.$`)
+
+// A preset to read with does not write.
+func TestReadPresets(t *testing.T) {
+	p := compileRules(t, "@github:read", "@npm:read", "@pypi:read")
+	for _, c := range []struct {
+		method, host, path string
+		want               bool
+	}{
+		{"GET", "github.com", "/o/r.git/info/refs", true},
+		{"POST", "github.com", "/o/r.git/git-upload-pack", true},
+		{"POST", "github.com", "/o/r.git/git-receive-pack", false},
+		{"POST", "github.com", "/o/r.git/info/lfs/objects/batch", false},
+		{"POST", "github.com", "/o/r/../r/git-upload-pack", false},
+		{"POST", "github.com", "/login/oauth/git-upload-pack", true}, // no such repository
+		{"GET", "api.github.com", "/repos/o/r", true},
+		{"POST", "api.github.com", "/graphql", false},
+		{"PATCH", "api.github.com", "/gists/1", false},
+		{"GET", "codeload.github.com", "/o/r/tar.gz/main", true},
+		{"GET", "registry.npmjs.org", "/left-pad", true},
+		{"PUT", "registry.npmjs.org", "/left-pad", false},
+		{"GET", "pypi.org", "/simple/requests/", true},
+		{"POST", "pypi.org", "/legacy/", false},
+	} {
+		h, err := ParseHost(c.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := p.Decide(Request{Host: h, Port: 443, Method: c.method, Path: c.path})
+		if d.Allowed() != c.want {
+			t.Errorf("%s %s%s: allowed %t (%s), want %t", c.method, c.host, c.path, d.Allowed(), d.Reason, c.want)
+		}
+	}
+}
+
 func TestPresets(t *testing.T) {
 	want := []string{
-		"anthropic", "crates", "debian", "docker-hub", "github", "gitlab", "go",
-		"google-ai", "huggingface", "maven", "npm", "openai", "pypi",
+		"alpine", "anthropic", "azure-openai", "bedrock", "copilot", "crates", "cursor", "debian", "docker-hub", "fedora",
+		"github", "github:read", "gitlab", "go", "google-ai", "huggingface", "jsr", "maven", "mistral", "npm", "npm:read", "nuget",
+		"openai", "opencode", "openrouter", "packagist", "playwright", "pypi", "pypi:read", "rubygems", "ubuntu", "vertex",
 	}
 	if got := PresetNames(); !slices.Equal(got, want) {
 		t.Fatalf("presets %q", got)
 	}
 	for _, name := range want {
 		text, ok := PresetText(name)
-		if !ok || !strings.HasPrefix(text, "# ") || !strings.Contains(text, "# Source") {
-			t.Errorf("%s does not say where it comes from", name)
+		if !ok || !strings.HasPrefix(text, "# ") || !strings.Contains(text, "# Source") || !checkedAt.MatchString(text) {
+			t.Errorf("%s does not say where it comes from, and when it was checked", name)
 		}
 		p := compileRules(t, "@"+name)
 		allow, _ := p.Rules()
@@ -194,7 +231,7 @@ func TestPresets(t *testing.T) {
 			compileRules(t, "@"+name, "!"+allow[0].Text)
 		}
 	}
-	for _, name := range []string{"", "nope", "../presets/npm", "npm.txt", "NPM"} {
+	for _, name := range []string{"", "nope", "../presets/npm", "npm.txt", "NPM", "npm.read", ":read", "npm:"} {
 		if _, ok := PresetText(name); ok {
 			t.Errorf("there is a preset %q", name)
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // Each preset is a short data file: one rule a line, # comments say where the
-// list comes from.
+// list comes from. The name github:read is that of the file github.read.txt.
 //
 //go:embed presets/*.txt
 var presetFiles embed.FS
@@ -20,7 +20,7 @@ func PresetNames() []string {
 	}
 	var names []string
 	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".txt"))
+		names = append(names, strings.ReplaceAll(strings.TrimSuffix(e.Name(), ".txt"), ".", ":"))
 	}
 	slices.Sort(names)
 	return names
@@ -32,7 +32,7 @@ func PresetText(name string) (string, bool) {
 	if strings.ContainsAny(name, "/\\.") {
 		return "", false
 	}
-	data, err := presetFiles.ReadFile("presets/" + name + ".txt")
+	data, err := presetFiles.ReadFile("presets/" + strings.ReplaceAll(name, ":", ".") + ".txt")
 	if err != nil {
 		return "", false
 	}
