@@ -50,7 +50,7 @@ func (p *Program) PrintVersion(args []string) int {
 // itself; runs is as in completion.Spec.
 func (p *Program) PrintCompletion(args []string, flags *flag.FlagSet, all []Command, runs bool) int {
 	if len(args) != 1 {
-		return p.Usage(errors.New("completion takes one shell: bash, zsh or fish"))
+		return p.Usage(errors.New("completion takes one shell, bash, zsh or fish, or man for the manual page"))
 	}
 	spec := completion.Spec{Program: p.Name, Flags: flags, Runs: runs}
 	for _, c := range all {

@@ -357,6 +357,11 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		reason:  "one mechanism of the system each: it knows neither binary",
 	},
 	{
+		path:   "deploy/release",
+		std:    []string{"net", "net/http", "log", "log/slog"},
+		reason: "builds archives from a commit: what it needs of the programs it asks their binaries for, and it publishes nothing",
+	},
+	{
 		path:    "bench/dns",
 		ours:    []string{"bench/contest"},
 		outside: []string{"golang.org/x/net/dns/dnsmessage", "golang.org/x/net/ipv4"},

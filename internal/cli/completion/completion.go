@@ -30,7 +30,8 @@ func (c Command) words() string {
 	return strings.TrimSpace(strings.Join(c.Words, " ") + " " + switches(options(c.Flags)))
 }
 
-// Script reports the completion script for bash, zsh or fish.
+// Script reports the completion script for bash, zsh or fish, or for "man" the manual
+// page.
 func Script(shell string, s Spec) (string, error) {
 	switch shell {
 	case "bash":
@@ -39,8 +40,10 @@ func Script(shell string, s Spec) (string, error) {
 		return zsh(s), nil
 	case "fish":
 		return fish(s), nil
+	case "man":
+		return man(s), nil
 	}
-	return "", fmt.Errorf("no completion for shell %q: bash, zsh or fish", shell)
+	return "", fmt.Errorf("no completion for shell %q: bash, zsh or fish; man is the manual page", shell)
 }
 
 // option is one flag as the scripts need it.
@@ -167,7 +170,7 @@ _@P() {
     if ((i < COMP_CWORD)); then
         [[ $i -eq 1 ]] && case $word in
 @SUB        presets) COMPREPLY=($(compgen -W "$(@P presets --names 2>/dev/null)" -- "$cur")); return ;;
-        completion) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")); return ;;
+        completion) COMPREPLY=($(compgen -W "bash zsh fish man" -- "$cur")); return ;;
         check) COMPREPLY=($(compgen -f -- "$cur")); return ;;
         esac
 @REST        return
@@ -198,7 +201,7 @@ func zsh(s Spec) string {
 	for _, c := range s.Commands {
 		switch c.Name {
 		case "completion":
-			b.WriteString("  completion) compadd bash zsh fish; return ;;\n")
+			b.WriteString("  completion) compadd bash zsh fish man; return ;;\n")
 		case "presets":
 			fmt.Fprintf(&b, "  presets) compadd -- $(%s presets --names 2>/dev/null); return ;;\n", s.Program)
 		case "check":
@@ -254,7 +257,7 @@ func fish(s Spec) string {
 	for _, o := range options(s.Flags) {
 		fmt.Fprintf(&b, "complete -c %s -n __fish_use_subcommand %s\n", p, fishFlag(p, o))
 	}
-	fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'\n", p)
+	fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish man'\n", p)
 	fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from presets' -a '(%s presets --names 2>/dev/null)'\n", p, p)
 	fmt.Fprintf(&b, "complete -c %s -n '__fish_seen_subcommand_from check' -F\n", p)
 	if !s.Runs {
