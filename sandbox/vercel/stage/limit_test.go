@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"testing"
 )
 
@@ -50,5 +51,28 @@ func TestAnnounced(t *testing.T) {
 	}
 	if got := look(t, dir); !maps.Equal(got, start) {
 		t.Errorf("changed: %v", got)
+	}
+}
+
+// An archive of very many small files costs little for each: a hostile one is
+// refused in a moment.
+func TestManyEntries(t *testing.T) {
+	dir := t.TempDir()
+	const n = 3000
+	var many []*tar.Header
+	for i := range n {
+		many = append(many, &tar.Header{Name: fmt.Sprint("./", i), Typeflag: tar.TypeReg, Mode: 0o644})
+	}
+	archive := pack(t, dir, many...)
+	tree, _ := send(t, Config{Dir: dir, MaxFiles: n - 1})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := tree.Mirror(context.Background(), archive, "")
+	runtime.ReadMemStats(&after)
+	if !errors.Is(err, errTooLarge) {
+		t.Error(err)
+	}
+	if each := (after.TotalAlloc - before.TotalAlloc) / n; each > 8<<10 {
+		t.Errorf("%d bytes for each entry", each)
 	}
 }

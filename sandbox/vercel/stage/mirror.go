@@ -51,7 +51,7 @@ func (t *Tree) Mirror(ctx context.Context, archive io.ReadSeeker, aside string) 
 }
 
 func newMirror(ctx context.Context, t *Tree, aside string) *mirror {
-	return &mirror{tree: t, ctx: ctx, remote: map[string]*remote{}, within: map[string]bool{}, aside: aside}
+	return &mirror{tree: t, ctx: ctx, remote: map[string]*remote{}, within: map[string]bool{}, aside: aside, buffer: make([]byte, 32<<10)}
 }
 
 // run reads the archive, and makes the changes.
@@ -120,6 +120,8 @@ type mirror struct {
 	seen    map[string]fs.FileInfo // what is to be replaced or deleted, before it was compared
 	whole   bool                   // the top directory is in the archive, which a tar of nothing has not
 	handled int
+
+	buffer []byte // for the contents of one entry after the other
 }
 
 // read reads the archive and calls visit for each entry.
@@ -204,7 +206,7 @@ func (m *mirror) list(at int, h *tar.Header, r io.Reader) error {
 	switch h.Typeflag {
 	case tar.TypeReg, tar.TypeGNUSparse:
 		sum := sha256.New()
-		n, err := io.Copy(sum, r) // at most h.Size
+		n, err := io.CopyBuffer(sum, r, m.buffer) // at most h.Size
 		if err != nil {
 			return err
 		}
