@@ -15,8 +15,9 @@ import (
 // admission is our ValidatingAdmissionPolicy, evaluated with Kubernetes' own
 // CEL environment.
 type admission struct {
-	env    *cel.Env
-	policy *admissionv1.ValidatingAdmissionPolicy
+	env      *cel.Env
+	policy   *admissionv1.ValidatingAdmissionPolicy
+	programs map[string]cel.Program // by expression
 }
 
 func newAdmission(t *testing.T) *admission {
@@ -33,17 +34,21 @@ func newAdmission(t *testing.T) *admission {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &admission{env: env, policy: find[*admissionv1.ValidatingAdmissionPolicy](t, decode(t, text), nil)}
+	return &admission{env: env, programs: map[string]cel.Program{}, policy: find[*admissionv1.ValidatingAdmissionPolicy](t, decode(t, text), nil)}
 }
 
 func (a *admission) eval(expression string, in map[string]any) (any, error) {
-	ast, issues := a.env.Compile(expression)
-	if err := issues.Err(); err != nil {
-		return nil, err
-	}
-	program, err := a.env.Program(ast)
-	if err != nil {
-		return nil, err
+	program := a.programs[expression]
+	if program == nil {
+		ast, issues := a.env.Compile(expression)
+		if err := issues.Err(); err != nil {
+			return nil, err
+		}
+		var err error
+		if program, err = a.env.Program(ast); err != nil {
+			return nil, err
+		}
+		a.programs[expression] = program
 	}
 	out, _, err := program.Eval(in)
 	if err != nil {
