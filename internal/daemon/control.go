@@ -43,7 +43,7 @@ func (d *daemon) serveControl(s socket) {
 		// Totals would fall when a session ends. They are in its events.
 		for _, g := range c.Gates() {
 			now := g.Stats()
-			sum.Connections, sum.Flows = sum.Connections+now.Connections, sum.Flows+now.Flows
+			sum.Connections, sum.Flows, sum.Most = sum.Connections+now.Connections, sum.Flows+now.Flows, sum.Most+now.Most
 		}
 		return sum
 	})

@@ -67,7 +67,7 @@ func everything(t *testing.T) shown {
 }
 
 // What Prometheus itself adds to every series.
-var targetLabels = []string{"job", "instance", "namespace", "pod"}
+var targetLabels = []string{"job", "instance", "namespace", "pod", "release"}
 
 var (
 	metricWord = regexp.MustCompile(`\b(?:(?:egressd|process|go|promhttp)_[a-z0-9_]+|up)\b(\{[^}]*\})?`)

@@ -8,6 +8,7 @@ import (
 type Stats struct {
 	Connections int // client connections, now
 	Flows       int // allowed flows that go on, now
+	Most        int // connections that are let in at a time, now
 
 	BytesOut, BytesIn uint64 // client to origin and back, total
 	Dropped           uint64 // connections that ended without an answer, for want of room; total
@@ -48,13 +49,13 @@ func (m *Metrics) gateDone(g *gates, id int) {
 	}
 	delete(g.live, id)
 	last := stats()
-	last.Connections, last.Flows = 0, 0
+	last.Connections, last.Flows, last.Most = 0, 0, 0
 	g.gone = g.gone.plus(last)
 }
 
 func (s Stats) plus(other Stats) Stats {
 	return Stats{
-		Connections: s.Connections + other.Connections, Flows: s.Flows + other.Flows,
+		Connections: s.Connections + other.Connections, Flows: s.Flows + other.Flows, Most: s.Most + other.Most,
 		BytesOut: s.BytesOut + other.BytesOut, BytesIn: s.BytesIn + other.BytesIn,
 		Dropped: s.Dropped + other.Dropped, AcceptErrors: s.AcceptErrors + other.AcceptErrors,
 	}
@@ -86,6 +87,10 @@ func connectionsDesc() *prometheus.Desc {
 	return gateDesc("open_connections", "Client connections that are open.")
 }
 
+func mostDesc() *prometheus.Desc {
+	return gateDesc("connections_limit", "Client connections that are let in at a time: limits.connections, or fewer where the file descriptors do not suffice.")
+}
+
 func flowsDesc() *prometheus.Desc { return gateDesc("open_flows", "Allowed flows that go on.") }
 
 func bytesDesc() *prometheus.Desc {
@@ -102,7 +107,7 @@ func acceptErrorsDesc() *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (gateCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{connectionsDesc(), flowsDesc(), bytesDesc(), droppedDesc(), acceptErrorsDesc()} {
+	for _, d := range []*prometheus.Desc{connectionsDesc(), mostDesc(), flowsDesc(), bytesDesc(), droppedDesc(), acceptErrorsDesc()} {
 		out <- d
 	}
 }
@@ -117,6 +122,7 @@ func (g gateCollector) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), append([]string{name}, labels...)...)
 		}
 		gauge(connectionsDesc(), s.Connections)
+		gauge(mostDesc(), s.Most)
 		gauge(flowsDesc(), s.Flows)
 		count(bytesDesc(), s.BytesOut, "out")
 		count(bytesDesc(), s.BytesIn, "in")

@@ -97,7 +97,7 @@ func full(t *testing.T) *Metrics {
 		event.Event{Body: new(event.RunCompleted)},
 	)
 	m.Gate("default", func() Stats {
-		return Stats{Connections: 3, Flows: 2, BytesOut: 100, BytesIn: 1 << 40, Dropped: 5, AcceptErrors: 6}
+		return Stats{Connections: 3, Most: 10, Flows: 2, BytesOut: 100, BytesIn: 1 << 40, Dropped: 5, AcceptErrors: 6}
 	})
 	m.PolicyLoaded("default", compiled(t, "allow:\n  - a.example.com\n  - b.example.com\ndeny:\n  - c.example.com\nlimits:\n  connections: 10\n"), time.Unix(1700000000, 0))
 	m.TokensLoaded(4, nil)
@@ -122,7 +122,7 @@ func TestScrape(t *testing.T) {
 		`egressd_sessions_total{policy="default",result="opened"} 1`,
 		`egressd_sessions_total{policy="default",result="refused"} 1`,
 		`egressd_sessions_total{policy="default",result="closed"} 1`,
-		`egressd_open_connections{policy="default"} 3`,
+		`egressd_open_connections{policy="default"} 3`, `egressd_connections_limit{policy="default"} 10`,
 		`egressd_open_flows{policy="default"} 2`,
 		`egressd_flow_bytes_total{direction="out",policy="default"} 100`,
 		`egressd_flow_bytes_total{direction="in",policy="default"} 1.099511627776e+12`,
