@@ -179,6 +179,10 @@ func (r *Resolver) end(c *call) {
 	r.flights[c.place], last.place = last, c.place
 	r.flights[len(r.flights)-1] = nil
 	r.flights = r.flights[:len(r.flights)-1]
+	if len(r.flights) == 0 && r.alarm.timer != nil {
+		r.alarm.timer.Stop()
+		r.alarm.at = time.Time{}
+	}
 	if r.calls[c.name.Name()] == c {
 		delete(r.calls, c.name.Name())
 	}
