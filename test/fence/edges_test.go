@@ -23,7 +23,6 @@ var onlyIn = []struct{ tree, place, reason string }{
 	{"github.com/vishvananda/netns", "netns", "a tainted thread must never be reused; netns wraps that once"},
 	{"go.yaml.in/yaml/v3", "policy", "one parser of operator text, strict, with positions"},
 	{"github.com/miekg/dns", "dnsfilter", "one reader of DNS wire format (and the fake upstream of test/e2e)"},
-	{"github.com/modelcontextprotocol/go-sdk", "internal/run/mcp", "an agent's protocol, and no way past the gate: what it offers is a closed list of tools"},
 	{"github.com/prometheus", "internal/daemon/metrics", "every series is made where its labels are known to be bounded"},
 }
 

@@ -161,11 +161,10 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		reason: "formats, hashes and signatures: pure",
 	},
 	{
-		path:    "internal/run/ledger",
-		ours:    []string{"event", "internal/run/receipt", "internal/run/receipt/canonical", "internal/run/receipt/chain", "internal/run/receipt/format"},
-		outside: []string{"golang.org/x/crypto/ssh"},
-		std:     []string{"net/http", "log", "log/slog"},
-		reason:  "the journal of a run on disk, and the keys: a file, a command, an ssh agent",
+		path:   "internal/run/ledger",
+		ours:   []string{"event", "internal/run/receipt", "internal/run/receipt/canonical", "internal/run/receipt/chain", "internal/run/receipt/format"},
+		std:    []string{"net/http", "log", "log/slog"},
+		reason: "the journal of a run on disk, and the keys: a file, a command, an ssh agent",
 	},
 	{
 		path:   "internal/run/tap",
@@ -325,11 +324,10 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		reason: "text of what is being recorded",
 	},
 	{
-		path:    "internal/run/mcp",
-		ours:    []string{"policy", "internal/cli/explain", "internal/run/why"},
-		outside: []string{"github.com/modelcontextprotocol/go-sdk"},
-		std:     []string{"net", "net/http", "os", "os/exec", "log/slog"},
-		reason:  "an agent's questions passed on to the gate: it opens nothing and allows nothing",
+		path:   "internal/run/mcp",
+		ours:   []string{"policy", "internal/cli/explain", "internal/run/why"},
+		std:    []string{"net", "net/http", "os", "os/exec", "log/slog"},
+		reason: "an agent's questions passed on to the gate: it opens nothing and allows nothing",
 	},
 	{
 		path:   "internal/run/why",

@@ -9,14 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-
-	"golang.org/x/crypto/ssh"
-	"golang.org/x/crypto/ssh/agent"
 
 	"egressd/internal/run/receipt/format"
 )
@@ -51,7 +47,7 @@ func (k Keys) Open(ctx context.Context, spec string) (key format.Key, again stri
 		key, err = k.fromCommand(ctx, strings.Fields(spec[len(byCommand):]))
 		return key, spec, err
 	case strings.HasPrefix(spec, byAgent):
-		key, err = k.fromAgent(spec[len(byAgent):])
+		key, err = k.fromAgent(ctx, spec[len(byAgent):])
 		return key, spec, err
 	}
 	if spec, err = filepath.Abs(spec); err != nil {
@@ -193,82 +189,4 @@ func checked(public string, message, sig []byte) ([]byte, error) {
 		return nil, errors.New("the signer gave a signature that its public key does not verify")
 	}
 	return sig, nil
-}
-
-// agentKey is a key that an ssh agent holds.
-type agentKey struct {
-	socket string
-	key    ssh.PublicKey
-	public string
-}
-
-func (k Keys) fromAgent(fingerprint string) (format.Key, error) {
-	a := &agentKey{socket: k.Agent}
-	err := a.talk(context.Background(), func(c agent.ExtendedAgent) error {
-		keys, err := c.List()
-		if err != nil {
-			return err
-		}
-		var have []string
-		for _, held := range keys {
-			if held.Type() != ssh.KeyAlgoED25519 {
-				continue
-			}
-			print := ssh.FingerprintSHA256(held)
-			if have = append(have, print); print != fingerprint && held.Comment != fingerprint {
-				continue
-			}
-			parsed, err := ssh.ParsePublicKey(held.Blob)
-			if err != nil {
-				return err
-			}
-			public, ok := parsed.(ssh.CryptoPublicKey).CryptoPublicKey().(ed25519.PublicKey)
-			if !ok {
-				return errors.New("this is no Ed25519 key")
-			}
-			a.key = parsed
-			a.public, err = format.EncodePublic(public)
-			return err
-		}
-		return fmt.Errorf("no Ed25519 key %q: it holds %s", fingerprint, strings.Join(have, ", "))
-	})
-	if err != nil {
-		return nil, fmt.Errorf("the ssh agent: %w", err)
-	}
-	return a, nil
-}
-
-// talk connects to the agent, for one exchange.
-func (a *agentKey) talk(ctx context.Context, do func(agent.ExtendedAgent) error) error {
-	if a.socket == "" {
-		return errors.New("SSH_AUTH_SOCK is not set: start an agent")
-	}
-	ctx, cancel := context.WithTimeout(ctx, signTime)
-	defer cancel()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", a.socket)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if at, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(at)
-	}
-	return do(agent.NewClient(conn))
-}
-
-// PublicPEM implements [format.Key].
-func (a *agentKey) PublicPEM() string { return a.public }
-
-// Sign implements [format.Key]. The agent signs the message itself, as it does a
-// login's.
-func (a *agentKey) Sign(ctx context.Context, message []byte) (sig []byte, err error) {
-	err = a.talk(ctx, func(c agent.ExtendedAgent) error {
-		s, err := c.Sign(a.key, message)
-		if err == nil {
-			sig, err = checked(a.public, message, s.Blob)
-		}
-		return err
-	})
-	return sig, err
 }

@@ -165,6 +165,9 @@ func TestAgent(t *testing.T) {
 	})
 	t.Cleanup(serving.Wait)
 	t.Cleanup(func() { _ = ln.Close() })
+	_, weak, err := ed25519.GenerateKey(rand.Reader)
+	must(t, err)
+	must(t, ring.Add(agent.AddedKey{PrivateKey: weak, Comment: "another"}))
 	if _, _, err := w.keys.Open(t.Context(), "ssh-agent:SHA256:none"); err == nil || !strings.Contains(err.Error(), ssh.FingerprintSHA256(public)) {
 		t.Errorf("an unknown key: %v", err)
 	}
@@ -174,5 +177,43 @@ func TestAgent(t *testing.T) {
 		must(t, l.Close())
 		w.verified()
 		must(t, os.Remove(w.out))
+	}
+}
+
+// An agent that answers with anything else is an error, and no panic.
+func TestAgentLies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	short, err := os.MkdirTemp("", "agent")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(short) })
+	w.keys.Agent = filepath.Join(short, "s")
+	ln, err := net.Listen("unix", w.keys.Agent)
+	must(t, err)
+	defer ln.Close()
+	for _, c := range []struct{ answer, want string }{
+		{"", "EOF"},
+		{"\x00\x00\x00\x00", "0 bytes"},
+		{"\xff\xff\xff\xff", "bytes"},
+		{"\x00\x00\x00\x01\x05", "it refused"},
+		{"\x00\x00\x00\x05\x0c\x00\x00\x00\x09", "cut off"},
+		{"\x00\x00\x00\x0d\x0c\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00", "cut off"},
+		{"\x00\x00\x00\x05\x0c\x00\x00\x00\x00", "no Ed25519 key"},
+	} {
+		var serving sync.WaitGroup
+		serving.Go(func() {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 64))
+			_, _ = conn.Write([]byte(c.answer))
+			_ = conn.Close()
+		})
+		_, _, err := w.keys.Open(t.Context(), "ssh-agent:x")
+		serving.Wait()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %q", c.answer, err, c.want)
+		}
 	}
 }

@@ -12,10 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"egressd/internal/cli/explain"
 	"egressd/internal/run/why"
@@ -37,61 +34,38 @@ type Server struct {
 	Denials func() (string, error)
 }
 
-// destination is the input of tools about one.
-type destination struct {
-	Destination string `json:"destination" jsonschema:"HOST, HOST:PORT or URL; without a port it is 443"`
-}
+// destination describes the input of tools about one.
+const destination = "HOST, HOST:PORT or URL; without a port it is 443"
 
-// wish is the input of request_approval.
-type wish struct {
-	Destination string `json:"destination" jsonschema:"HOST, HOST:PORT or URL; without a port it is 443"`
-	Purpose     string `json:"purpose" jsonschema:"what it is needed for, in a few words for the user"`
-}
-
-// refusal is the input of explain.
-type refusal struct {
-	Message string `json:"message,omitempty" jsonschema:"a refusal that a program has printed; may be left out"`
-}
-
-type nothing struct{}
-
-// Serve answers on in and out until in ends. It closes both.
-func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	server := sdk.NewServer(&sdk.Implementation{Name: "egressd", Title: "egressd gate", Version: s.Version}, &sdk.ServerOptions{Instructions: s.Guide})
-	yes := true
-	reads := &sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(bool)}
-	sdk.AddTool(server, &sdk.Tool{
-		Name: "explain", Annotations: reads,
-		Description: "What the network gate around this session is, and what a refusal of it means.",
-	}, tool(func(_ context.Context, in refusal) (string, error) { return s.explain(in.Message), nil }))
-	sdk.AddTool(server, &sdk.Tool{
-		Name: "why", Annotations: reads,
-		Description: "Whether a destination is allowed and, if not, why, and which rule would allow it. Use it when a connection fails.",
-	}, tool(s.why))
-	sdk.AddTool(server, &sdk.Tool{
-		Name: "list_denials", Annotations: reads,
-		Description: "What the last recorded run was refused.",
-	}, tool(func(context.Context, nothing) (string, error) { return s.denials() }))
-	sdk.AddTool(server, &sdk.Tool{
-		Name: "request_approval", Annotations: &sdk.ToolAnnotations{OpenWorldHint: &yes},
-		Description: "Ask the user to allow a destination that the task needs. The answer is the user's; when nobody can be asked now, it says what to tell the user.",
-	}, tool(s.request))
-	err := server.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-// tool makes a tool of f, whose errors are for the agent to read.
-func tool[T any](f func(context.Context, T) (string, error)) sdk.ToolHandlerFor[T, any] {
-	return func(ctx context.Context, _ *sdk.CallToolRequest, in T) (*sdk.CallToolResult, any, error) {
-		text, err := f(ctx, in)
-		if err != nil {
-			text = err.Error()
-		}
-		text = text[:min(len(text), maxText)]
-		return &sdk.CallToolResult{IsError: err != nil, Content: []sdk.Content{&sdk.TextContent{Text: text}}}, nil, nil
+// tools are what the server offers. An error of one is for the agent to read.
+func (s *Server) tools() []tool {
+	return []tool{
+		{
+			name: "explain", reads: true,
+			says:   "What the network gate around this session is, and what a refusal of it means.",
+			inputs: []input{{name: "message", says: "a refusal that a program has printed; may be left out"}},
+			do:     func(_ context.Context, in inputs) (string, error) { return s.explain(in["message"]), nil },
+		},
+		{
+			name: "why", reads: true,
+			says:   "Whether a destination is allowed and, if not, why, and which rule would allow it. Use it when a connection fails.",
+			inputs: []input{{name: "destination", says: destination, required: true}},
+			do:     s.why,
+		},
+		{
+			name: "list_denials", reads: true,
+			says: "What the last recorded run was refused.",
+			do:   func(context.Context, inputs) (string, error) { return s.denials() },
+		},
+		{
+			name: "request_approval",
+			says: "Ask the user to allow a destination that the task needs. The answer is the user's; when nobody can be asked now, it says what to tell the user.",
+			inputs: []input{
+				{name: "destination", says: destination, required: true},
+				{name: "purpose", says: "what it is needed for, in a few words for the user", required: true},
+			},
+			do: s.request,
+		},
 	}
 }
 
@@ -118,22 +92,22 @@ func (s *Server) about(ctx context.Context, text string) (why.Answer, error) {
 	return s.Ask(ctx, t.Host, t.Port)
 }
 
-func (s *Server) why(ctx context.Context, in destination) (string, error) {
-	a, err := s.about(ctx, in.Destination)
+func (s *Server) why(ctx context.Context, in inputs) (string, error) {
+	a, err := s.about(ctx, in["destination"])
 	return a.Text, err
 }
 
 // request has the gate ask the person, if it can ask one. The purpose never reaches
 // the terminal of the person: the agent would choose the words of a question there.
-func (s *Server) request(ctx context.Context, in wish) (string, error) {
-	a, err := s.about(ctx, in.Destination)
+func (s *Server) request(ctx context.Context, in inputs) (string, error) {
+	a, err := s.about(ctx, in["destination"])
 	switch {
 	case err != nil:
 		return "", err
 	case a.Allowed:
 		return "Allowed: go on.\n" + a.Text, nil
 	}
-	return fmt.Sprintf("Not allowed. Stop here, and tell the user what it is needed for (%s) and which rule would allow it:\n%s", in.Purpose, a.Text), nil
+	return fmt.Sprintf("Not allowed. Stop here, and tell the user what it is needed for (%s) and which rule would allow it:\n%s", in["purpose"], a.Text), nil
 }
 
 func (s *Server) denials() (string, error) {

@@ -129,3 +129,50 @@ func TestServerBounds(t *testing.T) {
 		t.Errorf("%d bytes", len(text))
 	}
 }
+
+// What a client must not send has an error of JSON-RPC, and the server goes on.
+func TestProtocol(t *testing.T) {
+	c := open(t, &Server{Version: "1", Guide: "the guide"})
+	for _, tt := range []struct{ in, want string }{
+		{`{"jsonrpc":"2.0","id":"a","method":"ping"}`, `{"id":"a","jsonrpc":"2.0","result":{}}`},
+		{`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-03-26"}}`, `"protocolVersion":"2025-03-26"`},
+		{`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"1999-01-01"}}`, `"protocolVersion":"` + versions[0] + `"`},
+		{`{"jsonrpc":"2.0","id":8,"method":"resources/list"}`, `-32601`},
+		{`not json`, `{"error":{"code":-32700,"message":"this is not JSON"},"id":null,"jsonrpc":"2.0"}`},
+		{`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `-32600`},
+		{`{"id":1,"method":"ping"}`, `-32600`},
+		{`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"open","arguments":{}}}`, `there is no tool`},
+		{`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"why","arguments":{}}}`, `why needs destination`},
+		{`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"why","arguments":{"destination":7}}}`, `-32602`},
+		{`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"explain","arguments":{"x":"y"}}}`, `explain has no argument`},
+	} {
+		if got := c.ask(tt.in); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %s, want %s", tt.in, got, tt.want)
+		}
+	}
+	c.say("")
+	c.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
+	if text, bad := c.call("explain", `{}`); bad || text != "the guide" {
+		t.Errorf("%v, %q", bad, text)
+	}
+}
+
+// A call that waits for a person holds up no other.
+func TestCallsAreApart(t *testing.T) {
+	answer := make(chan struct{})
+	c := open(t, &Server{Version: "1", Ask: func(ctx context.Context, _ policy.Host, _ uint16) (why.Answer, error) {
+		select {
+		case <-answer:
+		case <-ctx.Done():
+		}
+		return why.Answer{Text: "late"}, nil
+	}})
+	c.say(`{"jsonrpc":"2.0","id":"slow","method":"tools/call","params":{"name":"why","arguments":{"destination":"a.test"}}}`)
+	if got := c.ask(`{"jsonrpc":"2.0","id":"quick","method":"ping"}`); !strings.Contains(got, "quick") {
+		t.Errorf("got %s", got)
+	}
+	close(answer)
+	if !c.lines.Scan() || !strings.Contains(c.lines.Text(), "late") {
+		t.Errorf("got %s", c.lines.Text())
+	}
+}
