@@ -75,9 +75,10 @@ type Query struct {
 // Command is a command line that is about to run. Of its words only the hash is
 // kept: people put secrets there.
 type Command struct {
-	ArgvHash string   // SHA-256 of the words joined by NUL, in hex
-	Files    []string // the files section in force, as [files.Section.Lines]; nil: it says nothing
-	Limits   string   // on what the run may take from the machine, as --limit has them
+	ArgvHash    string   // SHA-256 of the words joined by NUL, in hex
+	Files       []string // the files section in force, as [files.Section.Lines]; nil: it says nothing
+	PolicyFiles []string // policy files that nobody named: how far each counts, its digest and its path
+	Limits      string   // on what the run may take from the machine, as --limit has them
 }
 
 // RunCompleted is the end of a run whose command ran to its end.

@@ -83,7 +83,7 @@ func (r *reader) body() Body {
 	case "dns.query":
 		return r.query()
 	case "command.executed":
-		return &Command{ArgvHash: l.ArgvHash, Files: l.Files, Limits: l.Limits}
+		return &Command{ArgvHash: l.ArgvHash, Files: l.Files, PolicyFiles: l.PolicyFiles, Limits: l.Limits}
 	case "run.completed":
 		return &RunCompleted{ExitCode: r.exitCode(), Duration: took, LimitsMet: l.LimitsMet}
 	case "run.failed":

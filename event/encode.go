@@ -137,6 +137,7 @@ func (o *object) other(body Body) {
 	case *Command:
 		o.text("argv_hash", b.ArgvHash)
 		o.texts("files", b.Files)
+		o.texts("policy_files", b.PolicyFiles)
 		o.text("limits", b.Limits)
 	case *RunCompleted:
 		o.duration(b.Duration)

@@ -139,7 +139,7 @@ func every() []Event {
 		},
 		&Query{Verdict: Verdict{Reason: policy.ReasonMalformed}, Asked: `a\032b`, QType: "TYPE65399"},
 		&Command{ArgvHash: hash, Limits: "pids=1024"},
-		&Command{ArgvHash: hash, Files: []string{"write: /srv/x", "home: private"}},
+		&Command{ArgvHash: hash, Files: []string{"write: /srv/x", "home: private"}, PolicyFiles: []string{"trusted " + hash + " /srv/.egress.yaml"}},
 		&RunCompleted{ExitCode: 0, Duration: 5 * time.Millisecond, LimitsMet: "memory"},
 		&RunFailed{ExitCode: 125, Error: "no", LimitsMet: "memory,pids"},
 		&FileChanged{Path: "/a", Change: Added},

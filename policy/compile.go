@@ -33,6 +33,11 @@ func Compile(docs ...*Document) (*Policy, error) {
 			c.document(d)
 		}
 	}
+	for _, d := range docs {
+		if d != nil && d.Stricter {
+			c.p.limits = c.p.limits.stricter(d.Limits)
+		}
+	}
 	c.checkSecrets()
 	c.checkUpstream()
 	if err := c.errs.err(); err != nil {
@@ -225,7 +230,9 @@ func (c *compiler) settings(d *Document) {
 	for _, name := range d.Limits.outOfRange() {
 		c.errs.add(Pos{}, "write a number above 0, or leave it out for the default", "limits.%s is out of range", name)
 	}
-	p.limits.settle(d.Limits)
+	if !d.Stricter {
+		p.limits.settle(d.Limits)
+	}
 }
 
 // checkSecrets refuses a secret no rule lets out (it would be asked for and

@@ -70,6 +70,7 @@ type Document struct {
 	Files                files.Section    `json:",omitzero"` // what the program may do with files
 	Upstream             upstream.Section `json:"-"`         // the proxy through which flows leave; a launcher has no say in how a daemon leaves
 	Audit                bool             // allow everything, record what would have been denied
+	Stricter             bool             `json:",omitempty"` // its limits bound those of all other documents
 }
 
 // Secret binds a secret to one header towards named hosts: the client sees a

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/netip"
 	"slices"
+
+	"egressd/policy/files"
 )
 
 // Under reports p narrowed by ceiling, the policy of whoever lets p in: the
@@ -109,4 +111,16 @@ func stricterNeeds(a, b Wire) Wire {
 		}
 	}
 	return WireUnseen
+}
+
+// Tightening reports what of d can only narrow a policy that it is compiled with: its
+// deny rules, the paths it hides, and its limits, of which the smaller counts wherever
+// they stand. d may come from anybody: a repository that was just cloned.
+//
+// Threat: a repository carries a policy file that allows its author's host, leads an
+// allowed name to it by a hosts entry, another resolver or an upstream proxy, has a
+// secret sent there, turns audit on, or shows a path that is hidden -> none of that is
+// in the result. Left over: it can deny what the person's own policy allows.
+func (d *Document) Tightening() *Document {
+	return &Document{Deny: d.Deny, Files: files.Section{Hide: d.Files.Hide}, Limits: d.Limits, Stricter: true}
 }

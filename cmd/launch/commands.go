@@ -31,6 +31,7 @@ func (l *launcher) commands() []cli.Command {
 		{Name: "guide", Run: l.guide, Flags: func() *flag.FlagSet { return new(guideOptions).flags() }},
 		{Name: "mcp", Run: l.mcp, Flags: func() *flag.FlagSet { return new(mcpOptions).flags() }},
 		{Name: "check", Run: l.check},
+		{Name: "trust", Run: l.trust, Flags: func() *flag.FlagSet { return new(trustOptions).flags() }},
 		{Name: "apply", Run: l.apply, Flags: func() *flag.FlagSet { return new(applyOptions).flags() }},
 		{Name: "doctor", Run: l.doctor},
 		{Name: "presets", Run: l.presets},

@@ -18,6 +18,7 @@ import (
 	"egressd/internal/run"
 	"egressd/internal/run/microvm"
 	"egressd/internal/run/place"
+	"egressd/internal/run/project"
 	"egressd/internal/run/script"
 	"egressd/policy"
 	"egressd/policy/files"
@@ -31,11 +32,13 @@ type explainOptions struct {
 	read   policyflags.List
 	agent  string
 	lookup bool // --resolve
+	alone  bool // --no-project
 }
 
 func (o *explainOptions) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("explain", flag.ContinueOnError)
 	o.gate.Register(fs)
+	run.RegisterNoProject(fs, &o.alone)
 	fs.StringVar(&o.method, "method", "", "judge a request with this HTTP `METHOD` (GET)")
 	fs.BoolVar(&o.lookup, "resolve", false, "look names up, and judge their addresses as well")
 	fs.StringVar(&o.tier, "tier", run.TierProcess, "answer for this `TIER`: process, hermetic or vercel")
@@ -62,6 +65,12 @@ func (l *launcher) explain(args []string) int {
 	}
 	if o.tier != run.TierProcess && o.tier != script.Tier && o.tier != microvm.Tier {
 		return l.Usage(fmt.Errorf("--tier %q: process, hermetic or vercel", o.tier))
+	}
+	if !o.alone {
+		var err error
+		if _, o.gate.Found, err = l.FindProject(""); err != nil {
+			return l.Fail(cli.ExitUsage, err)
+		}
 	}
 	p, err := o.gate.Load(os.ReadFile)
 	if err != nil {
@@ -168,10 +177,21 @@ func (l *launcher) check(args []string) int {
 	if code, done := l.Parse(fs, args); done {
 		return code
 	}
-	if fs.NArg() != 1 {
-		return l.Usage(errors.New("check needs one policy file"))
-	}
 	gate := policyflags.Flags{Files: fs.Args()}
+	name, notes := fs.Arg(0), ""
+	if fs.NArg() == 0 {
+		found, docs, err := l.FindProject("")
+		if err != nil {
+			return l.Fail(cli.ExitUsage, err)
+		}
+		name, gate.Found = "what was found from here", docs
+		for _, f := range found {
+			notes += "found   " + run.FoundText(f) + "\n"
+		}
+	}
+	if fs.NArg() > 1 || fs.NArg() == 0 && notes == "" {
+		return l.Usage(fmt.Errorf("check needs one policy file, or a %s in this directory or above it", project.Name))
+	}
 	p, err := gate.Load(os.ReadFile)
 	if err != nil {
 		return l.Fail(cli.ExitUsage, err)
@@ -183,7 +203,7 @@ func (l *launcher) check(args []string) int {
 	if err != nil {
 		return l.Fail(cli.ExitUsage, err)
 	}
-	return l.Print(explain.Policy(fs.Arg(0), p) + explain.FilesHere(g, at))
+	return l.Print(notes + explain.Policy(name, p) + explain.FilesHere(g, at))
 }
 
 // presets lists the built-in presets, or shows the rules of those named.

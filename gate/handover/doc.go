@@ -41,7 +41,7 @@ import "time"
 
 // Protocol is the version of the protocol. It changes with every change of a frame
 // or its contents; both sides must have the same.
-const Protocol = 4
+const Protocol = 5
 
 // Implementation constants.
 const (

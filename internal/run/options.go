@@ -44,6 +44,8 @@ type Options struct {
 	Script    script.Options
 	MicroVM   microvm.Options
 
+	NoProject bool // leave policy files out that nobody named
+
 	given  []string // names of the flags that were given
 	limits []string // of --limit, which tiers read in their own ways
 }
@@ -95,6 +97,7 @@ func (o *Options) Flags() *flag.FlagSet {
 	o.Policy.Register(fs)
 	o.Policy.RegisterFiles(fs)
 	o.Policy.RegisterUpstream(fs)
+	RegisterNoProject(fs, &o.NoProject)
 	fs.StringVar(&o.Report.Events, "events", "", "append every decision to this `FILE` as JSON Lines (- is the standard output)")
 	fs.StringVar(&o.Isolation, "isolation", isolationNetns, "`MODE`: netns, or env (proxy variables only: advisory)")
 	fs.StringVar(&o.Tier, "tier", TierProcess, "sandbox `TIER`: process; hermetic (shell scripts alone, without processes and sockets); vercel (a microVM at Vercel)")

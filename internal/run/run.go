@@ -23,6 +23,7 @@ import (
 	"egressd/internal/cli"
 	"egressd/internal/run/interrupt"
 	"egressd/internal/run/ledger"
+	"egressd/internal/run/project"
 	"egressd/internal/run/script"
 	"egressd/internal/run/secrets"
 	"egressd/internal/run/trail"
@@ -75,6 +76,7 @@ type session struct {
 	*Launcher
 	opts    *Options
 	docs    []*policy.Document
+	found   []*project.File // policy files that nobody named
 	policy  *policy.Policy
 	secrets secrets.Set
 	trail   *trail.Trail
@@ -100,6 +102,9 @@ func (s *session) alreadyInside(err error) error {
 // inputs lists the policy files and their list files. Nobody else may write them.
 func (s *session) inputs() []string {
 	files := slices.Clone([]string(s.opts.Policy.Files))
+	for _, f := range s.found {
+		files = append(files, f.Path)
+	}
 	for _, d := range s.docs {
 		files = append(files, d.ListFiles()...)
 	}
@@ -112,6 +117,9 @@ func (s *session) inputs() []string {
 // prepare loads the policy and opens the record.
 func (s *session) prepare() error {
 	if err := s.readProxyVariables(); err != nil {
+		return err
+	}
+	if err := s.findProject(); err != nil {
 		return err
 	}
 	var err error
@@ -134,7 +142,7 @@ func (s *session) prepare() error {
 	if s.secrets, err = secrets.Find(s.policy, s.Getenv); err != nil {
 		return err
 	}
-	c := trail.Config{Events: s.opts.Report.Events, Learn: s.opts.Report.Learn, Inputs: s.inputs(), Policy: s.policy, Stdout: s.Stdout}
+	c := trail.Config{Events: s.opts.Report.Events, Learn: s.opts.Report.Learn, Inputs: s.inputs(), Policy: s.policy, Stdout: s.Stdout, Found: foundLines(s.found)}
 	if s.opts.Report.Notify {
 		c.Notify = lines(s.Stderr)
 	}

@@ -18,6 +18,7 @@ import (
 // below planted is obeyed.
 var lateAttacks = []struct{ name, script, planted string }{
 	{"envrc", "echo x >.envrc", ".envrc"},
+	{"project policy", "echo x >.egress.yaml", ".egress.yaml"},
 	{"envrc moved in", "echo x >other; mv other .envrc", ".envrc"},
 	{"envrc as a link", "echo x >other; ln -s other .envrc", ".envrc"},
 	{"tools of an agent", "echo {} >.mcp.json", ".mcp.json"},

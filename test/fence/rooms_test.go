@@ -89,7 +89,7 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		path: "internal/run",
 		ours: []string{
 			"policy", "dnsfilter", "gate", "gate/handover", "internal/cli", "internal/cli/policyflags", "internal/run/agents", "internal/run/approve", "internal/run/interrupt", "internal/run/ledger", "internal/run/receipt/format",
-			"internal/run/microvm", "internal/run/overlay", "internal/run/place", "internal/run/records", "internal/run/runas", "internal/run/script", "internal/run/secrets", "internal/run/summary", "internal/run/tap",
+			"internal/run/microvm", "internal/run/overlay", "internal/run/place", "internal/run/project", "internal/run/records", "internal/run/runas", "internal/run/script", "internal/run/secrets", "internal/run/summary", "internal/run/tap",
 			"internal/run/trail", "policy/files",
 			"sandbox", "sandbox/advisory", "sandbox/hermetic", "sandbox/process", "sandbox/process/spawn", "sandbox/vercel", "sandbox/vercel/api", "sandbox/vercel/network",
 		},
@@ -141,6 +141,12 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		ours:   []string{"policy/files", "sandbox", "sandbox/process"},
 		std:    []string{"net", "net/http", "os/exec", "log/slog"},
 		reason: "the machine as the file rules see it: directories and links, no rule of its own",
+	},
+	{
+		path:   "internal/run/project",
+		ours:   []string{"policy"},
+		std:    []string{"net", "net/http", "os/exec", "log/slog"},
+		reason: "which files were found and whether they are trusted: what of an untrusted one counts is policy's to say",
 	},
 	{
 		path:   "internal/run/records",

@@ -68,20 +68,21 @@ type Traffic struct {
 
 // About is what only events of runs, policies and the daemon say.
 type About struct {
-	ArgvHash  string   `json:"argv_hash,omitempty"`
-	ExitCode  *int     `json:"exit_code,omitempty"`
-	Name      string   `json:"name,omitempty"`
-	Added     int64    `json:"added,omitempty"`
-	Removed   int64    `json:"removed,omitempty"`
-	Version   string   `json:"version,omitempty"`
-	Change    string   `json:"change,omitempty"`
-	Wanted    string   `json:"wanted,omitempty"`
-	Files     []string `json:"files,omitempty"`
-	Was       string   `json:"was,omitempty"`
-	Now       string   `json:"now,omitempty"`
-	Exposed   bool     `json:"exposed,omitempty"`
-	Limits    string   `json:"limits,omitempty"`
-	LimitsMet string   `json:"limits_met,omitempty"`
+	ArgvHash    string   `json:"argv_hash,omitempty"`
+	ExitCode    *int     `json:"exit_code,omitempty"`
+	Name        string   `json:"name,omitempty"`
+	Added       int64    `json:"added,omitempty"`
+	Removed     int64    `json:"removed,omitempty"`
+	Version     string   `json:"version,omitempty"`
+	Change      string   `json:"change,omitempty"`
+	Wanted      string   `json:"wanted,omitempty"`
+	Files       []string `json:"files,omitempty"`
+	PolicyFiles []string `json:"policy_files,omitempty"`
+	Was         string   `json:"was,omitempty"`
+	Now         string   `json:"now,omitempty"`
+	Exposed     bool     `json:"exposed,omitempty"`
+	Limits      string   `json:"limits,omitempty"`
+	LimitsMet   string   `json:"limits_met,omitempty"`
 }
 
 // Origin is who wrote a line, the same for all of one start of one program.

@@ -45,6 +45,9 @@ type Flags struct {
 	// HostPorts are ports of the host's loopback that the inside may reach as
 	// host.internal. Each adds its own rule.
 	HostPorts []uint16
+
+	// Found are documents of files that nobody named. They come after those of Files.
+	Found []*policy.Document
 }
 
 // List is a flag that may be given more than once.
@@ -148,6 +151,7 @@ func (f *Flags) Documents(readFile func(string) ([]byte, error)) ([]*policy.Docu
 		return nil, err
 	}
 	docs = append([]*policy.Document{f.Document()}, docs...)
+	docs = append(docs, f.Found...)
 	return append(docs, &policy.Document{Upstream: f.Environ.Section}), nil
 }
 

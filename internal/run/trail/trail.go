@@ -34,6 +34,7 @@ type Config struct {
 	Inputs []string       // files that the run is made of: Events may be none of them
 	Policy *policy.Policy // the policy of the run
 	Stdout *os.File
+	Found  []string  // policy files that count without being named, for the record
 	Notify io.Writer // told of each refusal at once; nil: nobody
 }
 
@@ -158,7 +159,7 @@ func (t *Trail) Replaced(path, was, now string, exposed bool) error {
 // secrets there.
 func (t *Trail) Started(isolation, limits string, argv []string) error {
 	t.isolation = isolation
-	return t.emit(&event.Command{ArgvHash: ArgvHash(argv), Files: t.config.Policy.FileRules().Lines(), Limits: limits})
+	return t.emit(&event.Command{ArgvHash: ArgvHash(argv), Files: t.config.Policy.FileRules().Lines(), PolicyFiles: t.config.Found, Limits: limits})
 }
 
 // ArgvHash is what a record says of a command line.
