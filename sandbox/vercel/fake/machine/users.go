@@ -270,7 +270,7 @@ func (a *accounts) sudo(c Command) Command {
 	}
 	user := find(a.users, name)
 	switch {
-	case user == nil || len(user) < 7:
+	case len(user) < 7:
 		return complain(1, "sudo: unknown user %s", name).command(c)
 	case len(argv) == 0:
 		return complain(1, "usage: sudo [-u user] command").command(c)
