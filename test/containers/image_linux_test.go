@@ -17,7 +17,7 @@ import (
 // What the images may take, unpacked.
 const (
 	maxImageBytes       = 15_500_000
-	maxLaunchImageBytes = 21_500_000
+	maxLaunchImageBytes = 24_000_000 // three tiers, the interpreter and the double of the hosted API among them
 )
 
 // imageConfig is what the image of a target says of itself.

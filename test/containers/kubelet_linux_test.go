@@ -48,7 +48,14 @@ type (
 		Resources       any         `yaml:"resources"` // no scheduler, no limits here
 		VolumeMounts    []k8sMount  `yaml:"volumeMounts"`
 	}
-	k8sEnv      struct{ Name, Value string }
+	k8sEnv struct {
+		Name, Value string
+		ValueFrom   *struct {
+			FieldRef *struct {
+				FieldPath string `yaml:"fieldPath"`
+			} `yaml:"fieldRef"`
+		} `yaml:"valueFrom"`
+	}
 	k8sSecurity struct {
 		RunAsUser                *int  `yaml:"runAsUser"`
 		RunAsGroup               *int  `yaml:"runAsGroup"`
@@ -205,6 +212,27 @@ func (k *kubelet) probe(t *testing.T, name string, p *k8sProbe) {
 	})
 }
 
+// podFields are what a fieldRef may name here, and what the one pod of this node has there.
+var podFields = map[string]string{"metadata.name": "pod-of-the-test", "metadata.namespace": "default", "spec.nodeName": "node-of-the-test"}
+
+// environment resolves references to fields of the pod, and $(NAME) of variables that stand before.
+func environment(t *testing.T, env []k8sEnv) []string {
+	t.Helper()
+	var out, known []string
+	for _, e := range env {
+		value := strings.NewReplacer(known...).Replace(e.Value)
+		if from := e.ValueFrom; from != nil {
+			if from.FieldRef == nil || podFields[from.FieldRef.FieldPath] == "" {
+				t.Fatalf("the value of %s comes from what this kubelet does not know", e.Name)
+			}
+			value = podFields[from.FieldRef.FieldPath]
+		}
+		known = append(known, "$("+e.Name+")", value)
+		out = append(out, e.Name+"="+value)
+	}
+	return out
+}
+
 // container is what the manifest asks for.
 func (k *kubelet) container(t *testing.T, c k8sContainer) container {
 	t.Helper()
@@ -227,9 +255,7 @@ func (k *kubelet) container(t *testing.T, c k8sContainer) container {
 	x.readOnly = own.ReadOnlyRootFilesystem
 	x.noNewPrivs = own.AllowPrivilegeEscalation != nil && !*own.AllowPrivilegeEscalation
 	x.capAdd, x.capDrop = own.Capabilities.Add, own.Capabilities.Drop
-	for _, e := range c.Env {
-		x.env = append(x.env, e.Name+"="+e.Value)
-	}
+	x.env = environment(t, c.Env)
 	for _, m := range c.VolumeMounts {
 		dir := k.volumes[m.Name]
 		if dir == "" {

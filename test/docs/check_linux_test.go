@@ -4,6 +4,7 @@ package docs
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -43,6 +44,9 @@ func checkBlock(b block, s *shell) error {
 	case "yaml":
 		return checkYAML(b, s)
 	case "json":
+		if strings.Contains(b.text, `"mcpServers"`) {
+			return checkMCP(b.text, s)
+		}
 		return checkEvents(b.text)
 	case "ini":
 		return checkINI(b, s)
@@ -63,6 +67,32 @@ func checkEvents(text string) error {
 		}
 		if err != nil {
 			return fmt.Errorf("line %d is no event of the schema: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// checkMCP starts each server of a block as an agent does, and wants an answer to its first message.
+func checkMCP(text string, s *shell) error {
+	var doc struct {
+		Servers map[string]struct {
+			Command string   `json:"command"`
+			Args    []string `json:"args"`
+		} `json:"mcpServers"`
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&doc); err != nil {
+		return fmt.Errorf("no configuration of MCP servers: %w", err)
+	}
+	if len(doc.Servers) == 0 {
+		return errors.New("no server in mcpServers")
+	}
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
+	for name, c := range doc.Servers {
+		line := fmt.Sprintf("printf '%%s\\n' '%s' | %s | grep -F serverInfo", hello, strings.Join(append([]string{c.Command}, c.Args...), " "))
+		if err := s.check(line); err != nil {
+			return fmt.Errorf("server %s: %w", name, err)
 		}
 	}
 	return nil
