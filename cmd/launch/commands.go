@@ -3,9 +3,14 @@ package main
 import (
 	_ "embed"
 	"flag"
+	"slices"
 
 	"egressd/internal/cli"
 	"egressd/internal/run"
+	"egressd/internal/run/commands/dev"
+	"egressd/internal/run/commands/inside"
+	"egressd/internal/run/commands/named"
+	"egressd/internal/run/commands/rules"
 )
 
 //go:embed help.txt
@@ -19,29 +24,22 @@ const shortHelp = `launch runs a program behind a gate that lets out only what y
 See "launch help" for every flag, "launch demo" to watch it work.
 `
 
-// commands lists the commands, each in a file of its own.
+// commands lists the commands: those of the launcher itself, each in a file of its own, and those of the rooms.
 func (l *launcher) commands() []cli.Command {
-	return append([]cli.Command{
+	own := []cli.Command{
 		{Name: "help", Run: l.help},
 		{Name: "-h", Run: l.help},
 		{Name: "-help", Run: l.help},
 		{Name: "--help", Run: l.help},
-		{Name: "explain", Run: l.explain, Flags: func() *flag.FlagSet { return new(explainOptions).flags() }},
-		{Name: "why", Run: l.why, Flags: func() *flag.FlagSet { return new(whyOptions).flags() }},
-		{Name: "guide", Run: l.guide, Flags: func() *flag.FlagSet { return new(guideOptions).flags() }},
-		{Name: "mcp", Run: l.mcp, Flags: func() *flag.FlagSet { return new(mcpOptions).flags() }},
-		{Name: "check", Run: l.check},
-		{Name: "trust", Run: l.trust, Flags: func() *flag.FlagSet { return new(trustOptions).flags() }},
 		{Name: "apply", Run: l.apply, Flags: func() *flag.FlagSet { return new(applyOptions).flags() }},
 		{Name: "doctor", Run: l.doctor},
-		{Name: "presets", Run: l.presets},
 		{Name: "verify", Run: l.verify, Flags: func() *flag.FlagSet { return new(verifyOptions).flags() }},
 		{Name: "demo", Run: l.demo},
-		{Name: "sandbox", Run: l.sandbox, Flags: sandboxFlags, Words: sandboxNames},
 		{Name: "completion", Run: l.completion},
 		{Name: "version", Run: l.PrintVersion},
 		{Name: "--version", Run: l.PrintVersion},
-	}, l.developing()...)
+	}
+	return slices.Concat(rules.Commands(&l.Launcher), inside.Commands(&l.Launcher), own, named.Commands(&l.Launcher), dev.Commands(&l.Launcher))
 }
 
 func (l *launcher) help([]string) int { return l.Print(longHelp) }

@@ -12,6 +12,8 @@ import (
 
 	"egressd/internal/cli"
 	"egressd/internal/run"
+	"egressd/sandbox/hermetic/inside"
+	"egressd/sandbox/vercel/fake/machine"
 )
 
 func main() {
@@ -20,6 +22,18 @@ func main() {
 	}
 	cli.SilenceStandardLog()
 	os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// inner runs this program as what it is inside a sandbox: the hermetic tier's
+// worker, or the agent of the double. ok is false for a launcher.
+func inner(args []string) (code int, ok bool) {
+	switch {
+	case machine.Agent(args):
+		return 0, true
+	case inside.IsWorker(args):
+		return inside.Run(nil), true
+	}
+	return 0, false
 }
 
 // launcher is what every command gets.

@@ -105,6 +105,15 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		reason:  "what launch sandbox does: it runs programs as a command line would, so it stands above internal/run",
 	},
 	{
+		path: "internal/run/commands/...",
+		ours: []string{
+			"policy", "policy/files", "dnsfilter", "internal/cli", "internal/cli/explain", "internal/cli/policyflags", "internal/run", "internal/run/...",
+			"sandbox", "sandbox/vercel/fake",
+		},
+		std:    []string{"os/exec"},
+		reason: "the commands of launch beside a run, one room for each group: they read a command line and print an answer, so they stand above internal/run",
+	},
+	{
 		path: "internal/run/microvm",
 		ours: []string{
 			"policy", "internal/cli", "internal/cli/explain", "internal/run/records",

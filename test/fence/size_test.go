@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"go/ast"
 	"go/format"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 const (
@@ -40,13 +44,41 @@ func TestFunctionLength(t *testing.T) {
 }
 
 // A command is wiring: flags to config to run.
-func TestMainLength(t *testing.T) {
-	const most = 60
+func TestCommandLength(t *testing.T) {
+	const mostOfMain = 60
+	most := map[string]int{"cmd/launch": 800, "cmd/launch/ahead": 100, "cmd/egressd": 1700} // egressd: its help is its flags
+	whole := map[string]int{}
 	for _, s := range sources(t) {
-		if s.below("cmd") && s.rel == s.dir()+"/main.go" {
-			if n := bytes.Count(s.bytes, []byte("\n")); n > most {
-				t.Errorf("%s has %d lines (at most %d)", s.rel, n, most)
-			}
+		if !s.below("cmd") || strings.HasSuffix(s.rel, "_test.go") {
+			continue
+		}
+		n := bytes.Count(s.bytes, []byte("\n"))
+		if s.rel == s.dir()+"/main.go" && n > mostOfMain {
+			t.Errorf("%s has %d lines (at most %d)", s.rel, n, mostOfMain)
+		}
+		whole[s.dir()] += n
+	}
+	for dir, n := range whole {
+		if n > most[dir] {
+			t.Errorf("%s has %d lines without tests (at most %d): what is more than wiring is a room", dir, n, most[dir])
+		}
+	}
+}
+
+// ARCHITECTURE.md is read in one go, in a window of 100 columns.
+func TestArchitectureLength(t *testing.T) {
+	const most, columns = 150, 100
+	text, err := os.ReadFile(filepath.Join("..", "..", "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	if len(lines) > most {
+		t.Errorf("ARCHITECTURE.md has %d lines (at most %d)", len(lines), most)
+	}
+	for i, line := range lines {
+		if n := utf8.RuneCountInString(line); n > columns {
+			t.Errorf("ARCHITECTURE.md:%d has %d columns (at most %d)", i+1, n, columns)
 		}
 	}
 }

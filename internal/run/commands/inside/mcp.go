@@ -1,4 +1,4 @@
-package main
+package inside
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func (o *mcpOptions) flags() *flag.FlagSet {
 }
 
 // mcp answers an agent that speaks the Model Context Protocol on the standard streams.
-func (l *launcher) mcp(args []string) int {
+func (l launcher) mcp(args []string) int {
 	var o mcpOptions
 	fs := o.flags()
 	if code, done := l.Parse(fs, args); done {
@@ -51,7 +51,7 @@ func (l *launcher) mcp(args []string) int {
 }
 
 // askFor asks the gate for an agent.
-func (l *launcher) askFor(_ context.Context, host policy.Host, port uint16) (why.Answer, error) {
+func (l launcher) askFor(_ context.Context, host policy.Host, port uint16) (why.Answer, error) {
 	if l.Getenv(sandbox.Marker) == "" {
 		return why.Answer{}, errors.New("this server does not run inside a run of launch, so there is no gate to ask")
 	}

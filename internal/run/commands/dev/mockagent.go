@@ -1,4 +1,4 @@
-package main
+package dev
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ const (
 // mockAgent is an agent without a model, for tests of what is around one: it writes
 // what it was told into a file, says whether it has got a secret, and asks for a host
 // that nobody allows if its prompt has the word network. With the word fail it fails.
-func (l *launcher) mockAgent(args []string) int {
+func (l launcher) mockAgent(args []string) int {
 	if len(args) != 1 {
 		return l.Usage(errors.New("dev mock-agent takes one prompt"))
 	}
@@ -50,7 +50,7 @@ func (l *launcher) mockAgent(args []string) int {
 
 // mockProbe asks for a host that is not allowed, by the proxy that the environment
 // names.
-func (l *launcher) mockProbe() string {
+func (l launcher) mockProbe() string {
 	host := l.Getenv("MOCK_PROBE_HOST")
 	if host == "" {
 		host = "denied.example.com"

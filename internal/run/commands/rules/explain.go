@@ -1,4 +1,7 @@
-package main
+// Package rules is the commands about rules, without a run: explain, check, trust and presets.
+//
+//	commands = append(commands, rules.Commands(l)...)
+package rules
 
 import (
 	"context"
@@ -23,6 +26,20 @@ import (
 	"egressd/policy"
 	"egressd/policy/files"
 )
+
+// launcher is what every command gets.
+type launcher struct{ *run.Launcher }
+
+// Commands lists the commands.
+func Commands(l *run.Launcher) []cli.Command {
+	c := launcher{l}
+	return []cli.Command{
+		{Name: "explain", Run: c.explain, Flags: func() *flag.FlagSet { return new(explainOptions).flags() }},
+		{Name: "check", Run: c.check},
+		{Name: "trust", Run: c.trust, Flags: func() *flag.FlagSet { return new(trustOptions).flags() }},
+		{Name: "presets", Run: c.presets},
+	}
+}
 
 type explainOptions struct {
 	gate   policyflags.Flags
@@ -50,7 +67,7 @@ func (o *explainOptions) flags() *flag.FlagSet {
 
 // explain says how the policy judges each target: 0 all allowed, 1 one denied,
 // 2 a question that cannot be asked.
-func (l *launcher) explain(args []string) int {
+func (l launcher) explain(args []string) int {
 	var o explainOptions
 	fs := o.flags()
 	if code, done := l.Parse(fs, args); done {
@@ -131,7 +148,7 @@ func (o *explainOptions) resolver(p *policy.Policy) (func(policy.Host) ([]netip.
 const lookupTimeout = 10 * time.Second
 
 // explainFiles answers --write and --read.
-func (l *launcher) explainFiles(o *explainOptions, p *policy.Policy) (text string, allowed bool, err error) {
+func (l launcher) explainFiles(o *explainOptions, p *policy.Policy) (text string, allowed bool, err error) {
 	g, at, err := l.filesHere(p, o.agent, o.tier)
 	if err != nil {
 		return "", false, err
@@ -158,7 +175,7 @@ func (l *launcher) explainFiles(o *explainOptions, p *policy.Policy) (text strin
 
 // filesHere applies the files section of p to the current directory, for a run of
 // agent ("": none) in tier.
-func (l *launcher) filesHere(p *policy.Policy, agent, tier string) (*files.Gate, files.Place, error) {
+func (l launcher) filesHere(p *policy.Policy, agent, tier string) (*files.Gate, files.Place, error) {
 	find := place.Find
 	if tier == microvm.Tier {
 		find = place.Elsewhere
@@ -172,7 +189,7 @@ func (l *launcher) filesHere(p *policy.Policy, agent, tier string) (*files.Gate,
 }
 
 // check validates a policy file and says what it allows.
-func (l *launcher) check(args []string) int {
+func (l launcher) check(args []string) int {
 	fs := flag.NewFlagSet("check", flag.ContinueOnError)
 	if code, done := l.Parse(fs, args); done {
 		return code
@@ -207,7 +224,7 @@ func (l *launcher) check(args []string) int {
 }
 
 // presets lists the built-in presets, or shows the rules of those named.
-func (l *launcher) presets(args []string) int {
+func (l launcher) presets(args []string) int {
 	fs := flag.NewFlagSet("presets", flag.ContinueOnError)
 	names := fs.Bool("names", false, "names only")
 	if code, done := l.Parse(fs, args); done {

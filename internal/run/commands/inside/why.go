@@ -1,4 +1,7 @@
-package main
+// Package inside is the commands for the program in a run, or its agent: why, guide and mcp.
+//
+//	commands = append(commands, inside.Commands(l)...)
+package inside
 
 import (
 	"context"
@@ -10,10 +13,24 @@ import (
 
 	"egressd/internal/cli"
 	"egressd/internal/cli/explain"
+	"egressd/internal/run"
 	"egressd/internal/run/why"
 	"egressd/policy"
 	"egressd/sandbox"
 )
+
+// launcher is what every command gets.
+type launcher struct{ *run.Launcher }
+
+// Commands lists the commands.
+func Commands(l *run.Launcher) []cli.Command {
+	c := launcher{l}
+	return []cli.Command{
+		{Name: "why", Run: c.why, Flags: func() *flag.FlagSet { return new(whyOptions).flags() }},
+		{Name: "guide", Run: c.guide, Flags: func() *flag.FlagSet { return new(guideOptions).flags() }},
+		{Name: "mcp", Run: c.mcp, Flags: func() *flag.FlagSet { return new(mcpOptions).flags() }},
+	}
+}
 
 // askTimeout is how long a question to the gate may take: with --approve, a person
 // answers it.
@@ -30,7 +47,7 @@ func (o *whyOptions) flags() *flag.FlagSet {
 
 // why says whether a destination is allowed, and why not: inside a run by asking
 // its gate, outside from the events of the last run. Exit codes as of explain.
-func (l *launcher) why(args []string) int {
+func (l launcher) why(args []string) int {
 	var o whyOptions
 	fs := o.flags()
 	if code, done := l.Parse(fs, args); done {
@@ -65,7 +82,7 @@ func (l *launcher) why(args []string) int {
 }
 
 // askGate asks the gate around this process.
-func (l *launcher) askGate(t explain.Target) (why.Answer, error) {
+func (l launcher) askGate(t explain.Target) (why.Answer, error) {
 	value := l.Getenv("HTTPS_PROXY")
 	if value == "" {
 		return why.Answer{}, errors.New("HTTPS_PROXY is not set: it says where the gate of this run is")

@@ -1,4 +1,4 @@
-package main
+package rules
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ func (o *trustOptions) flags() *flag.FlagSet {
 }
 
 // trust trusts a project file as it is now, lists what is trusted, or takes trust away.
-func (l *launcher) trust(args []string) int {
+func (l launcher) trust(args []string) int {
 	var o trustOptions
 	flags := o.flags()
 	if code, done := l.Parse(flags, args); done {

@@ -1,4 +1,4 @@
-package main
+package inside
 
 import (
 	_ "embed"
@@ -24,7 +24,7 @@ func (o *guideOptions) flags() *flag.FlagSet {
 
 // guide prints what an agent should know about the gate, or puts it into a file that
 // agents read.
-func (l *launcher) guide(args []string) int {
+func (l launcher) guide(args []string) int {
 	var o guideOptions
 	fs := o.flags()
 	if code, done := l.Parse(fs, args); done {

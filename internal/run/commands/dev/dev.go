@@ -1,4 +1,7 @@
-package main
+// Package dev is what works on a tier, or around an agent, without its service: launch dev.
+//
+//	commands = append(commands, dev.Commands(l)...)
+package dev
 
 import (
 	"crypto/rand"
@@ -17,13 +20,24 @@ import (
 	"egressd/sandbox/vercel/fake"
 )
 
-// devOptions is what the command line of "launch dev vercel-api" says.
-type devOptions struct {
+// launcher is what every command gets.
+type launcher struct{ *run.Launcher }
+
+// Commands is launch dev.
+func Commands(l *run.Launcher) []cli.Command {
+	return []cli.Command{{
+		Name: "dev", Run: launcher{l}.dev,
+		Flags: func() *flag.FlagSet { return new(options).flags() }, Words: func() []string { return []string{"vercel-api"} },
+	}}
+}
+
+// options is what the command line of "launch dev vercel-api" says.
+type options struct {
 	double.Config
 	hosts policyflags.List
 }
 
-func (o *devOptions) flags() *flag.FlagSet {
+func (o *options) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("launch dev vercel-api", flag.ContinueOnError)
 	fs.StringVar(&o.Listen, "listen", "127.0.0.1:0", "loopback `ADDRESS:PORT` to answer at; port 0 is any")
 	fs.StringVar(&o.API.Dir, "state", "", "keep the disks of sandboxes below this `DIR` while it runs")
@@ -43,14 +57,14 @@ func (o *devOptions) flags() *flag.FlagSet {
 }
 
 // dev holds what is for work on a tier, without its service.
-func (l *launcher) dev(args []string) int {
+func (l launcher) dev(args []string) int {
 	if len(args) > 0 && args[0] == "mock-agent" {
 		return l.mockAgent(args[1:])
 	}
 	if len(args) == 0 || args[0] != "vercel-api" {
 		return l.Usage(errors.New("dev takes what to run: vercel-api, mock-agent"))
 	}
-	var o devOptions
+	var o options
 	fs := o.flags()
 	if code, done := l.Parse(fs, args[1:]); done {
 		return code
@@ -68,7 +82,7 @@ func (l *launcher) dev(args []string) int {
 }
 
 // complete adds to the configuration what is not a flag.
-func (o *devOptions) complete(l *launcher) error {
+func (o *options) complete(l launcher) error {
 	if o.API.Token == "" {
 		o.API.Token = "dev-" + strings.ToLower(rand.Text())
 	}
@@ -95,7 +109,7 @@ func (o *devOptions) complete(l *launcher) error {
 }
 
 // text says how to reach the double.
-func (o *devOptions) text(addr string) string {
+func (o *options) text(addr string) string {
 	return fmt.Sprintf(`The double of the Vercel Sandbox API is ready at http://%[1]s/api, until you press Ctrl-C.
 Sandboxes run on this machine, in the process tier. For launch, in another terminal:
 
