@@ -126,7 +126,7 @@ func TestVerifyFinds(t *testing.T) {
 	failed, code := verifyIn(t, in, "--proxy", "none", "--timeout", "300ms")
 	all := strings.Join(failed, "\n")
 	for _, want := range []string{
-		"TCP to 1.1.1.1:22: connection refused by somebody outside",
+		"TCP to 1.1.1.1:22: ", "by somebody outside", // which of them were answered in time is the machine's load
 		"UDP to 192.0.2.53:4444: ", "UDP to everybody", "DNS by UDP at 8.8.8.8:53: ", "UDP to a loopback address by eth0",
 	} {
 		if !strings.Contains(all, want) {
