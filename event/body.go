@@ -169,6 +169,15 @@ type SessionClosed struct {
 	Error    string // "": the launcher closed it
 }
 
+// recordResumed says that lines can be written again, after some could not be. What they
+// were about was denied.
+type recordResumed struct {
+	Lost     uint64        // lines that were not written, at least
+	Duration time.Duration // from the first write that failed
+	Error    string        // of the last one that did
+}
+
+func (*recordResumed) word() string  { return "record.resumed" }
 func (*Connection) word() string     { return "network.connected" }
 func (*Packet) word() string         { return "network.connected" }
 func (*Close) word() string          { return "network.closed" }

@@ -98,6 +98,8 @@ func (r *reader) body() Body {
 		return &PolicyLoaded{Name: l.Name, Added: l.Added, Removed: l.Removed}
 	case "policy.rejected":
 		return &PolicyRejected{Name: l.Name, Error: l.Error}
+	case "record.resumed":
+		return &recordResumed{Lost: l.Lost, Duration: took, Error: l.Error}
 	case "daemon.started":
 		return &DaemonStarted{Version: l.Version}
 	case "daemon.stopped":

@@ -163,6 +163,10 @@ func (o *object) other(body Body) {
 	case *PolicyRejected:
 		o.text("error", b.Error)
 		o.text("name", b.Name)
+	case *recordResumed:
+		o.duration(b.Duration)
+		o.text("error", b.Error)
+		o.uint("lost", b.Lost)
 	case *DaemonStarted:
 		o.text("version", b.Version)
 	case *DaemonStopped:

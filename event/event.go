@@ -23,7 +23,7 @@ import "time"
 type Sink interface {
 	// Emit records e. It returns once e is safely handed over (for the audit
 	// writer: once the operating system has the line). An error means that e
-	// was not recorded: the caller must deny the flow with reason overload.
+	// was not recorded: the caller must deny the flow as policy.ReasonRecordUnavailable.
 	//
 	// A sink does not change e.Body, and does not keep it after Emit returns.
 	Emit(e Event) error

@@ -86,19 +86,19 @@ func refusal(allowed Body) Body {
 	case *Connection:
 		no := *b
 		no.Error = notRecorded
-		no.overload()
+		no.unrecorded()
 		return &no
 	case *Query:
 		no := *b
 		no.RCode = ServFail
-		no.overload()
+		no.unrecorded()
 		return &no
 	}
 	return allowed // nothing else is allowed
 }
 
-// overload turns v into the denial of what could not be recorded.
-func (v *Verdict) overload() { *v = Verdict{Reason: policy.ReasonOverload} }
+// unrecorded turns v into the denial of what could not be recorded.
+func (v *Verdict) unrecorded() { *v = Verdict{Reason: policy.ReasonRecordUnavailable} }
 
 // Deny writes e, the event of a denial. Nothing passes after that, whether or not
 // e could be written: a later Allow reports false. wasAllowed reports that the
@@ -135,10 +135,10 @@ func (o *OnRecord) emit(e Event) error {
 	return o.To.Emit(e)
 }
 
-// log reports what was not recorded. A quota that is used up reports itself, once,
-// and not with every flow that it denies.
+// log reports what was not recorded. A quota that is used up reports itself, once, and
+// so does a Writer with a log; not with every flow that is denied.
 func (o *OnRecord) log(what string, err error) {
-	if o.Log != nil && !errors.Is(err, ErrQuota) {
+	if o.Log != nil && !errors.Is(err, ErrQuota) && !errors.As(err, new(reportedError)) {
 		o.Log.Error(what, "err", err) //nolint:sloglint // what is one of three constants of this file
 	}
 }

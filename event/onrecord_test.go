@@ -93,7 +93,7 @@ func TestOnRecord(t *testing.T) {
 			t.Fatalf("%+v", s.events)
 		}
 		e := s.events[0].Body.(*Connection)
-		if e.Decision != Blocked || e.Reason != policy.ReasonOverload || e.Rule != nil || e.Error == "" {
+		if e.Decision != Blocked || e.Reason != policy.ReasonRecordUnavailable || e.Rule != nil || e.Error == "" {
 			t.Errorf("%+v", e)
 		}
 		if yes.Body.(*Connection).Decision != Allowed {
@@ -147,7 +147,7 @@ func TestQuestionNotRecorded(t *testing.T) {
 	if rec.Allow(Event{Body: &Query{Verdict: v, RCode: NoError}}) || len(s.events) != 1 {
 		t.Fatalf("%+v", s.events)
 	}
-	if q := s.events[0].Body.(*Query); q.Decision != Blocked || q.Reason != policy.ReasonOverload || q.Rule != nil || q.RCode != ServFail {
+	if q := s.events[0].Body.(*Query); q.Decision != Blocked || q.Reason != policy.ReasonRecordUnavailable || q.Rule != nil || q.RCode != ServFail {
 		t.Errorf("%+v", q)
 	}
 }

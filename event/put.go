@@ -2,6 +2,7 @@ package event
 
 import (
 	"crypto/rand"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ func (w *Writer) EmitBatch(batch []Event) { w.emitBatch(batch, nil) }
 
 // emit writes e on account of s; nil: on nobody's.
 func (w *Writer) emit(e Event, s *share) error {
+	defer w.tell()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begin()
@@ -45,6 +47,7 @@ const atOnce = 64
 // emitBatch writes batch on account of s; nil: on nobody's.
 func (w *Writer) emitBatch(batch []Event, s *share) {
 	now := time.Now()
+	defer w.tell()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begin()
@@ -72,10 +75,15 @@ func (w *Writer) put(e *Event, s *share, now time.Time) (place, error) {
 	}
 	b, err := w.waitForRoom()
 	if err != nil {
-		w.lost++
-		w.err = err
+		w.outage.failed++
+		w.outage.latest = err
+		if errors.Is(err, ErrStalled) {
+			w.broke(err, 1)
+			err = w.reported(err)
+		}
 		return place{}, err
 	}
+	w.resume(b, e, now)
 	w.seq++
 	line := *e
 	line.Seq = w.seq
@@ -89,11 +97,16 @@ func (w *Writer) put(e *Event, s *share, now time.Time) (place, error) {
 	b.buf = appendLine(b.buf, &line)
 	at := place{in: b, bytes: len(b.buf) - start, end: len(b.buf)}
 	s.wrote(at.bytes)
+	w.startCommit()
+	return at, nil
+}
+
+// startCommit has the queue written. w.mu is held.
+func (w *Writer) startCommit() {
 	if !w.group.running {
 		w.group.running = true
 		go w.commit()
 	}
-	return at, nil
 }
 
 // settle waits for the write of a line, and reports how it ended. w.mu is held.
@@ -105,8 +118,9 @@ func (w *Writer) settle(at place, s *share) (err error) {
 	if b.err != nil && at.end > b.written {
 		err = b.err
 		s.wrote(-at.bytes)
-		w.lost++
-		w.err = err
+		w.outage.failed++
+		w.outage.latest = err
+		err = w.reported(err)
 	}
 	w.release(b)
 	return err

@@ -37,10 +37,7 @@ func (w *Writer) exchange(next io.Writer) (io.Writer, error) {
 	}
 	old := w.W
 	w.next = next
-	if !w.group.running {
-		w.group.running = true
-		go w.commit()
-	}
+	w.startCommit()
 	for w.next != nil && !w.group.stalled {
 		w.changed.Wait()
 	}

@@ -149,6 +149,7 @@ func every() []Event {
 		&PolicyLoaded{Name: "default", Added: 2, Removed: 1},
 		&PolicyRejected{Name: "default", Error: "p.yaml:1:1: no"},
 		&DaemonStarted{Version: "v1.2.3"},
+		&recordResumed{Lost: 3, Duration: time.Second, Error: "no space left on device"},
 		&DaemonStopped{Version: "v1.2.3", Duration: 5 * time.Millisecond, Error: "no"},
 		&SessionOpened{Name: "default", Client: peer, ArgvHash: hash},
 		&SessionRefused{Name: "default", Client: peer, ArgvHash: hash, Duration: 5 * time.Millisecond, Error: "no"},

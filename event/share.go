@@ -42,6 +42,7 @@ type share struct {
 	why  string // "": it may write
 
 	changed atomic.Bool // why has changed, and the log has not heard of it
+	out     atomic.Bool // why is not ""
 }
 
 // space is what is known of the file system that a Writer writes to. Writer.mu
@@ -112,6 +113,7 @@ func (s *share) room(now time.Time) bool {
 		s.changed.Store(true)
 	}
 	s.why = why
+	s.out.Store(why != "")
 	return why == ""
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"sync"
 	"syscall"
 	"time"
@@ -57,6 +58,9 @@ type Writer struct {
 	// this Writer. Its keys are attributes as OpenTelemetry names them, such as
 	// host.name. Empty: lines say that word alone; nil: not even that.
 	Resource map[string]string
+	// Log hears when lines cannot be written, once a minute while that lasts, and when
+	// they can again. Nil: Emit alone reports it.
+	Log *slog.Logger
 
 	mu      sync.Mutex
 	changed *sync.Cond // of mu; a write ended, stalled or failed
@@ -65,10 +69,9 @@ type Writer struct {
 	next    io.Writer // takes the place of W before the next write
 	shares  []*share
 	space   space
+	outage  outage
 	origin  *origin
 	seq     uint64 // of the newest line
-	lost    uint64 // events whose Emit reported an error
-	err     error  // the latest of those errors
 	closed  bool
 }
 
@@ -91,7 +94,8 @@ type batch struct {
 	users   int    // Emits that wait for it, and the commit
 	done    bool
 	err     error
-	written int // bytes that the system accepted, if err is set
+	written int  // bytes that the system accepted, if err is set
+	resumes bool // it begins with a recordResumed
 }
 
 // Emit implements [Sink].
@@ -205,9 +209,15 @@ func (w *Writer) finish(b *batch, n int, err error) {
 	w.group.writing, w.group.stalled = nil, false
 	if err == nil {
 		w.torn.mended()
+		w.works(b)
 	} else {
+		newest := w.seq
 		n = w.afterError(b, n)
-		w.failQueue(err)
+		gone := newest - min(newest, w.seq)
+		if n == 0 && b.resumes && gone > 0 {
+			gone-- // that line is about others
+		}
+		w.broke(err, gone-w.failQueue(err))
 	}
 	if !late {
 		b.done, b.err, b.written = true, err, n
@@ -237,12 +247,18 @@ func (w *Writer) afterError(b *batch, n int) (whole int) {
 
 // failQueue fails the lines that wait behind a failed or overdue write. Their
 // numbers are free again (the caller has set w.seq, or does not change it when
-// the queue is empty).
-func (w *Writer) failQueue(err error) {
-	if b := w.group.queue; b != nil {
-		w.group.queue = nil
-		b.done, b.err = true, err
+// the queue is empty). It reports how many of them are about the outage itself.
+func (w *Writer) failQueue(err error) (own uint64) {
+	b := w.group.queue
+	if b == nil {
+		return 0
 	}
+	w.group.queue = nil
+	b.done, b.err = true, err
+	if b.resumes {
+		return 1
+	}
+	return 0
 }
 
 // watch starts the clock of a write.
@@ -266,10 +282,13 @@ func (w *Writer) overdue() {
 	}
 	w.group.stalled = true
 	b.done, b.err = true, ErrStalled
+	newest := w.seq
+	notLost := uint64(0)
 	if w.group.queue != nil {
 		w.seq = w.group.queue.first - 1
-		w.failQueue(ErrStalled)
+		notLost = w.failQueue(ErrStalled)
 	}
+	w.broke(ErrStalled, newest-w.seq-notLost)
 	w.changed.Broadcast()
 }
 
@@ -295,8 +314,8 @@ func (w *Writer) Close() error {
 		w.changed.Wait()
 	}
 	var errs []error
-	if w.lost > 0 {
-		errs = append(errs, fmt.Errorf("%d events were not recorded: %w", w.lost, w.err))
+	if o := &w.outage; o.failed > 0 {
+		errs = append(errs, fmt.Errorf("%d events were not recorded: %w", o.failed, o.latest))
 	}
 	if w.torn.open() {
 		errs = append(errs, errHalf)

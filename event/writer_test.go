@@ -17,15 +17,22 @@ import (
 )
 
 // numbers decodes lines and reports their numbers; every line must be whole.
+// numbers reports the numbers of all lines but those of record.resumed, as if the Writer
+// had not written these.
 func numbers(t *testing.T, data []byte) []uint64 {
 	t.Helper()
 	var out []uint64
+	resumed := uint64(0)
 	for text := range bytes.Lines(data) {
 		var e line.Line
 		if err := json.Unmarshal(text, &e); err != nil {
 			t.Fatalf("line %q: %v", text, err)
 		}
-		out = append(out, e.Seq)
+		if e.Type == "record.resumed" {
+			resumed++
+			continue
+		}
+		out = append(out, e.Seq-resumed)
 	}
 	return out
 }

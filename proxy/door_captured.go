@@ -101,7 +101,7 @@ func (f *flow) named() *tunnel {
 		// Denied or not, the requests are answered in HTTP, each with its own
 		// event (and question to the person), unless the rule carries any
 		// protocol.
-		d := f.s.check(f.c, f.req)
+		d := f.s.recordable(f.s.check(f.c, f.req))
 		if d.Allowed() && d.Needs != policy.WireHTTP {
 			return f.allowed(d)
 		}
@@ -122,7 +122,7 @@ func (f *flow) named() *tunnel {
 // names the address, the name that the client's first bytes ask for is judged,
 // resolved and dialled instead: never the address.
 func (f *flow) literal() *tunnel {
-	d := f.s.check(f.c, f.req)
+	d := f.s.recordable(f.s.check(f.c, f.req))
 	byRule := d.Allowed() && !d.Audit // an auditing policy still wants the name
 	switch {
 	case byRule && f.req.Port == portHTTPS && d.Needs == policy.WireTLS:

@@ -170,7 +170,7 @@ func (f *flow) open(way exit.Way, sniff bool) *tunnel {
 	// decision to record.
 	if !sniff && !t.recordAllowed() {
 		_ = up.Conn.Close()
-		f.no(because(policy.ReasonOverload), "")
+		f.no(because(policy.ReasonRecordUnavailable), "")
 		return nil
 	}
 	if !f.accept() {

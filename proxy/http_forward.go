@@ -198,7 +198,7 @@ func (x *exchange) answerFailure(err error) {
 		}
 		x.answer(denial.Response{Request: x.req, Decision: ended.d, Detail: ended.why, Policy: x.h.s.PolicyName, Close: true})
 	case x.rec.Unrecorded():
-		x.answerDenial(because(policy.ReasonOverload), "")
+		x.answerDenial(because(policy.ReasonRecordUnavailable), "")
 	case stopped && x.rec.Allowed(): // the upstream proxy's answer to a request that is on record
 		x.answerDenial(dd.d, dd.detail)
 	case stopped:

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/socket"
 )
@@ -23,7 +24,16 @@ func refuseFor(r policy.Reason, detail string) *refusal { return &refusal{becaus
 // judge asks the policy in force about r, and the person (Server.Ask) if no rule
 // covers it. Every door and every check goes through here.
 func (s *Server) judge(ctx context.Context, c *conn, r policy.Request) policy.Decision {
-	return s.ask(ctx, c, r, s.check(c, r))
+	return s.recordable(s.ask(ctx, c, r, s.check(c, r)))
+}
+
+// recordable is d, unless it allows what could not be recorded now: that would be denied
+// later, when the client may have been told to go on.
+func (s *Server) recordable(d policy.Decision) policy.Decision {
+	if d.Allowed() && (event.Fanout{s.Events}).Unavailable() != nil {
+		return because(policy.ReasonRecordUnavailable)
+	}
+	return d
 }
 
 // check is judge without the person.

@@ -138,6 +138,9 @@ func (r *Sink) Emit(e event.Event) error {
 	return err
 }
 
+// Unavailable reports whether To cannot record.
+func (r *Sink) Unavailable() error { return event.Fanout{r.To}.Unavailable() }
+
 // denial reports what e is summed up by; ok is false if it is not to be: it denies
 // nothing, or ends a flow that was allowed.
 func denial(e *event.Event) (k sumKey, ok bool) {

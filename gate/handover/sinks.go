@@ -15,6 +15,9 @@ import (
 // record is not in the record as allowed; it is denied, and recorded as denied.
 type sinkPair struct{ launcher, record event.Sink }
 
+// Unavailable reports whether the daemon cannot record.
+func (p sinkPair) Unavailable() error { return event.Fanout{p.record}.Unavailable() }
+
 // Emit implements event.Sink.
 func (p sinkPair) Emit(e event.Event) error {
 	err := p.launcher.Emit(e)

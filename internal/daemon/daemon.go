@@ -131,6 +131,7 @@ func (d *daemon) serve(ctx context.Context) error {
 	defer stopReloads()
 	d.tasks.Go(func() error { return d.reloads(reloads) })
 	d.tasks.Go(func() error { d.watchdog(d.tasks.ctx); return nil })
+	d.tasks.Go(func() error { d.record.probe(d.tasks.ctx); return nil })
 	d.ready()
 
 	select {
@@ -180,7 +181,7 @@ func (d *daemon) serveAdmin(ctx context.Context, admins *errgroup.Group) {
 func (d *daemon) Ready() error {
 	switch d.state.Load() {
 	case stateServing:
-		return nil
+		return d.record.failing()
 	case stateDraining:
 		return errors.New("draining: no new connections are taken")
 	}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -34,7 +35,7 @@ func openRecord(c *Config, m *metrics.Metrics) (*record, error) {
 	} else if r.file == nil {
 		return nil, misconfigured("--events -: there is no standard output")
 	}
-	r.writer = &event.Writer{W: r.file, Resource: c.Resource}
+	r.writer = &event.Writer{W: r.file, Resource: c.Resource, Log: c.Log}
 	if c.Resource == nil {
 		r.writer.Resource = map[string]string{}
 	}
@@ -70,6 +71,32 @@ func (r *record) close() error {
 		err = errors.Join(err, r.file.Close())
 	}
 	return err
+}
+
+// failing reports why nothing can be recorded; nil: it can be.
+func (r *record) failing() error {
+	if err := r.writer.Failing(); err != nil {
+		return fmt.Errorf("events cannot be recorded, so everything is denied: %w", err)
+	}
+	return nil
+}
+
+// probeEvery is how often a record that cannot be written is tried without an event.
+const probeEvery = time.Second
+
+// probe notices that the record can be written again, also when no client comes, until
+// ctx ends.
+func (r *record) probe(ctx context.Context) {
+	tick := time.NewTicker(probeEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_ = r.writer.Unavailable() // which logs what changes
+		}
+	}
 }
 
 // volume bounds what one policy writes to the record.

@@ -81,8 +81,14 @@ type About struct {
 	Was         string   `json:"was,omitempty"`
 	Now         string   `json:"now,omitempty"`
 	Exposed     bool     `json:"exposed,omitempty"`
-	Limits      string   `json:"limits,omitempty"`
-	LimitsMet   string   `json:"limits_met,omitempty"`
+	Bounds
+	Lost uint64 `json:"lost,omitempty"`
+}
+
+// Bounds are those on what a run may take from the machine.
+type Bounds struct {
+	Limits    string `json:"limits,omitempty"`
+	LimitsMet string `json:"limits_met,omitempty"`
 }
 
 // Origin is who wrote a line, the same for all of one start of one program.

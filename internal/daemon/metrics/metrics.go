@@ -161,6 +161,9 @@ func (a *audit) Emit(e event.Event) error {
 	return nil
 }
 
+// Unavailable reports whether the sink behind cannot record.
+func (a *audit) Unavailable() error { return event.Fanout{a.next}.Unavailable() }
+
 // EmitBatch counts and hands on many events, as [event.Fanout.EmitBatch] says.
 func (a *audit) EmitBatch(batch []event.Event) {
 	event.Fanout{a.next}.EmitBatch(batch)

@@ -83,6 +83,12 @@ func failureOf(r policy.Reason) text {
 	switch r {
 	case policy.ReasonOverload:
 		return text{http.StatusServiceUnavailable, "connection_limit_reached", "a limit of the gate is reached", ""}
+	case policy.ReasonRecordUnavailable:
+		return text{
+			http.StatusServiceUnavailable, "connection_limit_reached",
+			"the gate cannot write its record, and what is not on record does not pass",
+			"The rules allow it. Whoever runs the gate finds the cause in its log, such as a full disk; then it works again by itself.",
+		}
 	case policy.ReasonHeadTimeout:
 		return text{http.StatusRequestTimeout, "http_request_error", "the request did not arrive in time", ""}
 	case policy.ReasonDNSError:
