@@ -67,7 +67,7 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 	s.carryAuthorities(&spec, spec.Files)
 	b := &process.Backend{
 		Gate: g, Publish: o.Program.Publish, HostPorts: o.Program.HostPorts,
-		Limits: o.Program.Limits, Nested: o.Program.Nested || sandbox.AgentNests(o.Argv), Early: s.Init,
+		Limits: o.Program.Limits, Nested: o.Program.Nested || sandbox.AgentNests(o.Argv), Learn: o.Report.Learn != "", Early: s.Init,
 	}
 	if b.Outside, err = s.outside(); err != nil {
 		return spec, nil, err

@@ -43,6 +43,11 @@ type Backend struct {
 	// hold in there as well; what is given up is one layer in front of the kernel.
 	Nested bool
 
+	// Learn records every refused write. Without it those to files that would be new
+	// or are emptied first are not told, because to ask about them makes a program
+	// that writes many small files take half as long again.
+	Learn bool
+
 	Publish   []Publish  // servers inside that the host's loopback may reach
 	HostPorts []HostPort // ports of the host's loopback that the inside may reach
 

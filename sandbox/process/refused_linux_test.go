@@ -92,6 +92,20 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
+// TestRefusedLearn looks for writes to files that would be new or are emptied first:
+// they are told where somebody wants to learn of all.
+func TestRefusedLearn(t *testing.T) {
+	const script = `echo x >~/new; echo x >~/.bashrc; set -C; echo x >~/exclusive`
+	learning := new(Backend)
+	learning.Learn = true
+	if _, told := refusedIn(t, learning, script); !slices.Equal(told, []string{"write .bashrc runs_later", "write exclusive home", "write new home"}) {
+		t.Errorf("%q", told)
+	}
+	if _, told := refusedIn(t, new(Backend), script); told != nil {
+		t.Errorf("without learning: %q", told)
+	}
+}
+
 // TestRefusedFlood asks for more than is told.
 func TestRefusedFlood(t *testing.T) {
 	_, told := refusedIn(t, new(Backend), `i=0; while [ $i -lt 300 ]; do mkdir ~/d$i; i=$((i+1)); done`)

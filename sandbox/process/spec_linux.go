@@ -58,7 +58,7 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 		TmpDir: absolute(sandbox.EnvValue(s.spec.Env, "TMPDIR")), RuntimeDir: absolute(sandbox.EnvValue(s.spec.Env, "XDG_RUNTIME_DIR")),
 		Capture: control.Capture{Mode: s.b.CaptureMode, Ports: s.policy().Ports()},
 		Plan:    control.Plan{Shown: shown, Hidden: hidden, Layer: layer}, Protect: protect, CA: s.doors.Bundle(),
-		Limits: s.ownLimits(), Nested: s.b.Nested, Skip: s.b.hooks.skipped(),
+		Limits: s.ownLimits(), Nested: s.b.Nested, Learn: s.b.Learn, Skip: s.b.hooks.skipped(),
 	}
 	for _, p := range s.b.HostPorts {
 		if p.Localhost {

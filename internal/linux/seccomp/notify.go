@@ -5,7 +5,8 @@ import "errors"
 // Calls are system calls that a Listener is asked about.
 type Calls struct {
 	Connect bool // connect
-	Write   bool // open and openat to write or to create, and what makes, renames and removes names
+	Write   bool // open and openat to write to a file as it is, and what makes directories and renames
+	New     bool // with Write: also opens of files that must be new (O_EXCL) or are emptied (O_TRUNC)
 }
 
 // Request is one system call that waits for its answer.

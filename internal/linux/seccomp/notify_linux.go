@@ -72,22 +72,26 @@ func (c Calls) rules() (out []rule) {
 	const why = "a file that may not be written, of which somebody should hear"
 	out = append(
 		out,
-		rule{"openat", unix.SYS_OPENAT, writingFlags(2), why},
+		rule{"openat", unix.SYS_OPENAT, c.writingFlags(2), why},
 		rule{"mkdirat", unix.SYS_MKDIRAT, ask, why},
 		rule{"renameat", unix.SYS_RENAMEAT, ask, why},
 		rule{"renameat2", unix.SYS_RENAMEAT2, ask, why},
 	)
-	return append(out, archWriting(why)...)
+	return append(out, c.archWriting(why)...)
 }
 
 // writingFlags asks if the flags of an open, argument i, are for writing to a file
-// as it is. One that must be new (O_EXCL) or is emptied (O_TRUNC) is not asked
-// about: whatever makes files by the thousand (tar, git, npm, pip, compilers) makes
-// them so, and would take half as long again.
-func writingFlags(i uint32) block {
+// as it is. One that must be new (O_EXCL) or is emptied (O_TRUNC) is asked about
+// with New only: whatever makes files by the thousand (tar, git, npm, pip,
+// compilers) makes them so, and would take half as long again.
+func (c Calls) writingFlags(i uint32) block {
+	var skip block
+	if !c.New {
+		skip = when(bpf.JumpBitsSet, unix.O_EXCL|unix.O_TRUNC, ret(retAllow))
+	}
 	return join(
 		block{loadArg(i)},
-		when(bpf.JumpBitsSet, unix.O_EXCL|unix.O_TRUNC, ret(retAllow)),
+		skip,
 		when(bpf.JumpBitsSet, unix.O_WRONLY|unix.O_RDWR|unix.O_CREAT, ret(retNotify)),
 		block{ret(retAllow)},
 	)

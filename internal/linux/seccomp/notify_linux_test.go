@@ -130,6 +130,12 @@ func TestCalls(t *testing.T) {
 			t.Errorf("%s: %#x, want %#x", tt.name, got, tt.want)
 		}
 	}
+	all := filter(Calls{Write: true, New: true}.rules())
+	for _, flags := range []uint64{unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL, unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC} {
+		if got := judge(t, all, openat(flags)); got != retNotify {
+			t.Errorf("flags %#x where new files are asked about: %#x", flags, got)
+		}
+	}
 	if got := judge(t, filter(Calls{Write: true}.rules()), call{nr: unix.SYS_CONNECT, arch: nativeArch}); got != retAllow {
 		t.Errorf("connect where only writes are asked about: %#x", got)
 	}

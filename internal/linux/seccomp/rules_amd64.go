@@ -34,10 +34,10 @@ func archRules() []rule {
 }
 
 // archWriting are the calls for writing that only this architecture has.
-func archWriting(why string) []rule {
+func (c Calls) archWriting(why string) []rule {
 	ask := block{ret(retNotify)}
 	return []rule{
-		{"open", unix.SYS_OPEN, writingFlags(1), why},
+		{"open", unix.SYS_OPEN, c.writingFlags(1), why},
 		{"creat", unix.SYS_CREAT, ask, why},
 		{"mkdir", unix.SYS_MKDIR, ask, why},
 		{"rename", unix.SYS_RENAME, ask, why},

@@ -99,6 +99,7 @@ func (m *Config) code(c *ipc.Coder) {
 	c.Int(&m.Limits.Files)
 	c.Int(&m.Limits.Disk)
 	c.Bool(&m.Nested)
+	c.Bool(&m.Learn)
 	c.Texts(&m.Skip)
 }
 

@@ -23,6 +23,7 @@ type Config struct {
 
 	Limits Limits
 	Nested bool // the program may make namespaces of its own
+	Learn  bool // every refused write is told, which costs time
 
 	Skip []string // layers left out; tests only
 }

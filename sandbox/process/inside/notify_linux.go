@@ -41,6 +41,7 @@ func (in *initProcess) openDiag() error {
 // before certain system calls. The others of pid 1 do not ask.
 func (in *initProcess) listenCalls() error {
 	calls := seccomp.Calls{Connect: in.diag != nil, Write: !in.skips("notices")}
+	calls.New = calls.Write && in.cfg.Learn
 	if calls == (seccomp.Calls{}) {
 		return nil
 	}
