@@ -8,6 +8,7 @@ import (
 	"egressd/internal/cli"
 	"egressd/internal/run"
 	"egressd/internal/run/commands/dev"
+	"egressd/internal/run/commands/earlier"
 	"egressd/internal/run/commands/inside"
 	"egressd/internal/run/commands/named"
 	"egressd/internal/run/commands/rules"
@@ -21,7 +22,8 @@ const shortHelp = `launch runs a program behind a gate that lets out only what y
   launch --allow api.example.com -- claude -p "fix the tests"
   launch --preset npm --allow github.com:22,443 -- npm test
 
-See "launch help" for every flag, "launch demo" to watch it work.
+See "launch help" for every flag, "launch demo" to watch it work, "launch logs" for
+what earlier runs were allowed and refused.
 `
 
 // commands lists the commands: those of the launcher itself, each in a file of its own, and those of the rooms.
@@ -39,7 +41,7 @@ func (l *launcher) commands() []cli.Command {
 		{Name: "version", Run: l.PrintVersion},
 		{Name: "--version", Run: l.PrintVersion},
 	}
-	return slices.Concat(rules.Commands(&l.Launcher), inside.Commands(&l.Launcher), own, named.Commands(&l.Launcher), dev.Commands(&l.Launcher))
+	return slices.Concat(rules.Commands(&l.Launcher), inside.Commands(&l.Launcher), earlier.Commands(&l.Launcher), own, named.Commands(&l.Launcher), dev.Commands(&l.Launcher))
 }
 
 func (l *launcher) help([]string) int { return l.Print(longHelp) }

@@ -73,6 +73,8 @@ type Report struct {
 	Key       string // that signs the receipt, as ledger.Keys.Open has it
 	Approve   bool
 	Notify    bool // tell of each refusal on the standard error, at once
+	Watch     bool // tell of each decision on the standard error, at once
+	NoRecord  bool // keep no record for launch logs
 	Quiet     bool
 	Color     cli.ColorMode
 	NoSummary bool
@@ -125,6 +127,8 @@ func (o *Options) Flags() *flag.FlagSet {
 	fs.StringVar(&o.Daemon, "egressd", "", "let the egressd that listens at `unix:PATH` serve the sandbox; its policy is a ceiling")
 	fs.StringVar(&o.Program.User, "user", "", "as root: run the program as this user `NAME`")
 	fs.Func("notify", "tell of each refusal at once, in a line on `stderr`", o.setNotify)
+	fs.BoolVar(&o.Report.Watch, "watch", false, "tell of each decision at once, in a line on the standard error")
+	fs.BoolVar(&o.Report.NoRecord, "no-record", false, "keep no record of this run for launch logs and launch why")
 	fs.Var(&o.Report.Color, "color", "colour the summary: `WHEN` is auto, always or never")
 	fs.BoolVar(&o.Report.Quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&o.Report.NoSummary, "no-summary", false, "print no summary at the end")

@@ -36,7 +36,7 @@ func (l *Launcher) recordsDir() (string, error) {
 	if !filepath.IsAbs(state) {
 		home := l.Getenv("HOME")
 		if !filepath.IsAbs(home) {
-			return "", errors.New("sandboxes with a name are kept below HOME, which is not set: set it, or XDG_STATE_HOME")
+			return "", errors.New("launch's records are kept below HOME, which is not set: set it, or XDG_STATE_HOME")
 		}
 		state = filepath.Join(home, ".local", "state")
 	}

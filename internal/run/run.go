@@ -54,20 +54,23 @@ func (l *Launcher) Run(o *Options) int {
 	if err := s.prepare(); err != nil {
 		return s.Fail(ExitLauncher, err)
 	}
-	code, err := s.execute()
-	if err != nil {
-		s.Fail(code, s.alreadyInside(err))
+	s.keep.begin(s)
+	code, runErr := s.execute()
+	if runErr != nil {
+		s.Fail(code, s.alreadyInside(runErr))
 	}
 	var out io.Writer
 	if !o.Report.Quiet && !o.Report.NoSummary {
 		out = s.Stderr
 	}
+	s.keep.endWatch(s)
 	if err := errors.Join(s.daemon.close(), s.trail.Close(out, s.style()), s.endReceipt()); err != nil {
 		s.Fail(ExitLauncher, err)
 		if code == cli.ExitOK {
 			code = ExitLauncher // the program did its part, but the record of it is not whole
 		}
 	}
+	s.keep.end(s, code, runErr)
 	return code
 }
 
@@ -83,6 +86,7 @@ type session struct {
 	ledger  *ledger.Ledger // of a run with a receipt, else nil
 	daemon  daemon
 
+	keep      keep        // for launch logs
 	recording *recording  // of a run with a name, else nil
 	layer     *layer      // of a run with an overlay in the process tier, else nil
 	client    *api.Client // of a hosted run

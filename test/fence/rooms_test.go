@@ -107,11 +107,12 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 	{
 		path: "internal/run/commands/...",
 		ours: []string{
-			"policy", "policy/files", "dnsfilter", "internal/cli", "internal/cli/explain", "internal/cli/policyflags", "internal/run", "internal/run/...",
+			"policy", "policy/files", "event", "dnsfilter", "internal/cli", "internal/cli/explain", "internal/cli/policyflags", "internal/run", "internal/run/...",
 			"sandbox", "sandbox/vercel/fake",
 		},
-		std:    []string{"os/exec"},
-		reason: "the commands of launch beside a run, one room for each group: they read a command line and print an answer, so they stand above internal/run",
+		outside: []string{"golang.org/x/term"},
+		std:     []string{"os/exec"},
+		reason:  "the commands of launch beside a run, one room for each group: they read a command line and print an answer, so they stand above internal/run",
 	},
 	{
 		path: "internal/run/microvm",

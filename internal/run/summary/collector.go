@@ -60,6 +60,14 @@ type Collector struct {
 	unlisted int // refused packets that came too fast to tell what they were
 }
 
+// Counts reports how many destinations were allowed, blocked, and allowed but not reached.
+func (c *Collector) Counts() (allowed, blocked, failed int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a := c.account()
+	return len(a.allowed), len(a.blocked) + len(a.needless), len(a.failed)
+}
+
 // Emit implements [event.Sink]. It never fails.
 func (c *Collector) Emit(e event.Event) error {
 	c.mu.Lock()

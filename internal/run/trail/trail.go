@@ -188,6 +188,9 @@ func (t *Trail) nothingRan() bool {
 	return t.learned.Empty() && (t.code == launcher || t.code == notExecutable || t.code == notFound)
 }
 
+// Counts reports how many destinations were allowed, blocked, and allowed but not reached.
+func (t *Trail) Counts() (allowed, blocked, failed int) { return t.totals.Counts() }
+
 func (t *Trail) emit(body event.Body) error {
 	return t.sinks.Emit(event.Event{
 		Session: t.Session, Isolation: t.isolation, Policy: t.config.Policy.Digest(), Body: body,

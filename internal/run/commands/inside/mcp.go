@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"os"
 
 	"egressd/internal/cli"
 	"egressd/internal/cli/explain"
@@ -19,7 +18,7 @@ type mcpOptions struct{ events string }
 
 func (o *mcpOptions) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("mcp", flag.ContinueOnError)
-	fs.StringVar(&o.events, "events", "", "list what the last run in this events `FILE` was refused")
+	fs.StringVar(&o.events, "events", "", "list what the last run in this events `FILE` was refused; outside of a run, without it, what the last run on record was")
 	return fs
 }
 
@@ -34,9 +33,9 @@ func (l launcher) mcp(args []string) int {
 		return l.Usage(errors.New("mcp takes no arguments: an agent starts it and speaks to it"))
 	}
 	s := mcp.Server{Version: cli.Version(), Guide: guideText, Ask: l.askFor}
-	if o.events != "" {
+	if o.events != "" || l.Getenv(sandbox.Marker) == "" {
 		s.Denials = func() (string, error) {
-			f, err := os.Open(o.events)
+			f, err := l.lastEvents(o.events)
 			if err != nil {
 				return "", err
 			}

@@ -14,6 +14,7 @@ import (
 	"egressd/internal/cli"
 	"egressd/internal/cli/explain"
 	"egressd/internal/run"
+	"egressd/internal/run/journal"
 	"egressd/internal/run/why"
 	"egressd/policy"
 	"egressd/sandbox"
@@ -41,12 +42,12 @@ type whyOptions struct{ events string }
 
 func (o *whyOptions) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("why", flag.ContinueOnError)
-	fs.StringVar(&o.events, "events", "", "read what the last run was refused from this events `FILE`")
+	fs.StringVar(&o.events, "events", "", "read what the last run was refused from this events `FILE`, instead of the record of launch logs")
 	return fs
 }
 
 // why says whether a destination is allowed, and why not: inside a run by asking
-// its gate, outside from the events of the last run. Exit codes as of explain.
+// its gate, outside from the record of the last run. Exit codes as of explain.
 func (l launcher) why(args []string) int {
 	var o whyOptions
 	fs := o.flags()
@@ -62,15 +63,13 @@ func (l launcher) why(args []string) int {
 	}
 	var a why.Answer
 	switch {
-	case o.events != "":
+	case o.events == "" && l.Getenv(sandbox.Marker) != "":
+		a, err = l.askGate(t)
+	default:
 		if _, err := policy.ParseHost(fs.Arg(0)); err == nil {
 			t.Port = 0 // only the host is named: any port
 		}
-		a, err = lookInto(o.events, t)
-	case l.Getenv(sandbox.Marker) != "":
-		a, err = l.askGate(t)
-	default:
-		return l.Usage(errors.New("this is not inside a run of launch: name the events of the run with --events FILE, or ask launch explain"))
+		a, err = l.lookBack(o.events, t)
 	}
 	if err != nil {
 		return l.Fail(cli.ExitUsage, err)
@@ -96,15 +95,32 @@ func (l launcher) askGate(t explain.Target) (why.Answer, error) {
 	return why.Ask(ctx, proxy, t.Host, t.Port)
 }
 
-func lookInto(name string, t explain.Target) (why.Answer, error) {
-	f, err := os.Open(name)
+// lookBack looks into the events file name, or into the record of the last run for "".
+func (l launcher) lookBack(name string, t explain.Target) (why.Answer, error) {
+	f, err := l.lastEvents(name)
 	if err != nil {
 		return why.Answer{}, err
 	}
 	defer f.Close()
 	a, err := why.Look(f, t.Host, t.Port)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", cli.Safe(name), err)
+		err = fmt.Errorf("%s: %w", cli.Safe(f.Name()), err)
 	}
 	return a, err
+}
+
+// lastEvents opens the events file name, or the record of the last run for "".
+func (l launcher) lastEvents(name string) (*os.File, error) {
+	if name != "" {
+		return os.Open(name)
+	}
+	store, err := l.Runs()
+	if err != nil {
+		return nil, err
+	}
+	r, err := store.Find(journal.Last)
+	if err != nil {
+		return nil, fmt.Errorf("what the last run was refused: %w", err)
+	}
+	return r.Events()
 }
