@@ -20,6 +20,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -81,6 +82,16 @@ func (p *Program) Print(text string) int {
 		return p.Fail(ExitNo, err)
 	}
 	return ExitOK
+}
+
+// PrintJSON prints v as an answer for programs. Every field of it is documented: new
+// ones may come, and none changes its meaning.
+func (p *Program) PrintJSON(v any) int {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return p.Fail(ExitNo, err)
+	}
+	return p.Print(string(data) + "\n")
 }
 
 // Usage prints a misuse and reports ExitUsage. Package flag spells flags with one

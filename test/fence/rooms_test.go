@@ -88,7 +88,7 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 	{
 		path: "internal/run",
 		ours: []string{
-			"policy", "dnsfilter", "gate", "gate/handover", "internal/cli", "internal/cli/policyflags", "internal/run/agents", "internal/run/approve", "internal/run/interrupt", "internal/run/ledger", "internal/run/receipt/format",
+			"policy", "dnsfilter", "gate", "gate/handover", "internal/cli", "internal/cli/policyflags", "internal/run/agents", "internal/run/approve", "internal/run/feed", "internal/run/interrupt", "internal/run/journal", "internal/run/ledger", "internal/run/live", "internal/run/receipt/format",
 			"internal/run/microvm", "internal/run/overlay", "internal/run/place", "internal/run/project", "internal/run/records", "internal/run/runas", "internal/run/script", "internal/run/secrets", "internal/run/summary", "internal/run/tap",
 			"internal/run/trail", "policy/files",
 			"sandbox", "sandbox/advisory", "sandbox/hermetic", "sandbox/process", "sandbox/process/spawn", "sandbox/vercel", "sandbox/vercel/api", "sandbox/vercel/network",
@@ -332,6 +332,18 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		ours:   []string{"policy", "policy/files", "event", "dnsfilter", "internal/cli", "internal/cli/explain", "internal/cli/policyflags"},
 		std:    []string{"net/http", "os/exec"},
 		reason: "text of what was recorded; dnsfilter says which addresses stand for names",
+	},
+	{
+		path:   "internal/run/live",
+		ours:   []string{"policy", "event", "internal/cli", "internal/cli/explain"},
+		std:    []string{"net/http", "os", "os/exec", "log/slog"},
+		reason: "text of what is being recorded",
+	},
+	{
+		path:   "internal/run/journal",
+		ours:   []string{"event", "event/flood", "internal/cli", "internal/run/feed"},
+		std:    []string{"net", "net/http", "os/exec", "log/slog"},
+		reason: "files of earlier runs: what is in them, others say",
 	},
 	{
 		path:   "internal/run/notify",

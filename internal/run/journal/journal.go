@@ -69,6 +69,8 @@ type Ending struct {
 type Store struct {
 	Dir string // absolute, this user's alone; it is made when a run begins
 	Now func() time.Time
+
+	most int // runs; zero: MaxRuns
 }
 
 // Entry is the record of one run that goes on. It is an event sink. Safe for concurrent

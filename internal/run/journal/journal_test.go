@@ -137,21 +137,23 @@ func TestOneRunIsBounded(t *testing.T) {
 }
 
 func TestStoreIsBounded(t *testing.T) {
+	const most = 12
 	s, now := store(t)
+	s.most = most
 	old := begin(t, s, "OLD234567")
 	going := begin(t, s, "GOING2345")
 	if err := old.End(Ending{}); err != nil {
 		t.Fatal(err)
 	}
 	*now = now.Add(MaxAge + time.Second)
-	for i := range MaxRuns + 3 {
+	for i := range most + 3 {
 		*now = now.Add(time.Second)
 		if err := begin(t, s, fmt.Sprintf("R%05d", i)).End(Ending{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	runs, err := s.List()
-	if err != nil || len(runs) != MaxRuns+1 || runs[0].ID != fmt.Sprintf("r%05d", MaxRuns+2) || runs[MaxRuns].ID != "going2" {
+	if err != nil || len(runs) != most+1 || runs[0].ID != fmt.Sprintf("r%05d", most+2) || runs[most].ID != "going2" {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
 	if _, err := s.Find("r0"); err == nil || !strings.Contains(err.Error(), "write more") {
@@ -163,8 +165,8 @@ func TestStoreIsBounded(t *testing.T) {
 	if _, err := s.Find("going2"); err == nil {
 		t.Error("it is kept for longer than a run may be")
 	}
-	for _, r := range runs[:20] {
-		if err := os.Truncate(r.path, MaxBytes/10); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, r := range runs {
+		if err := os.Truncate(r.path, MaxBytes/4); err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
 		}
 	}
@@ -181,7 +183,7 @@ func TestStoreIsBounded(t *testing.T) {
 	if _, err := os.Stat(half); err == nil {
 		t.Error("a record that did not begin is left")
 	}
-	if runs, err = s.List(); err != nil || len(runs) > 20 {
+	if runs, err = s.List(); err != nil || len(runs) != 4 {
 		t.Errorf("%d runs, %v", len(runs), err)
 	}
 }

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -179,11 +180,12 @@ func (s Store) prune() error {
 	if err != nil {
 		return err
 	}
+	most := cmp.Or(s.most, MaxRuns)
 	var total int64
 	var errs []error
 	for i, r := range runs {
 		total += r.size
-		if r.Going || i < MaxRuns && total <= MaxBytes && s.Now().Sub(r.Started) <= MaxAge {
+		if r.Going || i < most && total <= MaxBytes && s.Now().Sub(r.Started) <= MaxAge {
 			continue
 		}
 		gone := Entry{name: strings.TrimSuffix(r.path, eventsEnd)}
