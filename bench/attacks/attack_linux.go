@@ -21,6 +21,7 @@ const (
 	srt       = "srt"
 	srtHidden = "srt, home hidden"
 	fence     = "fence"
+	variables = "proxy variables alone" // launch's own, for real clients: a proxy that programs may ignore
 )
 
 // attack is one thing that a program inside tries.

@@ -36,6 +36,7 @@ func attackMain(args []string, stdout io.Writer) int {
 		"sni":            func(a []string, _ io.Writer) error { return hello(a[0], a[1], a[2]) },
 		"host":           func(a []string, out io.Writer) error { return otherHost(a[0], a[1], a[2], out) },
 		"ask":            func(a []string, out io.Writer) error { return askWith(a[0], a[1], a[2], a[3], out) },
+		"get":            func(a []string, out io.Writer) error { return get(a[0], out) },
 		"uncover":        uncoverAgain,
 		"uncover-inside": uncover,
 		"ptrace":         tracePid,

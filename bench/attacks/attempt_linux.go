@@ -75,6 +75,9 @@ func try(ctx context.Context, l *laboratory, dir, attacker string, u user, who *
 		r.Outcome, r.Why = notRun, firstLine(append(a.stderr, a.screen...))
 	}
 	r.Told = who.name != without && a.told()
+	if at.group == refused { // there it is the client that tells
+		r.Told = r.Outcome == contained && said.Match(bytes.ReplaceAll(a.stdout, []byte(dir), nil)) // our own name is in dir
+	}
 	l.forget()
 	return r, nil
 }

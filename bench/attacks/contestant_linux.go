@@ -36,6 +36,15 @@ const (
 	fenceSettings = `{"network": {"allowedDomains": ["allowed.test", "rebind.test"]}, "filesystem": {"allowWrite": ["."]}}`
 )
 
+// clientSettings are for real clients: one allowed host, and what each needs for all of its ports. srt and fence
+// have the address besides, for the reason above.
+var clientSettings = map[string]string{
+	ours:      "allow: ['allowed.test:" + clientPorts + "']\nhosts:\n  allowed.test: 203.0.113.80\n",
+	srt:       `{"network": {"allowedDomains": ["allowed.test", "203.0.113.80"], "deniedDomains": []}, "filesystem": {"denyRead": [], "allowRead": [], "allowWrite": [".", "/tmp"], "denyWrite": []}}`,
+	variables: "allow: ['allowed.test:" + clientPorts + "']\nhosts:\n  allowed.test: 203.0.113.80\n",
+	fence:     `{"network": {"allowedDomains": ["allowed.test", "203.0.113.80"]}, "filesystem": {"allowWrite": [".", "/tmp"]}}`,
+}
+
 func contestants(c config) []*contestant {
 	return []*contestant{
 		{name: without},

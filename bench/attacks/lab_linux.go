@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -17,16 +18,20 @@ const (
 	rawProtocol = 253      // for experiments: RFC 3692
 	hearingSize = 16 << 20 // bytes that are kept of what servers hear
 	allowedAddr = "203.0.113.80"
-	servers     = "127.0.0.1 203.0.113.7 203.0.113.53 203.0.113.80 203.0.113.81 169.254.169.254" // addresses on lo
+	servers     = "127.0.0.1 203.0.113.7 203.0.113.53 203.0.113.80 203.0.113.81 203.0.113.90 169.254.169.254" // addresses on lo
 )
 
 // laboratory is the world outside: servers that remember what they hear.
 type laboratory struct {
-	own   bool // a network namespace and overlays of its own
-	port  int  // of a TCP server on 127.0.0.1
-	mu    sync.Mutex
-	heap  []byte
-	close []func()
+	own   bool   // a network namespace and overlays of its own
+	serve bool   // what real clients speak to, instead of ports that listen only
+	key   string // the file of a key that its SSH server lets in
+	port  int    // of a TCP server on 127.0.0.1
+	// daemon is a server's process, which outlives attempts; 0: there is none.
+	daemon int
+	mu     sync.Mutex
+	heap   []byte
+	close  []func()
 }
 
 func (l *laboratory) Write(p []byte) (int, error) {
@@ -106,7 +111,7 @@ func (l *laboratory) hearPackets(c net.PacketConn, answer func([]byte) []byte) {
 
 // open starts the servers. In a namespace of its own it first gives lo the addresses,
 // and covers what root could change with overlays.
-func (l *laboratory) open(scratch string) error {
+func (l *laboratory) open(ctx context.Context, scratch string) error {
 	if l.own {
 		if err := errors.Join(private(scratch), addresses()); err != nil {
 			return err
@@ -115,7 +120,10 @@ func (l *laboratory) open(scratch string) error {
 	tcp := []string{"127.0.0.1:0"}
 	var udp []string
 	if l.own {
-		tcp = append(tcp, "203.0.113.7:8080", "169.254.169.254:80", allowedAddr+":80", allowedAddr+":443", allowedAddr+":22")
+		tcp = append(tcp, "203.0.113.7:8080", "169.254.169.254:80")
+		if !l.serve {
+			tcp = append(tcp, allowedAddr+":80", allowedAddr+":443", allowedAddr+":22")
+		}
 		udp = append(udp, "203.0.113.7:9999")
 	}
 	for i, addr := range tcp {
@@ -137,6 +145,12 @@ func (l *laboratory) open(scratch string) error {
 	if !l.own {
 		return nil
 	}
+	if l.serve {
+		l.key = filepath.Join(scratch, "user")
+		if err := l.services(ctx, scratch); err != nil {
+			return err
+		}
+	}
 	return errors.Join(
 		l.echo(),
 		l.packets("udp4", "203.0.113.53:53", l.resolve),
@@ -154,7 +168,7 @@ func (l *laboratory) packets(network, addr string, answer func([]byte) []byte) e
 	return nil
 }
 
-// resolve is the name server: two names, and a record of all that it was asked.
+// resolve is the name server: four names, and a record of all that it was asked.
 func (l *laboratory) resolve(query []byte) []byte {
 	const head, address = 12, 1 // octets of a head; type A
 	var labels []string
@@ -174,7 +188,7 @@ func (l *laboratory) resolve(query []byte) []byte {
 	name := strings.ToLower(strings.Join(labels, "."))
 	fmt.Fprintf(l, "\nquery %s\n", name)
 	reply := append([]byte{query[0], query[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, query[head:end]...)
-	ip, found := map[string][]byte{"allowed.test": {203, 0, 113, 80}, "echo.test": {203, 0, 113, 81}, "rebind.test": {169, 254, 169, 254}}[name]
+	ip, found := map[string][]byte{"allowed.test": {203, 0, 113, 80}, "echo.test": {203, 0, 113, 81}, "denied.test": {203, 0, 113, 90}, "rebind.test": {169, 254, 169, 254}}[name]
 	switch {
 	case !found:
 		reply[3] |= 3 // there is no such name

@@ -50,15 +50,15 @@ func (l *laboratory) echo() error {
 	return nil
 }
 
-// certificate makes one for a name, which is its own authority.
-func certificate(name string) (tls.Certificate, error) {
+// certificate makes one for names, which is its own authority.
+func certificate(names ...string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	now := time.Now()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: names[0]}, DNSNames: names,
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certLife), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}

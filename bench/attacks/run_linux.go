@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -30,6 +32,8 @@ type config struct {
 	launch, srt, fence string
 	dir, only          string
 	json, show, day    bool
+	clients            bool
+	page               string
 	inside             bool // the namespaces are made
 }
 
@@ -56,6 +60,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&c.only, "only", "", "only attacks whose group and name fit this regular expression")
 	flags.BoolVar(&c.json, "json", false, "print a line of JSON for each attempt; the table goes to the standard error")
 	flags.BoolVar(&c.day, "day", false, "instead of attacks, a day's work: git, npm, pip, cargo, go")
+	flags.BoolVar(&c.clients, "clients", false, "instead of attacks, real clients towards a host that is allowed and one that is not; as root")
+	flags.StringVar(&c.page, "page", "", "with -clients: write the table into this page, docs/comparison.md")
 	flags.BoolVar(&c.show, "show", false, "print what each script and each sandbox said to the standard error")
 	flags.BoolVar(&c.inside, labArg[1:], false, "for this program itself: it is in namespaces of its own")
 	if err := flags.Parse(args); err != nil {
@@ -63,6 +69,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if _, err := regexp.Compile(c.only); err != nil || flags.NArg() > 0 {
 		fmt.Fprintln(stderr, "attacks: -only is no regular expression, or there are arguments:", err, flags.Args())
+		return exitWrong
+	}
+	if c.clients && os.Getuid() != 0 || c.page != "" && (!c.clients || c.only != "" || c.json) {
+		fmt.Fprintln(stderr, "attacks: -clients needs a network of its own: run it as root; -page needs -clients, and all of them")
 		return exitWrong
 	}
 	good, err := c.prepare(ctx, args, stdout, stderr)
@@ -120,7 +130,8 @@ func (c config) prepare(ctx context.Context, args []string, stdout, stderr io.Wr
 		return c.attack(ctx, stdout, stderr)
 	}
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", append([]string{labArg}, append(args, "-launch", c.launch, "-dir", dir)...)...)
-	cmd.Stdout, cmd.Stderr = stdout, stderr
+	var printed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(stdout, &printed), stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it tidies up
 	cmd.WaitDelay = attemptTimeout
@@ -128,6 +139,9 @@ func (c config) prepare(ctx context.Context, args []string, stdout, stderr io.Wr
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
 		return false, nil // it said why
+	}
+	if err == nil && c.page != "" {
+		err = writePage(c.page, printed.String()) // here, where nothing is covered
 	}
 	return err == nil, err
 }
@@ -137,12 +151,12 @@ func (c config) attack(ctx context.Context, stdout, stderr io.Writer) (bool, err
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return false, err
 	}
-	l := &laboratory{own: c.inside}
+	l := &laboratory{own: c.inside, serve: c.clients}
 	scratch := filepath.Join(c.dir, "scratch")
 	if err := os.Mkdir(scratch, 0o700); err != nil {
 		return false, err
 	}
-	if err := l.open(scratch); err != nil {
+	if err := l.open(ctx, scratch); err != nil {
 		return false, err
 	}
 	defer l.shut()
@@ -150,12 +164,24 @@ func (c config) attack(ctx context.Context, stdout, stderr io.Writer) (bool, err
 	if c.inside {
 		users = []user{{"nobody", nobody, nobody}, {"root", 0, 0}}
 	}
-	here, missing := find(ctx, contestants(c))
+	field := contestants(c)
+	if c.clients {
+		users = users[:1] // as people work
+		field = slices.DeleteFunc(field, func(who *contestant) bool { return who.name == srtHidden })
+		field = append(field, &contestant{
+			name: variables, program: c.launch, config: "egress.yaml",
+			args: func(w *world) []string { return []string{"--isolation", "env", "--policy", w.settings, "--"} },
+		})
+		for _, who := range field {
+			who.content = clientSettings[who.name]
+		}
+	}
+	here, missing := find(ctx, field)
 	for _, m := range missing {
 		fmt.Fprintln(stderr, "attacks: left out:", m)
 	}
 	search := systemPath
-	if c.day {
+	if c.day || c.clients {
 		search = tools(ctx)
 	}
 	for _, who := range here {
@@ -184,6 +210,9 @@ func (c config) attack(ctx context.Context, stdout, stderr io.Writer) (bool, err
 	if c.day {
 		text, wrong = dayTable(users, here, results), judgeDay(results)
 	}
+	if c.clients {
+		text, wrong = clientTable(users[0], here, results, versions(ctx, search)), judgeClients(users[0], results)
+	}
 	if _, err := io.WriteString(to, text); err != nil {
 		return false, err
 	}
@@ -201,6 +230,9 @@ func (c config) each(ctx context.Context, l *laboratory, users []user, here []*c
 	if c.day {
 		list = day()
 	}
+	if c.clients {
+		list = clientAttacks(filepath.Join(c.dir, "scratch/repo.git"))
+	}
 	for _, at := range list {
 		if !only.MatchString(at.group + ": " + at.name) {
 			continue
@@ -216,7 +248,7 @@ func (c config) each(ctx context.Context, l *laboratory, users []user, here []*c
 					if r, err = try(ctx, l, c.dir, filepath.Join(c.dir, attackerName), u, who, &at); err != nil {
 						return nil, fmt.Errorf("%s, %s: %w", at.name, who.name, err)
 					}
-					reap()
+					reap(l.daemon)
 					if c.show {
 						fmt.Fprintf(stderr, "--- %s: %s\n%s\n", who.name, r.Outcome, r.said)
 					}
@@ -236,8 +268,8 @@ func (at *attack) fits(u user, l *laboratory) bool {
 	return (at.needs&rooted == 0 || u.uid == 0 && l.own) && (at.needs&lab == 0 || l.own)
 }
 
-// reap ends what a contestant left behind. Orphans become our children.
-func reap() {
+// reap ends what a contestant left behind, all but keep. Orphans become our children.
+func reap(keep int) {
 	for {
 		text, err := os.ReadFile("/proc/thread-self/children")
 		files, _ := filepath.Glob("/proc/self/task/*/children") // its one error is a bad pattern
@@ -246,6 +278,7 @@ func reap() {
 			text = append(append(text, ' '), more...)
 		}
 		pids := strings.Fields(string(text))
+		pids = slices.DeleteFunc(pids, func(p string) bool { return p == strconv.Itoa(keep) })
 		if err != nil || len(pids) == 0 {
 			return
 		}

@@ -3,8 +3,10 @@
 package clients
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 )
@@ -57,9 +59,17 @@ func serveClaude(rw http.ResponseWriter, r *http.Request) {
 		Tools    []struct{ Name string }
 		Messages []struct{ Content json.RawMessage }
 	}
-	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+	body, err := io.ReadAll(http.MaxBytesReader(rw, r.Body, 16<<20))
+	if err == nil {
+		err = json.Unmarshal(body, &q)
+	}
+	if err != nil {
 		http.Error(rw, err.Error(), http.StatusBadRequest)
 		return
+	}
+	probe, repeat := agentProbe, func(result json.RawMessage) string { return "TOOL RESULT: " + string(result) }
+	if bytes.Contains(body, []byte(picturePrompt)) {
+		probe, repeat = pictureTool, pictureAnswer
 	}
 	var result json.RawMessage
 	for _, m := range q.Messages {
@@ -78,10 +88,10 @@ func serveClaude(rw http.ResponseWriter, r *http.Request) {
 	}
 	hasShell := slices.ContainsFunc(q.Tools, func(t struct{ Name string }) bool { return t.Name == "Bash" })
 	block := object{"type": "text", "text": ""}
-	delta := object{"type": "text_delta", "text": "TOOL RESULT: " + string(result)}
+	delta := object{"type": "text_delta", "text": repeat(result)}
 	stop := "end_turn"
 	if hasShell && result == nil {
-		input, _ := json.Marshal(object{"command": agentProbe, "description": "probe"}) // strings alone
+		input, _ := json.Marshal(object{"command": probe, "description": "probe"}) // strings alone
 		block = object{"type": "tool_use", "id": "toolu_01", "name": "Bash", "input": object{}}
 		delta = object{"type": "input_json_delta", "partial_json": string(input)}
 		stop = "tool_use"

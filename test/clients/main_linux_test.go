@@ -23,13 +23,16 @@ type options struct {
 	launch  string
 	inWorld bool
 	bare    bool
+	picture bool
 }
 
 // env is what TestMain sets up once; tests only read it.
 var env struct {
 	world  *world
 	launch string
-	base   string // directory of this run, outside /tmp and /run, open to other users
+	// picture: TestPicture draws the README's anew.
+	picture bool
+	base    string // directory of this run, outside /tmp and /run, open to other users
 }
 
 func TestMain(m *testing.M) {
@@ -37,6 +40,7 @@ func TestMain(m *testing.M) {
 	flag.StringVar(&o.launch, "launch", "", "launch binary to test (default: build it)")
 	flag.BoolVar(&o.inWorld, "in-world", false, "internal: this process is in the tests' own network namespace")
 	flag.BoolVar(&o.bare, "bare", false, "internal: drop ambient capabilities and execute the arguments")
+	flag.BoolVar(&o.picture, "picture", false, "write the README's picture anew: TestPicture")
 	flag.Parse()
 	switch {
 	case o.bare:
@@ -159,7 +163,7 @@ func installAgents(ctx context.Context, base string) string {
 
 // runInWorld builds the world around this process and runs the tests in it.
 func runInWorld(m *testing.M, o options) int {
-	env.launch, env.base = o.launch, os.Getenv("EGRESSD_CLIENTS_BASE")
+	env.launch, env.picture, env.base = o.launch, o.picture, os.Getenv("EGRESSD_CLIENTS_BASE")
 	w, err := newWorld(env.base)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "clients: build the world:", err)

@@ -262,6 +262,11 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		reason: "a person at a terminal, for tests of any room",
 	},
 	{
+		path:   "test/picture",
+		std:    []string{"net", "net/http", "os/exec"},
+		reason: "a drawing of text: who runs what is drawn is test/clients' to say",
+	},
+	{
 		path:   "test/nohup",
 		std:    []string{"net", "os/exec"},
 		reason: "one thing that tests of several rooms do before they start programs",
@@ -397,6 +402,12 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		path:    "bench/denials",
 		outside: []string{"golang.org/x/net/dns/dnsmessage"},
 		reason:  "asks a real binary's DNS door",
+	},
+	{
+		path:    "bench/attacks",
+		ours:    []string{"bench/install", "bench/contest"},
+		outside: []string{"golang.org/x/net/websocket"},
+		reason:  "what a program inside can do, judged from outside; its origins speak what clients speak",
 	},
 	{
 		path:   "bench/...",
