@@ -50,7 +50,9 @@ fetch() {
       if command -v curl >/dev/null; then
         curl --proto '=https' --tlsv1.2 -fsSL --max-time 600 --max-filesize "$2" -o "$work/$1" "$from/$1" || fail "$from/$1 cannot be fetched"
       elif command -v wget >/dev/null; then
-        wget --https-only -q -O "$work/$1" "$from/$1" || fail "$from/$1 cannot be fetched"
+        # wget follows a redirection to plain HTTP, and --https-only is about recursion: no proxy serves HTTP here.
+        (ulimit -f "$(($2 / 512))" && wget -e use_proxy=on -e http_proxy=http://127.0.0.1:1/ -e no_proxy= -t 2 -T 60 -q -O "$work/$1" "$from/$1") ||
+          fail "$from/$1 cannot be fetched"
       else
         fail "neither curl nor wget is here: fetch SHA256SUMS and $archive yourself, and give --from DIR"
       fi
