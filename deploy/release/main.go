@@ -1,8 +1,9 @@
 // Release builds what a release of egressd consists of: for each architecture one
-// archive with both binaries, manual pages, completions and what a machine needs besides,
-// and the SHA-256 of each archive. Two builds of one commit are equal, byte for byte.
+// archive with both binaries, their bills of materials, manual pages, completions and what a machine
+// needs besides; packages; recipes for Homebrew, Arch Linux and Nix; and the SHA-256 of each file. Two builds
+// of one commit are equal, byte for byte.
 //
-//	go run ./deploy/release --version v1.2.3 --out dist
+//	go run ./deploy/release --version v1.2.3 --out dist --packages
 //
 // It signs and publishes nothing: docs/install.md says how that is done.
 package main
@@ -32,6 +33,8 @@ func main() {
 	var arches string
 	flag.StringVar(&r.version, "version", "", "the `VERSION`, such as v1.2.3")
 	flag.StringVar(&r.out, "out", "dist", "the new `DIR` for the archives")
+	flag.BoolVar(&r.packaged, "packages", false, "a deb, an rpm and an apk besides, with a tool from the Go module proxy")
+	flag.StringVar(&r.nfpm, "nfpm", "", "make packages with this `PROGRAM`, not with one that is built first")
 	flag.StringVar(&arches, "arch", "amd64,arm64", "for these `ARCHITECTURES` of Linux")
 	flag.Parse()
 	r.arches = strings.Split(arches, ",")
@@ -47,7 +50,10 @@ type release struct {
 	out     string
 	arches  []string
 	commit  string
-	time    time.Time // of the commit: that of every file
+	// packaged: for package managers, too.
+	packaged bool
+	nfpm     string    // a program; "": build it
+	time     time.Time // of the commit: that of every file
 }
 
 // entry is one file of an archive.
@@ -65,6 +71,7 @@ var programs = []string{"launch", "egressd"}
 // shipped are the files of the tree in every archive.
 var shipped = []string{
 	"LICENSE", "README.md", "deploy/apparmor/egressd-launch", "deploy/systemd/egressd.service", "deploy/systemd/egressd.socket",
+	"deploy/systemd/egressd-admin.socket", "deploy/systemd/egressd-control.socket",
 }
 
 func (r *release) make() error {
@@ -81,7 +88,7 @@ func (r *release) make() error {
 	if err != nil {
 		return err
 	}
-	var sums bytes.Buffer
+	sums := map[string][32]byte{}
 	for _, arch := range slices.Sorted(slices.Values(r.arches)) {
 		entries := slices.Clone(texts)
 		for _, program := range programs {
@@ -89,19 +96,59 @@ func (r *release) make() error {
 			if err != nil {
 				return err
 			}
-			entries = append(entries, entry{program, 0o755, data})
+			list, err := materials(program, r.version, r.time, data)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, entry{program, 0o755, data}, entry{"sbom/" + program + ".cdx.json", 0o644, list})
 		}
-		name := fmt.Sprintf("egressd_%s_linux_%s.tar.gz", strings.TrimPrefix(r.version, "v"), arch)
 		archive, err := pack(entries, r.time)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(r.out, name), archive, 0o644); err != nil {
+		sums[arch] = sha256.Sum256(archive)
+		if err := os.WriteFile(filepath.Join(r.out, archiveName(r.version, arch)), archive, 0o644); err != nil {
 			return err
 		}
-		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(archive), name)
+		if r.packaged {
+			if err := r.packages(arch, entries); err != nil {
+				return err
+			}
+		}
 	}
-	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), sums.Bytes(), 0o644)
+	if len(sums) == 2 { // what recipes need
+		files, err := recipes(r.version, sums)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if err := os.WriteFile(filepath.Join(r.out, f.name), f.data, 0o644); err != nil {
+				return err
+			}
+		}
+	}
+	return sumUp(r.out)
+}
+
+func archiveName(version, arch string) string {
+	return fmt.Sprintf("egressd_%s_linux_%s.tar.gz", strings.TrimPrefix(version, "v"), arch)
+}
+
+// sumUp writes SHA256SUMS, with a line for each file of dir.
+func sumUp(dir string) error {
+	files, err := os.ReadDir(dir) // by name
+	if err != nil {
+		return err
+	}
+	var sums bytes.Buffer
+	for _, f := range files {
+		data, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), f.Name())
+	}
+	return os.WriteFile(filepath.Join(dir, "SHA256SUMS"), sums.Bytes(), 0o644)
 }
 
 // source reads the commit that is built. What is not committed is not released.
