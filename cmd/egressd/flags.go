@@ -29,6 +29,7 @@ type options struct {
 	drain                          time.Duration
 	logLevel                       slog.Level
 	logFormat                      string
+	traceable                      bool
 	policies, presets, dnsUpstream list
 	hosts                          hostList
 }
@@ -71,6 +72,7 @@ func (o *options) flags() *flag.FlagSet {
 	fs.Var(&o.resource, "resource", "say in every event where this egressd runs: `NAME=VALUE` (host.name is there)")
 	fs.StringVar(&o.caFile, "ca-bundle", "", "write the certificates that clients must trust if TLS is opened to this `FILE`")
 	cli.TimeVar(fs, &o.drain, "drain", 30*time.Second, "on SIGTERM let flows finish for this `TIME` (30s)")
+	fs.BoolVar(&o.traceable, "traceable", false, "let other processes of this user look into egressd: for a debugger, or inside a run of launch")
 	fs.Var((*level)(&o.logLevel), "log-level", "log this `LEVEL` and above: debug, info, warn, error")
 	fs.StringVar(&o.logFormat, "log-format", "text", "log in this `FORMAT`: text or json")
 	return fs
@@ -87,6 +89,7 @@ func (o *options) config() (daemon.Config, error) {
 		},
 		Clients: daemon.Clients{Sources: o.sources, Tokens: o.tokens},
 		Outputs: daemon.Outputs{Events: o.events, Quota: daemon.Quota(o.quota), CABundle: o.caFile, Resource: o.resource},
+		Process: daemon.Process{Traceable: o.traceable},
 		Drain:   o.drain,
 	}
 	if !o.listen.given {

@@ -100,6 +100,10 @@ type Process struct {
 	// Harden closes the whole process off from others, and takes from it what a
 	// daemon does not need. For a process that does nothing else.
 	Harden bool
+	// Traceable leaves the process open to others of its user where Harden would close
+	// it. A debugger wants that, and so does launch's process tier, which on most kernels
+	// looks into a process to make its connections for it.
+	Traceable bool
 }
 
 // Source is where a policy comes from: flags and files, which add up.

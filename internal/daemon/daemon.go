@@ -92,7 +92,7 @@ func (d *daemon) defaults() error {
 
 // open reads and opens everything; nothing is served before all of it is there.
 func (d *daemon) open(ctx context.Context) (err error) {
-	if d.c.Harden {
+	if d.c.Harden && !d.c.Traceable {
 		harden(d.log)
 	}
 	if d.record, err = openRecord(&d.c, d.metrics); err != nil {

@@ -93,7 +93,11 @@ func (s *session) used(l vercel.Left) {
 		s.Say("launch: used at Vercel: %v of processor time in %v%s; %s came in, %s went out\n",
 			l.CPU.Round(10*time.Millisecond), l.Time.Round(10*time.Millisecond), size, amount(l.In), amount(l.Out))
 	}
-	s.Say("launch: what Vercel denied is not known here: it does not report it\n")
+	known := ""
+	if s.opts.MicroVM.Gate != "" {
+		known = "; what egressd in the sandbox was asked is in the summary and the events"
+	}
+	s.Say("launch: what Vercel denied is not known here: it does not report it%s\n", known)
 }
 
 // amount spells a number of bytes.

@@ -16,13 +16,22 @@ import (
 	"egressd/policy/files"
 	"egressd/sandbox"
 	"egressd/sandbox/vercel"
+	"egressd/sandbox/vercel/inside"
 	"egressd/sandbox/vercel/network"
 )
 
 // microVM builds the backend of a run in a hosted microVM, and completes spec for
 // it.
 func (s *session) microVM(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend, error) {
-	n, err := network.Translate(s.policy, func(env string) (string, bool) {
+	translate, within := network.Translate, (*inside.Gate)(nil)
+	if file := s.opts.MicroVM.Gate; file != "" {
+		var err error
+		if within, err = inside.Open(file, s.policy); err != nil {
+			return nil, fmt.Errorf("--gate-inside: %w", err)
+		}
+		translate = network.TranslateOuter
+	}
+	n, err := translate(s.policy, func(env string) (string, bool) {
 		_, value, ok := s.secrets.Value(env)
 		return value, ok
 	})
@@ -42,7 +51,7 @@ func (s *session) microVM(spec *sandbox.Spec, log *slog.Logger) (*vercel.Backend
 	}
 	client.Redact = microvm.Redactor(n, spec.Env)
 	b := &vercel.Backend{
-		Client: client, Network: n, Events: s.trail.Sink(), Log: log, Session: s.trail.Session, Options: s.opts.MicroVM.Options,
+		Client: client, Network: n, Events: s.trail.Sink(), Log: log, Session: s.trail.Session, Gate: within, Options: s.opts.MicroVM.Options,
 		Changed: s.returned, Located: s.located, Left: s.left,
 	}
 	s.client, spec.Notes = client, s.note

@@ -6,7 +6,8 @@
 //	tier := &vercel.Backend{Client: client, Network: net, Session: id}
 //	result, err := tier.Run(ctx, sandbox.Spec{Argv: []string{"make", "test"}})
 //
-// Vercel enforces the policy: what it denies there is not reported here. [Kept]
+// Vercel enforces the policy: what it denies there is not reported here. A gate
+// inside, which Backend.Gate asks for, reports what programs ask it. [Kept]
 // addresses a sandbox that outlives its runs.
 package vercel
 
@@ -24,6 +25,7 @@ import (
 	"egressd/event"
 	"egressd/sandbox"
 	"egressd/sandbox/vercel/api"
+	"egressd/sandbox/vercel/inside"
 	"egressd/sandbox/vercel/network"
 )
 
@@ -42,6 +44,7 @@ type Backend struct {
 	Events  event.Sink       // receives file.changed for what comes back; nil drops it
 	Log     *slog.Logger     // what could not be cleaned up; nil discards
 	Session string           // of every event
+	Gate    *inside.Gate     // runs beside the program; nil: none does
 
 	Options
 
@@ -150,8 +153,13 @@ type Synced interface {
 	Save(workspace, stamp string, marks map[string]string) error
 }
 
-// Isolation reports "vercel-sandbox".
-func (b *Backend) Isolation() string { return network.Isolation }
+// Isolation reports "vercel-sandbox", or with a gate inside that one's word.
+func (b *Backend) Isolation() string {
+	if b.Gate != nil {
+		return inside.Isolation
+	}
+	return network.Isolation
+}
 
 // Supports reports a *sandbox.CapabilityError for what could not run, before any
 // request is sent.
@@ -245,12 +253,18 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	if err := r.markDirty(); err != nil {
 		return err
 	}
+	gate, err := r.startGate(ctx)
+	if err != nil {
+		return fmt.Errorf("egressd in the sandbox: %w", err)
+	}
+	defer gate.stop()
 	early()
 	r.progress("", 0, 0, 0)
 	attended, err := r.onTerminal(ctx)
 	if !attended {
 		err = r.command(ctx, input)
 	}
+	gate.stop()
 	if r.program == "" && !r.began || r.session.gone {
 		return err
 	}

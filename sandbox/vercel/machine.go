@@ -142,6 +142,9 @@ func (r *run) acquire(ctx context.Context) error {
 		return err
 	}
 	r.session.ready = true
+	if err := r.fits(found); err != nil {
+		return err
+	}
 	if !strings.HasPrefix(r.session.cwd, "/") {
 		return fmt.Errorf("the sandbox does not say where its directory is (%q): name one with --vercel-workdir", r.session.cwd)
 	}

@@ -31,11 +31,18 @@ func TestMain(m *testing.M) {
 	if machine.Agent(os.Args) {
 		return
 	}
+	if len(os.Args) > 1 && os.Args[1] == "probe" {
+		probe(os.Args[2:])
+		return
+	}
 	flag.Parse()
 	if err := flag.Set("test.parallel", "24"); err != nil { // they wait more than they work
 		panic(err)
 	}
 	code := m.Run()
+	if builtIn != "" {
+		_ = os.RemoveAll(builtIn)
+	}
 	if code == 0 {
 		if left := goroutines(); left != "" {
 			fmt.Println("goroutines of this package are left:\n" + left)

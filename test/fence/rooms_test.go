@@ -91,7 +91,7 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 			"policy", "dnsfilter", "gate", "gate/handover", "internal/cli", "internal/cli/policyflags", "internal/run/agents", "internal/run/approve", "internal/run/feed", "internal/run/interrupt", "internal/run/journal", "internal/run/ledger", "internal/run/live", "internal/run/receipt/format",
 			"internal/run/microvm", "internal/run/overlay", "internal/run/place", "internal/run/project", "internal/run/records", "internal/run/runas", "internal/run/script", "internal/run/secrets", "internal/run/summary", "internal/run/tap",
 			"internal/run/trail", "policy/files",
-			"sandbox", "sandbox/advisory", "sandbox/hermetic", "sandbox/process", "sandbox/process/spawn", "sandbox/vercel", "sandbox/vercel/api", "sandbox/vercel/network",
+			"sandbox", "sandbox/advisory", "sandbox/hermetic", "sandbox/process", "sandbox/process/spawn", "sandbox/vercel", "sandbox/vercel/api", "sandbox/vercel/inside", "sandbox/vercel/network",
 		},
 		outside: []string{"golang.org/x/term"},
 		std:     []string{"net/http", "os/exec"},

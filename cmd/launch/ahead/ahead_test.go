@@ -42,7 +42,7 @@ func values() map[string]string {
 		"name": "dev", "workdir": "/", "timeout": "90", "publish": "8080", "on-replaced": "continue", "overlay-to": "/x", "host-port": "5432", "dns-upstream": "192.0.2.1",
 		"upstream-proxy": "http://192.0.2.1:3128", "upstream-bypass": "a.test", "upstream-ca": "f", "upstream-credentials": "f", "upstream-resolve": "local",
 		"learn": "l.yaml", "receipt": "r.json", "receipt-key": "k.pem", "agent": "codex", "color": "never", "notify": "stderr", "write": "d", "read": "f", "hide": "f", "home": "rw", "egressd": "unix:/run/x", "user": "dev",
-		"task": "t", "runtime": "node24", "image": "i", "vcpus": "2", "profile": "ephemeral", "keep-snapshots": "2", "snapshot-expiry": "7d", "port": "3000", "tag": "a=b", "vercel-workdir": "/w",
+		"task": "t", "runtime": "node24", "image": "i", "vcpus": "2", "profile": "ephemeral", "gate-inside": "f", "keep-snapshots": "2", "snapshot-expiry": "7d", "port": "3000", "tag": "a=b", "vercel-workdir": "/w",
 		"source": "snapshot:x", "vercel-team": "t", "vercel-project": "p", "vercel-token-file": "f",
 	}
 }

@@ -33,6 +33,7 @@ type Options struct {
 	Workspace                string // where files of the service's tools are; "": the working directory
 
 	Profile string // "": none
+	Gate    string // an egressd for Linux to run beside the program; "": none
 
 	source string
 }
@@ -44,6 +45,7 @@ func (o *Options) Register(fs *flag.FlagSet) {
 	fs.StringVar(&o.Task, "task", "", "vercel tier: go on from the snapshot of this task `ID`, and leave one for the next run")
 	fs.StringVar(&o.Runtime, "runtime", "", "vercel tier: a `NAME` such as node24 or python3.13")
 	fs.StringVar(&o.Image, "image", "", "vercel tier: an image `NAME`, instead of a runtime")
+	fs.StringVar(&o.Gate, "gate-inside", "", "vercel tier: also run the egressd in this `FILE`, a program for Linux, in the sandbox: it reports what programs ask its proxy")
 	fs.StringVar(&o.Profile, "profile", "", "vercel tier: the size for a kind of `WORK`: ephemeral (1 vCPU), or coding-agent (2 vCPUs, with --name)")
 	fs.Func("vcpus", "vercel tier: this `NUMBER` of processors, 1 or even; 2 GB of memory each", o.setVCPUs)
 	fs.Func("port", "vercel tier: publish this `PORT` to everybody", o.setPort)

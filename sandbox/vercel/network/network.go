@@ -44,7 +44,18 @@ func (n *Network) Denies() bool { return !n.All && len(n.Names) == 0 && len(n.Al
 // *sandbox.CapabilityError that names every rule that Vercel cannot enforce as
 // strictly.
 func Translate(p *policy.Policy, secret func(env string) (value string, ok bool)) (*Network, error) {
-	t := &translator{n: &Network{Headers: map[string]map[string]string{}}}
+	return inTerms(p, secret, false)
+}
+
+// TranslateOuter is Translate for a run with a gate inside, see package inside: of a
+// rule that only this gate can hold (ports, methods and paths of a name) Vercel gets
+// the name, and Notes say so.
+func TranslateOuter(p *policy.Policy, secret func(env string) (value string, ok bool)) (*Network, error) {
+	return inTerms(p, secret, true)
+}
+
+func inTerms(p *policy.Policy, secret func(env string) (value string, ok bool), inside bool) (*Network, error) {
+	t := &translator{n: &Network{Headers: map[string]map[string]string{}}, inside: inside}
 	if p.Audit() {
 		t.n.All = true
 		t.n.Notes = append(t.n.Notes, "--audit: Vercel lets everything out, and tells nobody what would have been denied")
@@ -59,10 +70,14 @@ func Translate(p *policy.Policy, secret func(env string) (value string, ok bool)
 	t.settings(p)
 	t.secrets(p, secret)
 	if len(t.wrong) > 0 {
+		fix := "change these rules, or run in another tier: --tier process"
+		if t.finer {
+			fix += "\n  or let an egressd there hold ports, methods and paths for programs that keep to their proxy variables: --gate-inside FILE"
+		}
 		return nil, &sandbox.CapabilityError{
 			Isolation: Isolation,
 			What:      "Vercel cannot enforce this policy as strictly as it is written:\n  " + strings.Join(t.wrong, "\n  "),
-			Fix:       "change these rules, or run in another tier: --tier process",
+			Fix:       fix,
 		}
 	}
 	if t.n.All {
@@ -72,8 +87,10 @@ func Translate(p *policy.Policy, secret func(env string) (value string, ok bool)
 }
 
 type translator struct {
-	n     *Network
-	wrong []string
+	n      *Network
+	wrong  []string
+	inside bool // what is finer than a name is held by a gate inside
+	finer  bool // it would be, were there one
 }
 
 // refuse records a rule that Vercel cannot express.
@@ -90,7 +107,12 @@ func (t *translator) refuse(r *policy.Rule, why string) {
 
 func (t *translator) allow(r *policy.Rule) {
 	reach := r.Reach()
+	finer := reach.Name != "" && !reach.Raw && (reach.Requests || reach.PortsListed)
+	t.finer = t.finer || finer && !t.inside
 	switch {
+	case finer && t.inside:
+		t.note(r.Text + ": held by egressd in the sandbox alone, which a program there can go around; Vercel lets TLS to " + reach.Name + " out whole")
+		t.addReach(reach)
 	case reach.Requests:
 		t.refuse(r, "it does not tell methods or paths apart; allow the host")
 	case reach.Raw:
@@ -98,12 +120,7 @@ func (t *translator) allow(r *policy.Rule) {
 	case reach.Name != "" && reach.PortsListed:
 		t.refuse(r, "it does not tell ports apart; leave them out")
 	case reach.Name != "":
-		if reach.Apex {
-			t.add(reach.Name)
-		}
-		if reach.Below {
-			t.add("*." + reach.Name)
-		}
+		t.addReach(reach)
 	case reach.PortsListed && !reach.AnyPort:
 		t.refuse(r, "it does not tell ports apart; leave them out, or write :*")
 	case reach.Prefix.IsValid():
@@ -113,6 +130,15 @@ func (t *translator) allow(r *policy.Rule) {
 		t.note("with an address rule Vercel answers every DNS question, and lets every port of those addresses out")
 	default:
 		t.refuse(r, "it is about nothing that Vercel knows")
+	}
+}
+
+func (t *translator) addReach(reach policy.Reach) {
+	if reach.Apex {
+		t.add(reach.Name)
+	}
+	if reach.Below {
+		t.add("*." + reach.Name)
 	}
 }
 

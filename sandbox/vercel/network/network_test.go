@@ -122,3 +122,42 @@ func TestNil(t *testing.T) {
 		t.Errorf("no policy: %+v, %v", n, err)
 	}
 }
+
+// With a gate inside, what is finer than a name goes out as the name, and is said.
+// Nothing else gets wider.
+func TestOuter(t *testing.T) {
+	outer := func(allow, deny string) (*Network, error) {
+		p, err := policy.Compile(&policy.Document{Allow: entries(allow), Deny: entries(deny)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return TranslateOuter(p, nil)
+	}
+	n, err := outer("GET_https://api.example.com/v1/** *.example.org:8443 plain.test", "")
+	if err != nil || fmt.Sprint(n.Names) != "[api.example.com *.example.org plain.test]" || n.All {
+		t.Fatalf("%+v, %v", n, err)
+	}
+	said := strings.Join(n.Notes, "\n")
+	if !strings.Contains(said, "GET https://api.example.com/v1/**: held by egressd") || !strings.Contains(said, "*.example.org:8443: held by egressd") || strings.Contains(said, "plain.test") {
+		t.Errorf("notes: %s", said)
+	}
+	for _, tt := range []struct{ allow, deny string }{
+		{"raw:db.example.com:5432", ""},
+		{"192.0.2.1:443", ""},
+		{"GET_https://192.0.2.1/**", ""},
+		{"api.example.com", "DELETE_https://api.example.com/**"},
+		{"*.example.com", "api.example.com"},
+	} {
+		if n, err := outer(tt.allow, tt.deny); err == nil {
+			t.Errorf("allow %s, deny %s became %+v", tt.allow, tt.deny, n)
+		}
+	}
+	_, err = translate(t, &policy.Document{Allow: entries("GET_https://api.example.com/v1/**")})
+	if err == nil || !strings.Contains(err.Error(), "--gate-inside") {
+		t.Errorf("without a gate: %v", err)
+	}
+	_, err = translate(t, &policy.Document{Allow: entries("raw:db.example.com:5432")})
+	if err == nil || strings.Contains(err.Error(), "--gate-inside") {
+		t.Errorf("where no gate helps: %v", err)
+	}
+}
