@@ -89,7 +89,11 @@ func TestIdleAndDuration(t *testing.T) {
 				f := newFlow(ctx, newConn(g.Server, gate, event.DoorHTTP), event.DoorConnect)
 				f.req = policy.Request{Host: hostOf(t, "a.example"), Port: 22}
 				start := time.Now()
-				newTunnel(f, dial.Result{Conn: up, Decision: policy.Decision{Verdict: policy.Allow}}, false).carryAndWait()
+				tunnel := newTunnel(f, dial.Result{Conn: up, Decision: policy.Decision{Verdict: policy.Allow}}, false)
+				if !tunnel.recordAllowed() {
+					t.Fatal("it cannot be recorded")
+				}
+				tunnel.carryAndWait()
 				if d := time.Since(start); d < tt.after || d > tt.after+2*sweepEvery {
 					t.Errorf("ended after %v, want %v", d, tt.after)
 				}

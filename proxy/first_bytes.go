@@ -81,8 +81,7 @@ func (t *tunnel) judgeHello(h wire.Hello, st wire.State) bool {
 	if d.Allowed() {
 		return true
 	}
-	// If the server spoke first, the flow is on record as allowed; that it ends
-	// here is then a second decision about it.
+	// The flow is on record as allowed; that it ends here is a second decision.
 	if t.rec.Deny(f.s.stamp(f.denial(d, ""))) {
 		why := "denied by its ClientHello: " + d.Reason.String()
 		t.ending.why.CompareAndSwap(nil, &why)

@@ -166,9 +166,9 @@ func (f *flow) open(way exit.Way, sniff bool) *tunnel {
 	}
 	f.req.Addr = up.Addr
 	t := newTunnel(f, up.Result, sniff)
-	// What the client speaks is judged once it speaks: until then there is no
-	// decision to record.
-	if !sniff && !t.recordAllowed() {
+	// Dialled is on record, whether or not a byte follows. What the client speaks may
+	// be denied once it speaks: that is a second decision.
+	if !t.recordAllowed() {
 		_ = up.Conn.Close()
 		f.no(because(policy.ReasonRecordUnavailable), "")
 		return nil
@@ -176,7 +176,8 @@ func (f *flow) open(way exit.Way, sniff bool) *tunnel {
 	if !f.accept() {
 		_ = up.Conn.Close()
 		_ = f.in.Close()
-		t.recordAllowed() // the client left; what there was is on record
+		t.ending.start = f.s.now()
+		t.recordEnd() // the client left
 		return nil
 	}
 	_ = f.in.SetDeadline(time.Time{})

@@ -49,15 +49,9 @@ func newTunnel(f *flow, up dial.Result, sniff bool) *tunnel {
 	}
 }
 
-// recordAllowed records the decision, once. False: it could not be recorded or
-// is no, and no byte may pass.
-func (t *tunnel) recordAllowed() bool { return t.rec.Allowed() || t.recordNow() }
-
-// recordNow is the slow half of recordAllowed. Its frame holds an event: inlined
-// into what every piece calls, it would double the stacks of idle tunnels.
-//
-//go:noinline
-func (t *tunnel) recordNow() bool {
+// recordAllowed records that the origin was dialled. False: it could not be, and
+// nothing may pass.
+func (t *tunnel) recordAllowed() bool {
 	return t.rec.Allow(t.f.s.stamp(
 		t.f.s.decisionEvent(t.f.sc, t.req, t.d, netip.AddrPortFrom(t.req.Addr, t.req.Port)),
 	))

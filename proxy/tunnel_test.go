@@ -78,7 +78,7 @@ func TestServerFirst(t *testing.T) {
 }
 
 // TestSniffedTLS sends TLS with another name to a port that may carry
-// anything: it ends with an alert, one decision, and no byte at the origin.
+// anything: it ends with an alert, a second decision, and no byte at the origin.
 func TestSniffedTLS(t *testing.T) {
 	for _, door := range clients() {
 		arrived := make(chan int, 1)
@@ -97,9 +97,41 @@ func TestSniffedTLS(t *testing.T) {
 		if n := <-arrived; n != 0 {
 			t.Errorf("%s: the origin got bytes", door.name)
 		}
-		if d := g.decision(1); d.Reason != "sni_mismatch" || len(g.sink.all("network.connected")) != 1 {
-			t.Errorf("%s: %+v", door.name, g.sink.all("network.connected"))
+		first, second, end := g.decision(1), g.decision(2), g.event("network.closed", 1)
+		if first.Decision != "allowed" || second.Reason != "sni_mismatch" || second.Flow != first.Flow || !strings.Contains(end.Error, "sni_mismatch") {
+			t.Errorf("%s: %+v, %+v, %+v", door.name, first, second, end)
 		}
+	}
+}
+
+// A tunnel is on record when its origin was dialled, at every door and port, though
+// nobody sends a byte; and what ends without one has an end on record.
+func TestSilentTunnelIsOnRecord(t *testing.T) {
+	for _, door := range clients() {
+		g := newGate(t, "a.example:22").start()
+		g.name("a.example", 22, serveOrigin(t, echo))
+		c, err := door.open(g, "a.example", 22)
+		if err != nil {
+			t.Fatal(door.name, err)
+		}
+		d := g.decision(1)
+		if d.Decision != "allowed" || d.Addr != "93.184.216.34:22" || len(g.sink.all("network.closed")) != 0 {
+			t.Errorf("%s: %+v", door.name, d)
+		}
+		c.Close()
+		if end := g.event("network.closed", 1); end.Flow != d.Flow || end.BytesOut+end.BytesIn != 0 {
+			t.Errorf("%s: %+v", door.name, end)
+		}
+	}
+}
+
+// What cannot be recorded is refused before the client is told to go on.
+func TestUnrecordedTunnelIsRefused(t *testing.T) {
+	g := newGate(t, "a.example:22").start()
+	g.sink.fill()
+	g.name("a.example", 22, serveOrigin(t, echo))
+	if _, err := openConnect(g, "a.example", 22); err == nil || !strings.HasPrefix(err.Error(), "HTTP/1.1 503") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -32,7 +32,7 @@ func (w *way) Dst() net.Conn { return w.dst }
 // be: no byte passes before the decision is on record.
 func (w *way) Count(n int64) bool {
 	t := w.t
-	if !t.recordAllowed() {
+	if !t.rec.Allowed() {
 		t.cut("the flow could not be recorded")
 		return false
 	}
@@ -99,11 +99,10 @@ func (t *tunnel) ends() {
 	defer t.f.s.untrack(&t.entry)
 	_ = t.up.Close()
 	_ = t.f.in.Close()
-	if t.recordAllowed() {
-		t.recordEnd()
-	}
+	t.recordEnd()
 }
 
+// recordEnd records the end, if the beginning is on record.
 func (t *tunnel) recordEnd() {
 	f := t.f
 	ev := &event.Close{
