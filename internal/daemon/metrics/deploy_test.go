@@ -286,3 +286,48 @@ func TestManual(t *testing.T) {
 		}
 	}
 }
+
+// Every alert is tried by promtool, firing and not: see TestAlertsFire.
+func TestEveryAlertIsTried(t *testing.T) {
+	var rules struct {
+		Groups []struct{ Rules []struct{ Alert string } }
+	}
+	var tests struct {
+		Tests []struct {
+			Rules []struct {
+				Alert  string `yaml:"alertname"`
+				Alerts []any  `yaml:"exp_alerts"`
+			} `yaml:"alert_rule_test"`
+		}
+	}
+	for name, into := range map[string]any{"egressd.rules.yaml": &rules, "egressd.test.yaml": &tests} {
+		data, err := os.ReadFile(filepath.Join("../../../deploy/prometheus", name))
+		if err == nil {
+			err = yaml.Unmarshal(data, into)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	fires, rests := make(map[string]bool), make(map[string]bool)
+	for _, test := range tests.Tests {
+		for _, r := range test.Rules {
+			if len(r.Alerts) > 0 {
+				fires[r.Alert] = true
+			} else {
+				rests[r.Alert] = true
+			}
+		}
+	}
+	n := 0
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			if n++; !fires[r.Alert] || !rests[r.Alert] {
+				t.Errorf("%s: tried when it fires: %t, when it does not: %t", r.Alert, fires[r.Alert], rests[r.Alert])
+			}
+		}
+	}
+	if n < 17 {
+		t.Errorf("%d alerts", n)
+	}
+}
