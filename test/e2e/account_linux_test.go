@@ -266,7 +266,7 @@ func TestDaemonStuckPipe(t *testing.T) {
 		m := scrape(t, admin)
 		// Captured clients do not come so far: their DNS questions go unanswered.
 		for _, door := range []string{"connect", "http", "socks4", "socks5"} {
-			if sum(m, "egressd_decisions_total", `door="`+door+`"`, `reason="connection_limit_reached"`) == 0 {
+			if sum(m, "egressd_decisions_total", `door="`+door+`"`, `reason="record_unavailable"`) == 0 {
 				return false
 			}
 		}
