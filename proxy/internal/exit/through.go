@@ -221,6 +221,9 @@ func (c *beyond) RemoteAddr() net.Addr {
 	return c.addr
 }
 
+// Direct is the connection to the upstream proxy.
+func (c *beyond) Direct() net.Conn { return c.Conn }
+
 // CloseWrite ends the sending half.
 func (c *beyond) CloseWrite() error { return socket.HalfClose(c.Conn) }
 

@@ -67,6 +67,7 @@ type responseWriter struct {
 	x      *exchange
 	unsent int64 // bytes of Content-Length to come; -1: not stated
 	waste  http.Header
+	more   func() bool // the next read need not wait; nil: that is not known
 
 	mu    sync.Mutex // guards what follows and, until then, the flush of the head
 	first bool       // the first bytes of the body are there
@@ -96,7 +97,7 @@ func (w *responseWriter) WriteHeader(code int) {
 		w.unsent = n
 	}
 	w.ResponseWriter.WriteHeader(code)
-	if w.unsent < 0 && code != http.StatusNoContent && code != http.StatusNotModified && w.x.Request.Method != http.MethodHead {
+	if w.unsent < 0 && code != http.StatusNoContent && code != http.StatusNotModified && w.x.Request.Method != http.MethodHead && !w.ready() {
 		w.Flush() // a stream: its first byte may be long in coming
 	}
 }
@@ -120,6 +121,9 @@ func (w *responseWriter) Flush() {
 	}
 }
 
+// ready reports whether the next read of the body is known not to wait.
+func (w *responseWriter) ready() bool { return w.more != nil && w.more() }
+
 // flushHead sends the head of a response of known length whose body is slow.
 func (w *responseWriter) flushHead() {
 	w.mu.Lock()
@@ -132,7 +136,7 @@ func (w *responseWriter) flushHead() {
 // firstRead reads the first bytes of the body, which mostly came with the head
 // and can leave with it.
 func (w *responseWriter) firstRead(src io.Reader, p []byte) (int, error) {
-	if w.unsent <= 0 {
+	if w.unsent <= 0 || w.ready() {
 		return src.Read(p)
 	}
 	t := time.AfterFunc(headPatience, w.flushHead)
@@ -147,21 +151,25 @@ func (w *responseWriter) firstRead(src io.Reader, p []byte) (int, error) {
 // ReadFrom copies the body. It flushes whenever the origin pauses, so that a
 // stream of any type arrives as it is sent.
 func (w *responseWriter) ReadFrom(src io.Reader) (int64, error) {
-	held := w.x.p.Buffers.Get(copyBufferBytes)
-	defer w.x.p.Buffers.Put(held, copyBufferBytes)
+	held, used := w.x.p.Buffers.Get(copyBufferBytes), copyBufferBytes
+	defer func() { w.x.p.Buffers.Put(held, used) }()
 	buf := *held
 	var total int64
 	read := w.firstRead
+	if w.more != nil {
+		used = 0 // http1.Responses writes what it reports, and nothing else
+	}
 	for {
 		n, err := read(src, buf)
 		read = readNext
+		used = max(used, n)
 		if n > 0 {
 			m, werr := w.Write(buf[:n])
 			total += int64(m)
 			if werr != nil {
 				return total, werr
 			}
-			if n < len(buf) && w.unsent != 0 && err == nil {
+			if n < len(buf) && w.unsent != 0 && err == nil && !w.ready() {
 				w.Flush()
 			}
 		}

@@ -9,8 +9,11 @@
 //	}
 //
 // [Forwarder] is the seam: another way of forwarding is another Forwarder, and
-// the doors do not notice. This one is goproxy, by decree, with the standard
-// library's transport under it. goproxy copies responses ([exchange.response]);
+// the doors do not notice. This one has two ways. To a plain-HTTP origin the
+// requests go over connections of its own ([exchange.plain]), whose responses
+// [http1.Responses] frames strictly. To an https origin they go through goproxy,
+// by decree, with the standard library's transport under it. goproxy copies
+// responses ([exchange.response]);
 // what it leaves open is closed around it: hop-by-hop fields both ways
 // ([exchange.outgoing], [fromOrigin]); flushing of streams other than
 // text/event-stream, and a response that breaks off half way ([responseWriter]);
@@ -130,14 +133,18 @@ type Config struct {
 // proxy is goproxy with a transport: the one [Forwarder].
 type proxy struct {
 	Config
-	transport *http.Transport
+	transport *http.Transport // to https origins, and for upgrades
 	copier    *goproxy.ProxyHttpServer
+
+	kept     kept          // connections to plain-HTTP origins
+	heads    pool.Buffers  // of headBufferBytes
+	patience time.Duration // for the origin's 100
 }
 
 // New makes a Forwarder: no proxy of the environment, no compression of its own,
 // HTTP/1.1, certificates always verified.
 func New(c Config) Forwarder {
-	p := &proxy{Config: c}
+	p := &proxy{Config: c, patience: continueTimeout}
 	p.transport = &http.Transport{
 		DialContext:            p.dial,
 		TLSClientConfig:        &tls.Config{RootCAs: c.RootCAs, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
@@ -189,17 +196,27 @@ func (p *proxy) dial(ctx context.Context, _, addr string) (c net.Conn, err error
 	if !ok || x.Host != addr {
 		return nil, fmt.Errorf("dial %s: not the judged authority", addr) // unreachable
 	}
-	// The transport dials in a goroutine of its own.
-	defer x.Gate.Survive(func() { c, err = nil, ErrPanicked })
+	o, err := x.dial(ctx) // in a goroutine of the transport
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func (x *exchange) dial(ctx context.Context) (o *originConn, err error) {
+	defer x.Gate.Survive(func() { o, err = nil, ErrPanicked })
 	got, err := x.Gate.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &originConn{Conn: got, totalSent: p.Sent, totalArrived: p.Received}, nil
+	return &originConn{Conn: got, totalSent: x.p.Sent, totalArrived: x.p.Received}, nil
 }
 
 // CloseIdle implements [Forwarder].
-func (p *proxy) CloseIdle() { p.transport.CloseIdleConnections() }
+func (p *proxy) CloseIdle() {
+	p.transport.CloseIdleConnections()
+	p.kept.close()
+}
 
 // exchange is an Exchange under way.
 type exchange struct {
@@ -219,20 +236,32 @@ type exchange struct {
 
 // Forward implements [Forwarder].
 func (p *proxy) Forward(ctx context.Context, e Exchange) Outcome {
-	x := &exchange{Exchange: e, p: p}
-	x.ctx, x.cancel = context.WithCancelCause(context.WithValue(ctx, exchangeKey{}, x))
-	defer x.cancel(nil)
+	x := &exchange{Exchange: e, p: p, ctx: ctx}
 	// A response may begin while the request body is still on its way.
 	_ = http.NewResponseController(x.Writer).EnableFullDuplex() // HTTP/1 always can
-	if out := x.outgoing(); out.Header.Get("Upgrade") != "" {
-		x.upgrade(out)
+	if len(x.Request.TransferEncoding) > 0 && x.Request.Trailer == nil {
+		x.Request.Trailer = http.Header{} // where net/http puts trailers that were not announced
+	}
+	if e.TLS || e.Upgrade {
+		x.transported()
 	} else {
-		// goproxy makes the round trip and copies the response.
-		p.copier.ServeHTTP(x.response(), out)
+		x.plain()
 	}
 	o := Outcome{Failed: x.failed, Broken: x.broken}
 	o.Sent, o.Received = x.carried.read()
 	return o
+}
+
+// transported carries x by net/http's transport.
+func (x *exchange) transported() {
+	x.ctx, x.cancel = context.WithCancelCause(context.WithValue(x.ctx, exchangeKey{}, x))
+	defer x.cancel(nil)
+	if out := x.outgoing(); out.Header.Get("Upgrade") != "" {
+		x.upgrade(out)
+	} else {
+		// goproxy makes the round trip and copies the response.
+		x.p.copier.ServeHTTP(x.response(), out)
+	}
 }
 
 // response is the client's side of the response.

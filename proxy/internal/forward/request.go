@@ -14,11 +14,14 @@ import (
 // and query as sent, the client's fields without those that are between the
 // client and the gate, nothing added.
 func (x *exchange) outgoing() *http.Request {
-	if len(x.Request.TransferEncoding) > 0 && x.Request.Trailer == nil {
-		x.Request.Trailer = http.Header{} // where net/http puts trailers that were not announced
-	}
 	out := x.Request.WithContext(httptrace.WithClientTrace(x.ctx, x.trace()))
 	out.URL = x.outgoingURL()
+	x.dress(out)
+	return out
+}
+
+// dress makes the copy out of the client's request what the origin gets.
+func (x *exchange) dress(out *http.Request) {
 	out.Host = x.HostField
 	out.Close = false
 	stripHopByHop(out.Header, x.Upgrade)
@@ -29,7 +32,6 @@ func (x *exchange) outgoing() *http.Request {
 		out.Body = &countedBody{ReadCloser: out.Body, x: x}
 	}
 	x.Gate.Outgoing(out)
-	return out
 }
 
 func (x *exchange) outgoingURL() *url.URL {

@@ -55,13 +55,25 @@ func (x *exchange) inform(code int, header http.Header) {
 	clear(h)
 }
 
-// continues notes that the body is about to be read: net/http then sends 100 to a
-// client that waits for it. The transport reads as soon as the origin's 100 is
-// there, perhaps before it is passed on, and the client gets one of them.
-func (x *exchange) continues() {
+// continues invites a client that waits for it to send its body, which is about to
+// be read. The client gets one 100, whether the origin's comes before, after or
+// never, and from here alone: net/http's own, at the first read, could meet
+// another 1xx on its way. False: the final response came first, so the client has
+// been told nothing and sends nothing.
+func (x *exchange) continues() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	switch {
+	case x.continued:
+		return true
+	case x.Request.Header.Get("Expect") == "" || x.HTTP10:
+	case x.final:
+		return false
+	default:
+		x.Writer.WriteHeader(http.StatusContinue)
+	}
 	x.continued = true
+	return true
 }
 
 // RoundTrip implements goproxy.RoundTripper.
