@@ -14,7 +14,8 @@ type Response struct {
 	Status int // 100 to 999: some origins answer with codes above 599
 	Minor  int // 0 or 1: HTTP/1.Minor
 
-	// Header has canonical names. Transfer-Encoding and Trailer are not in it.
+	// Header has canonical names. Transfer-Encoding is not in it,
+	// nor Trailer beside it.
 	Header textproto.MIMEHeader
 	// Trailer has the announced names, with nil values until the end of the
 	// content, and then what came. Nil: there can be none.
@@ -171,7 +172,10 @@ func (r *Response) frame(f *responseFields, method string) *Error {
 		return malformed("Transfer-Encoding in HTTP/1.0")
 	}
 	r.Last = f.last || r.Minor == 0
-	delete(r.Header, "Transfer-Encoding")
+	if f.chunked {
+		delete(r.Header, "Transfer-Encoding")
+		delete(r.Header, "Trailer")
+	}
 	if r.Status < 200 || r.Status == 204 {
 		if f.encodings > 0 || f.length > 0 {
 			return malformed("a response that can have no content states its framing")
@@ -183,7 +187,6 @@ func (r *Response) frame(f *responseFields, method string) *Error {
 	case method == "HEAD" || r.Status == 304:
 	case f.chunked:
 		r.Length, r.body.phase = -1, chunkSize
-		delete(r.Header, "Trailer")
 		r.Trailer = make(textproto.MIMEHeader)
 		return r.announce(f.announced)
 	case f.lengths == 0:
