@@ -226,7 +226,7 @@ func upstreamFailure(err error) (policy.Decision, string) {
 	if errors.Is(err, errTooManyBytes) {
 		return policy.Decision{Reason: policy.ReasonOverload}, err.Error()
 	}
-	for _, known := range []error{errUnreadable, forward.ErrUnasked101, forward.ErrTooMany1xx, forward.ErrBadUpgrade} {
+	for _, known := range []error{errUnreadable, forward.ErrUnasked101, forward.ErrTooMany1xx, forward.ErrBadUpgrade, forward.ErrMalformed} {
 		if errors.Is(err, known) {
 			return policy.Decision{Reason: policy.ReasonUpstreamError}, err.Error()
 		}

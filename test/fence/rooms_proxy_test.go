@@ -41,7 +41,7 @@ var proxyRooms = []room{
 	{
 		path:   "proxy/internal/http1",
 		std:    []string{"net/http", "os/exec", "log/slog"},
-		reason: "frames a client's requests before net/http reads them: it must not share net/http's reading",
+		reason: "frames a client's requests before net/http reads them, and plain-HTTP origins' responses: it must not share net/http's reading",
 	},
 	{
 		path:    "proxy/internal/wire",

@@ -15,7 +15,7 @@
 // by decree, with the standard library's transport under it. goproxy copies
 // responses ([exchange.response]);
 // what it leaves open is closed around it: hop-by-hop fields both ways
-// ([exchange.outgoing], [fromOrigin]); flushing of streams other than
+// ([exchange.dress], [fromOrigin]); flushing of streams other than
 // text/event-stream, and a response that breaks off half way ([responseWriter]);
 // 1xx responses ([exchange.trace]). Upgrades do not pass through it
 // ([exchange.upgrade]): it knows WebSocket alone, and ends both directions when
@@ -58,6 +58,7 @@ var (
 	ErrUnasked101  = errors.New("the origin switched protocols unasked")
 	ErrTooMany1xx  = errors.New("the origin sent too many 1xx responses")
 	ErrBadUpgrade  = errors.New("the origin switched to a protocol that was not asked for")
+	ErrMalformed   = errors.New("the origin's response is malformed")
 	ErrShortUpload = errors.New("the client broke off its request body")
 	ErrPanicked    = errors.New("a goroutine of the exchange panicked") // Survive has been called
 )

@@ -82,6 +82,7 @@ func TestPlainStale(t *testing.T) {
 		{"GET, answered in part", get, "HTTP/1.1 200", 502, 1},
 		{"GET, answered with 1xx", get, "HTTP/1.1 103 X\r\n\r\n", 502, 1},
 		{"POST", post, "", 502, 1},
+		{"GET with content", strings.Replace(get, "\r\n\r\n", "\r\nContent-Length: 4\r\n\r\nbody", 1), "", 502, 1},
 		{"PUT without content", put, "", 502, 1},
 		{"PUT with a key", strings.Replace(put, "Host", "Idempotency-Key: x\r\nHost", 1), "", 200, 2},
 	} {

@@ -3,6 +3,7 @@ package forward
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -56,7 +57,7 @@ func (x *exchange) plain() {
 	if watched, ok := resp.Body.(*watchedBody); ok && watched.ReadCloser == content {
 		rw.more = t.o.in.Ready
 	}
-	whole = x.deliver(rw, resp) == nil && x.broken == nil
+	whole = x.deliver(rw, resp) == nil
 	if x.broken != nil {
 		x.broken = x.why(x.broken)
 	}
@@ -166,7 +167,7 @@ func (t *trip) response() (*http.Response, error) {
 		r, err := t.o.in.Next(t.out.Method)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, malformed(err)
 		case r.Status == http.StatusSwitchingProtocols:
 			return nil, ErrUnasked101
 		case r.Status >= http.StatusOK:
@@ -198,8 +199,24 @@ func (t *trip) asResponse(r *http1.Response) *http.Response {
 // content is the content of a response.
 type content struct{ in *http1.Responses }
 
-func (c content) Read(p []byte) (int, error) { return c.in.Read(p) }
-func (c content) Close() error               { return nil } // the trip's end
+// Read reads content without its framing.
+func (c content) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	return n, malformed(err)
+}
+
+// Close does nothing: the trip's end closes the connection.
+func (c content) Close() error { return nil }
+
+// malformed is err in words for a person, if it is about what the origin sent.
+// They hold no bytes of the origin.
+func malformed(err error) error {
+	var bad *http1.Error
+	if errors.As(err, &bad) {
+		return fmt.Errorf("%w: %s", ErrMalformed, bad.Detail)
+	}
+	return err
+}
 
 // stale reports whether the request may be sent again: the origin closed a kept
 // connection before it answered, and sending it twice does no harm, or it was

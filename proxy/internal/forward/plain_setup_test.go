@@ -35,6 +35,7 @@ type openGate struct {
 	passes atomic.Int64
 	no     atomic.Pointer[error] // of Pass
 	dials  chan net.Conn         // gets each connection, if it is not nil
+	change func(*http.Request)   // as it leaves; nil: not at all
 }
 
 func (g *openGate) Dial(ctx context.Context) (net.Conn, error) {
@@ -52,7 +53,12 @@ func (g *openGate) Pass(net.Addr) error {
 	}
 	return nil
 }
-func (*openGate) Outgoing(*http.Request)        {}
+
+func (g *openGate) Outgoing(r *http.Request) {
+	if g.change != nil {
+		g.change(r)
+	}
+}
 func (*openGate) Incoming(*http.Response) error { return nil }
 func (*openGate) Fields(http.Header)            {}
 func (*openGate) Count(int) error               { return nil }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +84,11 @@ func TestPlainDesync(t *testing.T) {
 			for strings.HasPrefix(h, "HTTP/1.1 103 ") {
 				h = head(br)
 			}
-			if o := r.outcome(); o.Failed == nil || !strings.HasPrefix(h, "HTTP/1.1 502 ") {
+			o := r.outcome()
+			if want := name != "switched unasked" && name != "a flood of 1xx"; errors.Is(o.Failed, ErrMalformed) != want {
+				t.Errorf("%v", o.Failed)
+			}
+			if o.Failed == nil || !strings.HasPrefix(h, "HTTP/1.1 502 ") {
 				t.Errorf("%v, %q", o.Failed, h)
 			}
 			if r.p.kept.count() != 0 {
@@ -149,6 +154,49 @@ func TestPlainPass(t *testing.T) {
 	}
 	if n != 2 || r.gate.passes.Load() != 3 || r.conns.Load() != 1 {
 		t.Errorf("%d requests, asked %d times, %d connections", n, r.gate.passes.Load(), r.conns.Load())
+	}
+}
+
+// TestPlainOtherUpload has a gate put content of another length in the place of
+// the client's: the origin gets no more than it was told of, and never a whole
+// request.
+func TestPlainOtherUpload(t *testing.T) {
+	for other, want := range map[string]error{"bod": ErrShortUpload, "body!": errLongUpload} {
+		rest := make(chan string, 1)
+		r := newRig(t, func(_ int64, _ net.Conn, br *bufio.Reader) {
+			head(br)
+			b, _ := io.ReadAll(br)
+			rest <- string(b)
+		})
+		r.gate.change = func(out *http.Request) { out.Body = io.NopCloser(strings.NewReader(other)) }
+		status, _, err := r.fetch(post)
+		if o := r.outcome(); status != 502 || !errors.Is(o.Failed, want) {
+			t.Errorf("%q: %d, %v, %v", other, status, err, o.Failed)
+		}
+		if b := <-rest; len(b) >= 4 {
+			t.Errorf("the origin got %q", b)
+		}
+	}
+}
+
+// TestPlainEarlyAnswer has the origin answer before it has all of the request:
+// what is still to come must not be taken for the next one.
+func TestPlainEarlyAnswer(t *testing.T) {
+	r := newRig(t, func(_ int64, c net.Conn, br *bufio.Reader) {
+		head(br)
+		_, _ = io.WriteString(c, fine)
+		_, _ = io.Copy(io.Discard, br)
+	})
+	c, br := r.dial()
+	_, _ = io.WriteString(c, "POST /a HTTP/1.1\r\nHost: origin.test\r\nContent-Length: 99\r\n\r\nbody")
+	if h := head(br); !strings.HasPrefix(h, "HTTP/1.1 200 ") {
+		t.Errorf("%q", h)
+	}
+	if o := r.outcome(); o.Failed != nil || o.Broken != nil {
+		t.Errorf("%+v", o)
+	}
+	if r.p.kept.count() != 0 {
+		t.Error("the connection is kept")
 	}
 }
 

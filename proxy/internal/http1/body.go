@@ -25,7 +25,7 @@ const (
 	trailers               // at the start of a trailer line or the last empty line
 )
 
-// body follows the framing of one request body (RFC 9112 sections 6 and 7.1).
+// body follows the framing of one body (RFC 9112 sections 6 and 7.1).
 type body struct {
 	phase    phase
 	left     int64 // in fixedData and chunkData

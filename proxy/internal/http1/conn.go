@@ -1,5 +1,5 @@
-// Package http1 frames a client's HTTP/1 request stream strictly and passes on
-// only what it could frame.
+// Package http1 frames HTTP/1 strictly, a client's requests and an origin's
+// responses, and passes on only what it could frame.
 //
 // [Conn] stands between a client's connection and an HTTP server that reads
 // from it. It reads each request head and body by the strictest reading of RFC
@@ -7,6 +7,8 @@
 // the server reads a harmless request whose facts ([Conn.Next]) say what was
 // wrong, so that the refusal is answered in its turn, and then the end of the
 // stream.
+//
+// [Responses] does the same for what an origin answers.
 //
 // Threat: a client sends a stream that the gate and an origin (or two parsers
 // inside the gate) split into requests at different places, and so hides a

@@ -55,11 +55,12 @@ type Fields struct {
 	Upgrade bool // Connection lists upgrade and there is an Upgrade field
 }
 
-// Error is a request that cannot be read in one way only.
+// Error is a message that cannot be read in one way only.
 type Error struct {
-	// Status is the HTTP status that fits best: 400, 408, 417, 431 or 503.
+	// Status is the HTTP status that fits a request best: 400, 408, 417, 431 or
+	// 503. Of a response it says nothing.
 	Status int
-	Detail string // one line, no bytes of the client
+	Detail string // one line, no bytes of the peer
 }
 
 func (e *Error) Error() string { return e.Detail }
