@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -211,6 +212,9 @@ func (c content) Close() error { return nil }
 // malformed is err in words for a person, if it is about what the origin sent.
 // They hold no bytes of the origin.
 func malformed(err error) error {
+	if err == nil || err == io.EOF { //nolint:errorlint // io.Reader: EOF comes bare
+		return err
+	}
 	var bad *http1.Error
 	if errors.As(err, &bad) {
 		return fmt.Errorf("%w: %s", ErrMalformed, bad.Detail)
