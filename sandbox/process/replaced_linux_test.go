@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -95,7 +96,9 @@ func TestReplacedOutside(t *testing.T) {
 				if took := res.Ended.Sub(res.Started); took > delay+10*time.Second {
 					t.Errorf("the run was ended after %v", took)
 				}
-				if len(told) != 1 || !told[0].Exposed || told[0].Was == "" || told[0].Now == "" || told[0].Was == told[0].Now {
+				// Where it is gone before it is made again, the run may have ended in between.
+				gone := told != nil && told[0].Now == "" && strings.HasSuffix(name, "made again")
+				if len(told) != 1 || !told[0].Exposed || told[0].Was == "" || told[0].Now == "" && !gone || told[0].Was == told[0].Now {
 					t.Errorf("told: %+v", told)
 				}
 			}
