@@ -12,6 +12,7 @@ import (
 	"egressd/internal/run/commands/inside"
 	"egressd/internal/run/commands/named"
 	"egressd/internal/run/commands/rules"
+	"egressd/internal/run/doctor"
 )
 
 //go:embed help.txt
@@ -34,7 +35,7 @@ func (l *launcher) commands() []cli.Command {
 		{Name: "-help", Run: l.help},
 		{Name: "--help", Run: l.help},
 		{Name: "apply", Run: l.apply, Flags: func() *flag.FlagSet { return new(applyOptions).flags() }},
-		{Name: "doctor", Run: l.doctor},
+		{Name: "doctor", Run: l.doctor, Flags: func() *flag.FlagSet { return doctorFlags(new(doctor.Output)) }},
 		{Name: "verify", Run: l.verify, Flags: func() *flag.FlagSet { return new(verifyOptions).flags() }},
 		{Name: "demo", Run: l.demo},
 		{Name: "completion", Run: l.completion},

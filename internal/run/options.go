@@ -78,6 +78,7 @@ type Report struct {
 	Quiet     bool
 	Color     cli.ColorMode
 	NoSummary bool
+	JSON      bool // the summary is one line of JSON
 }
 
 // Keeping is what the command line says about a sandbox with a name.
@@ -130,6 +131,7 @@ func (o *Options) Flags() *flag.FlagSet {
 	fs.BoolVar(&o.Report.Watch, "watch", false, "tell of each decision at once, in a line on the standard error")
 	fs.BoolVar(&o.Report.NoRecord, "no-record", false, "keep no record of this run for launch logs and launch why")
 	fs.Var(&o.Report.Color, "color", "colour the summary: `WHEN` is auto, always or never")
+	fs.BoolVar(&o.Report.JSON, "json", false, "print the summary at the end as one line of JSON, on the standard error")
 	fs.BoolVar(&o.Report.Quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&o.Report.NoSummary, "no-summary", false, "print no summary at the end")
 	return fs

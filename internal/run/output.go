@@ -33,6 +33,10 @@ func (s *session) style() summary.Style {
 	if err == nil {
 		look.Width = width // else it is no terminal
 	}
+	for _, f := range s.found {
+		look.Found = append(look.Found, f.Path+" ("+string(f.State)+")")
+	}
+	look.JSON = s.opts.Report.JSON
 	look.Paint = s.Paint(s.opts.Report.Color, look.Width > 0)
 	return look
 }

@@ -31,6 +31,9 @@ func (o *Options) Validate() error {
 			}
 		}
 	}
+	if o.Report.JSON && (o.Report.Quiet || o.Report.NoSummary) {
+		return errors.New("--json is about the summary, which --quiet and --no-summary leave out")
+	}
 	if err := o.setLimits(); err != nil {
 		return err
 	}

@@ -107,14 +107,7 @@ func Presets(namesOnly bool) string {
 			continue
 		}
 		text, _ := policy.PresetText(name)
-		var rules []string
-		for line := range strings.Lines(text) {
-			line, _, _ = strings.Cut(line, "#")
-			if line = strings.TrimSpace(line); line != "" {
-				rules = append(rules, line)
-			}
-		}
-		fmt.Fprintf(&b, "%-12s %s\n", name, strings.Join(rules, " "))
+		fmt.Fprintf(&b, "%-12s %s\n", name, strings.Join(rulesIn(text), " "))
 	}
 	return b.String()
 }

@@ -1,6 +1,6 @@
 // Package doctor finds out what this machine can do for launch.
 //
-//	code := doctor.Examine(launcher) // prints what it found
+//	code := doctor.Examine(launcher, doctor.Output{}) // prints what it found
 //
 // Package kernel does the same for the kernel alone; doctor adds the tiers, and a
 // real run.
@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/term"
 
 	"egressd/internal/cli"
 	"egressd/internal/run"
@@ -39,9 +41,22 @@ const InsideFlag = "--inside"
 // Inside prints what can be seen only from inside new namespaces, for Examine.
 func Inside(w io.Writer) error { return kernel.Inside(w, prepare) }
 
+// Output is how Examine prints.
+type Output struct {
+	JSON  bool
+	Color cli.ColorMode
+}
+
+// Report is what Examine prints in JSON.
+type Report struct {
+	Version  int              `json:"version"` // 1
+	Works    bool             `json:"works"`   // a program really ran behind the gate
+	Findings []kernel.Finding `json:"findings"`
+}
+
 // Examine prints what this machine can do and what to change. It reports success
 // only if a program really ran in the process tier.
-func Examine(l *run.Launcher) int {
+func Examine(l *run.Launcher, how Output) int {
 	self, err := os.Executable()
 	if err != nil {
 		return l.Fail(cli.ExitNo, err)
@@ -49,20 +64,30 @@ func Examine(l *run.Launcher) int {
 	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
 	findings := kernel.Probe(ctx, kernel.Options{Binary: self, Inside: []string{self, "doctor", InsideFlag}})
+	findings = append(findings, limits(), hermeticTier(ctx), vercelTier(l.Program))
+	paint := l.Paint(how.Color, l.Stdout != nil && term.IsTerminal(int(l.Stdout.Fd())))
 	var out strings.Builder
-	for _, f := range append(findings, limits(), hermeticTier(ctx), vercelTier(l.Program)) {
-		out.WriteString(f.String())
+	for _, f := range findings {
+		out.WriteString(f.Text(paint))
 	}
-	if l.Print(out.String()) != cli.ExitOK {
+	if !how.JSON && l.Print(out.String()) != cli.ExitOK {
 		return cli.ExitNo
 	}
 	var o run.Options
 	o.Flags() // the defaults
-	o.Report.Quiet, o.Program.Timeout, o.Argv = true, runTime, []string{"/bin/true"}
-	if l.Run(&o) != cli.ExitOK {
-		return max(cli.ExitNo, l.Print("FAIL  a real run: /bin/true did not run behind the gate (see above)\nlaunch does not work on this machine yet.\n"))
+	o.Report.Quiet, o.Report.NoRecord, o.Program.Timeout, o.Argv = true, true, runTime, []string{"/bin/true"}
+	works := l.Run(&o) == cli.ExitOK
+	if how.JSON {
+		code := l.PrintJSON(Report{Version: 1, Works: works, Findings: findings})
+		if works {
+			return code
+		}
+		return cli.ExitNo
 	}
-	return l.Print("ok    a real run: /bin/true ran behind the gate\nlaunch works on this machine.\n")
+	if !works {
+		return max(cli.ExitNo, l.Print(paint.Bad("FAIL ")+" a real run: /bin/true did not run behind the gate (see above)\nlaunch does not work on this machine yet.\n"))
+	}
+	return l.Print(paint.Good("ok   ") + " a real run: /bin/true ran behind the gate\nlaunch works on this machine.\n")
 }
 
 // limits reports which --limit can be kept here.

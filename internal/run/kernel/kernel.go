@@ -2,7 +2,7 @@
 // what to change.
 //
 //	for _, f := range kernel.Probe(ctx, kernel.Options{Binary: self}) {
-//		fmt.Print(f)
+//		fmt.Print(f.Text(paint))
 //	}
 //
 // It tries the real thing rather than reading settings, wherever that is possible;
@@ -12,27 +12,29 @@ package kernel
 import (
 	"fmt"
 	"strings"
+
+	"egressd/internal/cli"
 )
 
 // Finding is one thing that the machine can or cannot do.
 type Finding struct {
-	Name   string // short: "user namespaces"
-	OK     bool
-	Needed bool   // false: launch works without it, with less
-	Detail string // what was found and, if not OK, what that means
-	Fix    string // exact commands, one a line; "" if there is nothing to do
+	Name   string `json:"name"` // short: "user namespaces"
+	OK     bool   `json:"ok"`
+	Needed bool   `json:"needed"`        // false: launch works without it, with less
+	Detail string `json:"detail"`        // what was found and, if not OK, what that means
+	Fix    string `json:"fix,omitempty"` // exact commands, one a line; "" if there is nothing to do
 }
 
-// String spells a finding for a terminal, with its fix.
-func (f Finding) String() string {
-	word := "ok"
+// Text spells a finding for a terminal, with its fix.
+func (f Finding) Text(p cli.Paint) string {
+	word := p.Good("ok   ")
 	switch {
 	case !f.OK && f.Needed:
-		word = "FAIL"
+		word = p.Bad("FAIL ")
 	case !f.OK:
-		word = "note"
+		word = p.Warn("note ")
 	}
-	text := fmt.Sprintf("%-5s %s: %s\n", word, f.Name, f.Detail)
+	text := fmt.Sprintf("%s %s: %s\n", word, f.Name, f.Detail)
 	if f.Fix != "" && !f.OK {
 		text += "      fix:\n        " + strings.ReplaceAll(strings.TrimSpace(f.Fix), "\n", "\n        ") + "\n"
 	}

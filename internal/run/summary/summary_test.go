@@ -250,3 +250,39 @@ func TestStyle(t *testing.T) {
 		t.Errorf("got\n%q, want\n%q", b.String(), want)
 	}
 }
+
+func TestReport(t *testing.T) {
+	var c Collector
+	h, err := policy.ParseHost("a.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []event.Body{
+		&event.Connection{Host: h, Port: 443, Verdict: event.Verdict{Decision: event.Allowed, Reason: policy.ReasonAllowed}},
+		&event.Connection{Host: h, Port: 22, Verdict: event.Verdict{Reason: policy.ReasonPortNotListed}},
+		&event.Connection{Host: h, Port: 22, Verdict: event.Verdict{Reason: policy.ReasonPortNotListed}},
+		&event.Connection{Host: h, Port: 80, Verdict: event.Verdict{Reason: policy.ReasonRefused}},
+		&event.Connection{Host: h, Port: 8443, Verdict: event.Verdict{Reason: policy.ReasonClientClosed}},
+		&event.FileRefused{Path: "/x", Wanted: files.ReadWrite, Reason: files.System},
+	} {
+		if err := c.Emit(event.Event{Body: b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out bytes.Buffer
+	if err := c.Write(&out, Style{JSON: true, Found: []string{"/w/.egress.yaml (trusted)"}}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"version":1,"allowed":[{"host":"a.test","port":443,"count":1,"reason":"allowed","meaning":"a rule allows it"}],` +
+		`"blocked":[{"host":"a.test","port":22,"count":2,"reason":"port_not_listed","meaning":"rules name this host, but not this port","suggest":"--allow a.test:22"}],` +
+		`"failed":[{"host":"a.test","port":80,"count":1,"reason":"connection_refused","meaning":"the origin refused the connection"}],` +
+		`"closed":[{"host":"a.test","port":8443,"count":1,"reason":"client_closed","meaning":"the client ended the connection without a word; nothing was refused"}],` +
+		`"audited":[],"files":[{"path":"/x","wanted":"write","count":1,"reason":"system"}],"policy_files":["/w/.egress.yaml (trusted)"]}` + "\n"
+	if out.String() != want {
+		t.Errorf("got\n%s, want\n%s", out.String(), want)
+	}
+	out.Reset()
+	if err := c.Write(&out, Style{Found: []string{"/w/.egress.yaml (trusted)"}}); err != nil || !strings.Contains(out.String(), "files that nobody named, too (--no-project goes without): /w/.egress.yaml (trusted)\n") {
+		t.Errorf("%v, %s", err, out.String())
+	}
+}

@@ -3,6 +3,7 @@ package summary
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -27,13 +28,22 @@ const (
 // Style is how a summary looks. The zero Style is that of a file.
 type Style struct {
 	cli.Paint
-	Width int // of the terminal, in columns; 0: it is none
+	Width int  // of the terminal, in columns; 0: it is none
+	JSON  bool // one line of JSON, a Report, in any case
+
+	// Found are policy files that counted without being named, each with how far.
+	Found []string
 }
 
 // Write prints the summary on w: nothing when the program used no network and was
 // refused no file, one line when nothing was blocked and little was allowed. Every name is printed
 // so that a terminal shows it and does nothing else.
 func (c *Collector) Write(w io.Writer, s Style) error {
+	if s.JSON {
+		r := c.Report()
+		r.PolicyFiles = append(r.PolicyFiles, s.Found...)
+		return json.NewEncoder(w).Encode(r)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := &page{Style: s}
@@ -41,6 +51,9 @@ func (c *Collector) Write(w io.Writer, s Style) error {
 	writeFiles(&b.Buffer, c.refusedFiles())
 	if b.Len() == 0 {
 		return nil
+	}
+	if len(s.Found) > 0 {
+		fmt.Fprintf(b, "Rules came from files that nobody named, too (--no-project goes without): %s\n", cli.Safe(strings.Join(s.Found, ", ")))
 	}
 	_, err := w.Write(b.Bytes())
 	return err

@@ -139,7 +139,8 @@ func (l launcher) listRuns(store journal.Store, o logsOptions) int {
 // shownRun is a run in JSON.
 type shownRun struct {
 	journal.Head
-	State string `json:"state"`
+	State   string          `json:"state"`
+	Summary *summary.Report `json:"summary,omitempty"` // of one run, not in a list
 }
 
 // Words for how a run is.
@@ -171,7 +172,14 @@ func tookText(e *journal.Ending) string {
 func (l launcher) showRun(r journal.Run, o logsOptions) error {
 	switch {
 	case o.json:
-		l.PrintJSON(shownRun{Head: r.Head, State: state(r)})
+		totals, err := totalsOf(r)
+		if err != nil {
+			return err
+		}
+		report := totals.Report()
+		if l.PrintJSON(shownRun{Head: r.Head, State: state(r), Summary: &report}) != cli.ExitOK {
+			return errors.New("the answer was not printed")
+		}
 		return nil
 	case o.events:
 		return r.Each(func(line []byte) error { return l.printLine(string(line)) })
@@ -199,14 +207,8 @@ func (l launcher) showRun(r journal.Run, o logsOptions) error {
 			return err
 		}
 	}
-	var totals summary.Collector
-	if err := r.Each(func(line []byte) error {
-		var e event.Event
-		if err := json.Unmarshal(line, &e); err != nil {
-			return err
-		}
-		return totals.Emit(e)
-	}); err != nil {
+	totals, err := totalsOf(r)
+	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
@@ -222,6 +224,19 @@ func (l launcher) showRun(r journal.Run, o logsOptions) error {
 		return l.printLine(fmt.Sprintf("%d events more found no room in the record", e.Lost))
 	}
 	return nil
+}
+
+// totalsOf adds up what is on record of r.
+func totalsOf(r journal.Run) (*summary.Collector, error) {
+	totals := new(summary.Collector)
+	err := r.Each(func(line []byte) error {
+		var e event.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
+		}
+		return totals.Emit(e)
+	})
+	return totals, err
 }
 
 // decisions prints a line for each event that decides something.

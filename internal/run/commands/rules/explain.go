@@ -35,9 +35,9 @@ func Commands(l *run.Launcher) []cli.Command {
 	c := launcher{l}
 	return []cli.Command{
 		{Name: "explain", Run: c.explain, Flags: func() *flag.FlagSet { return new(explainOptions).flags() }},
-		{Name: "check", Run: c.check},
+		{Name: "check", Run: c.check, Flags: func() *flag.FlagSet { return new(answerOptions).flags("check") }},
 		{Name: "trust", Run: c.trust, Flags: func() *flag.FlagSet { return new(trustOptions).flags() }},
-		{Name: "presets", Run: c.presets},
+		{Name: "presets", Run: c.presets, Flags: func() *flag.FlagSet { return new(presetsOptions).flags() }, Words: policy.PresetNames},
 	}
 }
 
@@ -50,12 +50,14 @@ type explainOptions struct {
 	agent  string
 	lookup bool // --resolve
 	alone  bool // --no-project
+	json   bool
 }
 
 func (o *explainOptions) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("explain", flag.ContinueOnError)
 	o.gate.Register(fs)
 	run.RegisterNoProject(fs, &o.alone)
+	fs.BoolVar(&o.json, "json", false, "answer in JSON")
 	fs.StringVar(&o.method, "method", "", "judge a request with this HTTP `METHOD` (GET)")
 	fs.BoolVar(&o.lookup, "resolve", false, "look names up, and judge their addresses as well")
 	fs.StringVar(&o.tier, "tier", run.TierProcess, "answer for this `TIER`: process, hermetic or vercel")
@@ -96,6 +98,9 @@ func (l launcher) explain(args []string) int {
 	lookup, err := o.resolver(p)
 	if err != nil {
 		return l.Fail(cli.ExitUsage, err)
+	}
+	if o.json {
+		return l.explainJSON(&o, p, fs.Args(), lookup)
 	}
 	text, allowed, err := explain.Answers(p, fs.Args(), strings.ToUpper(o.method), lookup)
 	if err != nil {
@@ -149,11 +154,20 @@ const lookupTimeout = 10 * time.Second
 
 // explainFiles answers --write and --read.
 func (l launcher) explainFiles(o *explainOptions, p *policy.Policy) (text string, allowed bool, err error) {
-	g, at, err := l.filesHere(p, o.agent, o.tier)
+	g, questions, err := l.fileQuestions(o, p)
 	if err != nil {
 		return "", false, err
 	}
-	var questions []explain.FileQuestion
+	text, allowed = explain.Files(g, questions)
+	return text, allowed, nil
+}
+
+// fileQuestions reads --write and --read, and reports who answers.
+func (l launcher) fileQuestions(o *explainOptions, p *policy.Policy) (g *files.Gate, questions []explain.FileQuestion, err error) {
+	g, at, err := l.filesHere(p, o.agent, o.tier)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, list := range []struct {
 		paths  policyflags.List
 		wanted files.Access
@@ -169,8 +183,7 @@ func (l launcher) explainFiles(o *explainOptions, p *policy.Policy) (text string
 			questions = append(questions, explain.FileQuestion{Asked: asked, Path: place.Resolve(name), Wanted: list.wanted})
 		}
 	}
-	text, allowed = explain.Files(g, questions)
-	return text, allowed, nil
+	return g, questions, nil
 }
 
 // filesHere applies the files section of p to the current directory, for a run of
@@ -190,12 +203,13 @@ func (l launcher) filesHere(p *policy.Policy, agent, tier string) (*files.Gate, 
 
 // check validates a policy file and says what it allows.
 func (l launcher) check(args []string) int {
-	fs := flag.NewFlagSet("check", flag.ContinueOnError)
+	var o answerOptions
+	fs := o.flags("check")
 	if code, done := l.Parse(fs, args); done {
 		return code
 	}
 	gate := policyflags.Flags{Files: fs.Args()}
-	name, notes := fs.Arg(0), ""
+	name, notes, from := fs.Arg(0), "", []foundFile{}
 	if fs.NArg() == 0 {
 		found, docs, err := l.FindProject("")
 		if err != nil {
@@ -203,6 +217,7 @@ func (l launcher) check(args []string) int {
 		}
 		name, gate.Found = "what was found from here", docs
 		for _, f := range found {
+			from = append(from, foundFile{Path: f.Path, State: string(f.State), Digest: f.Digest})
 			notes += "found   " + run.FoundText(f) + "\n"
 		}
 	}
@@ -216,6 +231,9 @@ func (l launcher) check(args []string) int {
 	if _, err := dnsfilter.PolicyUpstreams(p); err != nil {
 		return l.Fail(cli.ExitUsage, err)
 	}
+	if o.json {
+		return l.PrintJSON(checked{Version: 1, Found: from, Account: explain.AccountOf(name, p)})
+	}
 	g, at, err := l.filesHere(p, "", run.TierProcess)
 	if err != nil {
 		return l.Fail(cli.ExitUsage, err)
@@ -225,13 +243,16 @@ func (l launcher) check(args []string) int {
 
 // presets lists the built-in presets, or shows the rules of those named.
 func (l launcher) presets(args []string) int {
-	fs := flag.NewFlagSet("presets", flag.ContinueOnError)
-	names := fs.Bool("names", false, "names only")
+	var o presetsOptions
+	fs := o.flags()
 	if code, done := l.Parse(fs, args); done {
 		return code
 	}
+	if list, ok := explain.PresetList(fs.Args()); ok && o.json {
+		return l.PrintJSON(list)
+	}
 	if fs.NArg() == 0 {
-		return l.Print(explain.Presets(*names))
+		return l.Print(explain.Presets(o.names))
 	}
 	text, err := explain.Preset("launch", fs.Args())
 	if err != nil {
