@@ -11,10 +11,10 @@ type Report struct {
 	Version  int           `json:"version"` // 1
 	Allowed  []Destination `json:"allowed"`
 	Blocked  []Destination `json:"blocked"`
-	Failed   []Destination `json:"failed"`  // allowed, and not delivered by the network
-	Closed   []Destination `json:"closed"`  // by the client, before it said anything
-	Audited  []Destination `json:"audited"` // let through by --audit alone
-	Files    []File        `json:"files"`   // refused
+	Failed   []Destination `json:"failed"`             // allowed, and not delivered by the network
+	Closed   []Destination `json:"closed"`             // by the client, before it said anything
+	Audited  []Destination `json:"audited"`            // let through by --audit alone
+	Files    []File        `json:"files"`              // refused
 	Unlisted int           `json:"unlisted,omitempty"` // events and packets that found no room
 	// PolicyFiles counted without being named, each with how far.
 	PolicyFiles []string `json:"policy_files"`
