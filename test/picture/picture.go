@@ -117,6 +117,7 @@ func Draw(title string, columns int, screen string) []byte {
 var (
 	digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
 	plural = regexp.MustCompile(`\b0 (flow|time)s\b`)
+	named  = regexp.MustCompile(`launch logs [a-z0-9]+`) // a run has a name of its own
 )
 
 // Words reads the lines of a drawing, or of what a terminal showed after Draw: blanks run together, empty lines
@@ -140,7 +141,8 @@ func Words(svg []byte) ([]string, error) {
 		case xml.EndElement:
 			if t.Name.Local == "text" {
 				in = false
-				last := strings.Join(strings.Fields(plural.ReplaceAllString(digits.ReplaceAllString(all[len(all)-1], "0"), "0 $1")), " ")
+				text := named.ReplaceAllString(all[len(all)-1], "launch logs RUN")
+				last := strings.Join(strings.Fields(plural.ReplaceAllString(digits.ReplaceAllString(text, "0"), "0 $1")), " ")
 				if all = all[:len(all)-1]; last != "" {
 					all = append(all, last)
 				}

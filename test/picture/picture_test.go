@@ -8,14 +8,14 @@ import (
 )
 
 func TestDraw(t *testing.T) {
-	svg := Draw("a <title>", 20, "$ launch\r\n\x1b[32mallowed\x1b[0m  a.test:443  12 flows\n\n\x1b[2J\x1b]0;t\x07<&>\x1b[?25h\x0f\n")
+	svg := Draw("a <title>", 20, "$ launch\r\n\x1b[32mallowed\x1b[0m  a.test:443  12 flows\n\n\x1b[2J\x1b]0;t\x07<&>\x1b[?25h\x0f\nlaunch logs ab3cd\n")
 	for _, want := range []string{"<title>a &lt;title&gt;</title>", `font-weight="bold" fill="#ffffff">$ launch<`, `<tspan fill="#56d364">allowed</tspan>  a.test:443 <`, ">&lt;&amp;&gt;<"} {
 		if !strings.Contains(string(svg), want) {
 			t.Errorf("no %s in\n%s", want, svg)
 		}
 	}
 	words, err := Words(svg)
-	if want := []string{"$ launch", "allowed a.test:0", "0 flow", "<&>"}; err != nil || !slices.Equal(words, want) {
+	if want := []string{"$ launch", "allowed a.test:0", "0 flow", "<&>", "launch logs RUN"}; err != nil || !slices.Equal(words, want) {
 		t.Errorf("%q, %v; want %q", words, err, want)
 	}
 	if words, err := Words([]byte("<svg><text>x")); err == nil {
