@@ -61,6 +61,7 @@ func TestDifference(t *testing.T) {
 		{"rm type; mkdir type; echo 1 >type/z; rm -r kind; ln -s f kind; mkdir empty", 100 << 10, "+empty +type/z ~kind -kind/y -type"},
 		{"touch -r stamp /tmp/was; printf 54321 >stamp; touch -r /tmp/was stamp", 100 << 10, "~stamp"},
 		{`for f in odd*; do echo 1 >"$f"; done; echo 2 >./-rf; mkdir .git node_modules; echo 3 >.git/config`, 100 << 10, "~-rf ~odd\n\\n\xff"},
+		{"chmod 600 big/a; chmod 755 big/b", 100 << 10, "~big/a ~big/b"}, // not the content
 		{"rm big/e; ln big/d big/h; ln f hard", 3 << 20, "+big/h +hard -big/e"},
 	} {
 		got, n := w.brought(tt.script)
@@ -71,6 +72,11 @@ func TestDifference(t *testing.T) {
 			t.Errorf("%s: %d bytes, want at most %d", tt.script, n, tt.most)
 		}
 		t.Logf("%s: %d bytes", tt.script, n)
+	}
+	for name, want := range map[string]os.FileMode{"big/a": 0o600, "big/b": 0o755} {
+		if info, err := os.Stat(filepath.Join(w.dir, name)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want %v", name, info, err, want)
+		}
 	}
 	w.has("stamp", "54321")
 	w.has("odd\n\\n\xff", "1\n")

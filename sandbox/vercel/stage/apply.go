@@ -28,6 +28,9 @@ func (m *mirror) apply(archive io.ReadSeeker) error {
 		at := m.remote[name].at
 		wanted[at] = append(wanted[at], name)
 	}
+	for _, name := range wanted[notFetched] { // for its mode alone, see lacks
+		m.done(name, chmod, m.chmod(name, m.remote[name].Mode.Perm()))
+	}
 	for _, p := range m.report.Conflicts {
 		if r := m.remote[p.Path]; r != nil && m.aside != "" && r.Mode.IsRegular() {
 			wanted[r.at] = append(wanted[r.at], p.Path)

@@ -90,7 +90,7 @@ func (t *Tree) list(ctx context.Context, from io.Reader) (*Listing, error) {
 	return l, nil
 }
 
-// unchanged reports whether what is there was sent, or is here already.
+// unchanged reports whether the content that is there was sent, or is here already.
 func (m *mirror) unchanged(name string, r *remote) bool {
 	if r.Mode.IsRegular() && !r.sent {
 		return false // its sum is unknown
@@ -100,7 +100,16 @@ func (m *mirror) unchanged(name string, r *remote) bool {
 		return true
 	}
 	info, err := m.tree.root.Lstat(name)
-	return err == nil && m.obstacle(name) == "" && m.holds(name, info, &r.Entry)
+	if err != nil || m.obstacle(name) != "" {
+		return false
+	}
+	return m.holds(name, info, &r.Entry) || was != nil && was.onlyMode(&r.Entry) && m.untouched(name, info, was)
+}
+
+// onlyMode reports whether what is there has the content that was sent, whatever its
+// permissions.
+func (e *Entry) onlyMode(r *Entry) bool {
+	return !e.shared && e.sent && e.Mode.IsRegular() && r.Mode.IsRegular() && e.sum == r.sum
 }
 
 // records are texts that end in a NUL.
@@ -243,8 +252,8 @@ func nothing() (io.ReadSeeker, error) {
 
 // lacks reports whether the plan needs something that was not fetched.
 func (m *mirror) lacks() bool {
-	for name := range m.write {
-		if m.remote[name].at == notFetched {
+	for name, do := range m.write {
+		if do != chmod && m.remote[name].at == notFetched {
 			return true
 		}
 	}

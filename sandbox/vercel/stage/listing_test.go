@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,5 +110,35 @@ func TestListingMoved(t *testing.T) {
 	paths{"made": "644 x"}.make(t, dir)
 	if _, err := tree.MirrorListed(context.Background(), l, nil, ""); !errors.Is(err, ErrMoved) {
 		t.Error(err)
+	}
+}
+
+// Where the mode alone differs there, the content is not missing; where it changed here
+// as well, it is, so that it can be put aside.
+func TestListingMode(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	paths{"a": "644 a", "b": "644 b", "c": "644 c"}.make(t, dir)
+	tree, _ := send(t, Config{Dir: dir})
+	must(t, os.WriteFile(filepath.Join(dir, "b"), []byte("B"), 0o644))
+	l, err := tree.List(ctx, zipped(t, top+"f 600 1 a\x00\x00f 600 1 b\x00\x00f 600 1 c\x00\x00"+over+sumOf("a", "a")+sumOf("b", "b")+sumOf("c", "c")+end))
+	must(t, err)
+	if !slices.Equal(l.Missing(), []string{"b"}) {
+		t.Errorf("missing: %q", l.Missing())
+	}
+	tree.hook = func(s step, name string) { // c is saved here in the very moment
+		if s == beforeCheck && name == "c" {
+			must(t, os.WriteFile(filepath.Join(dir, "c"), []byte("mine"), 0o644))
+		}
+	}
+	b := file("b", "b")
+	b.Mode = 0o600
+	report, err := tree.MirrorListed(ctx, l, pack(t, "", &tar.Header{Name: "./", Typeflag: tar.TypeDir}, b), "")
+	must(t, err)
+	if !slices.Equal(report.Changed, []string{"a"}) || len(report.Conflicts) != 2 {
+		t.Errorf("%+v", report)
+	}
+	want := paths{"a": "600 a", "b": "644 B", "c": "644 mine"}
+	if got := look(t, dir); !maps.Equal(got, want) {
+		t.Errorf("here: %v, want %v", got, want)
 	}
 }

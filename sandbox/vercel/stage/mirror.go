@@ -56,7 +56,11 @@ func newMirror(ctx context.Context, t *Tree, aside string) *mirror {
 
 // run reads the archive, and makes the changes.
 func (m *mirror) run(archive io.ReadSeeker) (Report, error) {
-	if err := m.read(archive, m.list); errors.Is(err, errTooLarge) {
+	err := m.skim(archive)
+	if err == nil {
+		err = m.read(archive, m.list)
+	}
+	if errors.Is(err, errTooLarge) {
 		return m.report, err // also when it is fetched again
 	} else if err != nil {
 		return m.report, &UnreadableError{err}
@@ -69,7 +73,7 @@ func (m *mirror) run(archive io.ReadSeeker) (Report, error) {
 	if m.lacks() {
 		return m.report, ErrMoved
 	}
-	err := m.apply(archive)
+	err = m.apply(archive)
 	for _, list := range []*[]string{&m.report.Added, &m.report.Changed, &m.report.Deleted} {
 		slices.Sort(*list)
 	}
@@ -126,15 +130,15 @@ type mirror struct {
 
 // read reads the archive and calls visit for each entry.
 func (m *mirror) read(archive io.ReadSeeker, visit func(at int, h *tar.Header, r io.Reader) error) error {
-	if _, err := archive.Seek(0, io.SeekStart); err != nil {
+	size, err := sizeOf(archive)
+	if err != nil {
 		return err
 	}
 	stream, err := gzip.NewReader(archive)
 	if err != nil {
 		return err
 	}
-	// Heads, padding and what may not travel count as much again.
-	unzipped := &bounded{stream, 2*m.tree.config.MaxBytes + 2048*int64(m.tree.config.MaxFiles)}
+	unzipped := &bounded{stream, m.most(size)}
 	entries := tar.NewReader(unzipped)
 	for at := 0; ; at++ {
 		if err := m.ctx.Err(); err != nil {
