@@ -299,6 +299,9 @@ func (k *Kept) Pull(ctx context.Context, name, local string) error {
 	for _, p := range append(report.Conflicts, report.Refused...) {
 		err = errors.Join(err, fmt.Errorf("%s: %s", p.Path, p.Why))
 	}
+	if len(report.Conflicts) > 0 {
+		err = fmt.Errorf("what differs here is left as it is; all else was copied. Remove it, or copy to a directory that is not there yet:\n%w", err)
+	}
 	return err
 }
 

@@ -95,7 +95,7 @@ func architecture(f io.ReaderAt) (string, error) {
 	}
 	for _, p := range e.Progs {
 		if p.Type == elf.PT_INTERP {
-			return "", errors.New("a program that needs libraries")
+			return "", errors.New("a program that needs libraries (build it with CGO_ENABLED=0)")
 		}
 	}
 	switch e.Machine {
