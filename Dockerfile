@@ -17,17 +17,18 @@ COPY go.mod go.sum ./
 COPY hermetic/go.mod hermetic/go.sum hermetic/
 RUN go mod download
 COPY . .
-# /run/egressd holds the admin and control sockets: the only directory that the daemon writes. Its mode is
-# that of /tmp, because a tmpfs mounted there takes over the mode but not always the owner.
+# /sockets holds the admin and control sockets: the only directory that the daemon writes. Its mode is
+# that of /tmp, because a tmpfs mounted there takes over the mode but not always the owner. It is not below
+# /run: with --read-only Podman mounts a tmpfs there, and one mounted below that keeps no mode.
 # What the files here may do is said once, for every builder: COPY --chmod is not known to all.
-RUN mkdir -p /launch/etc/ssl/certs /egressd/etc/ssl/certs /egressd/etc/egressd /egressd/run/egressd \
+RUN mkdir -p /launch/etc/ssl/certs /egressd/etc/ssl/certs /egressd/etc/egressd /egressd/sockets \
  && cp /etc/ssl/certs/ca-certificates.crt /launch/etc/ssl/certs/ca-certificates.crt \
  && cp /etc/ssl/certs/ca-certificates.crt /egressd/etc/ssl/certs/ca-certificates.crt \
  && cp deploy/image/policy.yaml /egressd/etc/egressd/policy.yaml \
  && for root in /launch /egressd; do chmod 0755 $root $root/etc $root/etc/ssl $root/etc/ssl/certs \
       && chmod 0644 $root/etc/ssl/certs/ca-certificates.crt || exit 1; done \
- && chmod 0755 /egressd/etc/egressd /egressd/run && chmod 0644 /egressd/etc/egressd/policy.yaml \
- && chmod 1777 /egressd/run/egressd && chown 65532:65532 /egressd/run/egressd
+ && chmod 0755 /egressd/etc/egressd && chmod 0644 /egressd/etc/egressd/policy.yaml \
+ && chmod 1777 /egressd/sockets && chown 65532:65532 /egressd/sockets
 
 # TARGETOS and TARGETARCH, unset or empty, mean the platform that builds.
 FROM source AS build-launch
@@ -70,7 +71,7 @@ LABEL org.opencontainers.image.title="egressd" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build-egressd /egressd/ /
 ENV EGRESSD_POLICY=/etc/egressd/policy.yaml \
-    EGRESSD_ADMIN=unix:/run/egressd/admin.sock
+    EGRESSD_ADMIN=unix:/sockets/admin.sock
 # Numeric, so that Kubernetes' runAsNonRoot can check it. `egressd capture` exempts this uid by default:
 # nothing else in the pod may run as it.
 USER 65532:65532

@@ -47,6 +47,7 @@ var privileges = []job.Job{
 	{ID: "vsock to the host", Op: "vsock", Token: "x"},
 	{ID: "mount", Op: "mount.tmpfs"},
 	{ID: "egressd's admin socket", Op: "unix", Via: "/run/egressd/admin.sock", Token: "GET /healthz HTTP/1.0\r\n\r\n"},
+	{ID: "egressd's admin socket in the image's place", Op: "unix", Via: "/sockets/admin.sock", Token: "GET /healthz HTTP/1.0\r\n\r\n"},
 	{ID: "egressd's policy", Op: "open.write", Via: "/etc/egressd/policy.yaml"},
 }
 

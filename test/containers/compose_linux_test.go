@@ -48,13 +48,13 @@ type (
 		Healthcheck     *composeHealth
 	}
 	composeDependency struct{ Condition string }
-	composeHealth     struct {
-		Test          []string
-		Interval      string
-		Timeout       string
-		Retries       int
-		StartPeriod   string `yaml:"start_period"`
-		StartInterval string `yaml:"start_interval"`
+	// Without start_interval: Docker Engine before 25 refuses the whole project.
+	composeHealth struct {
+		Test        []string
+		Interval    string
+		Timeout     string
+		Retries     int
+		StartPeriod string `yaml:"start_period"`
 	}
 )
 

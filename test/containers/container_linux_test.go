@@ -47,7 +47,7 @@ func (c container) flags(r *rig) []string {
 	add("--cap-add", c.capAdd...)
 	add("--cap-drop", c.capDrop...)
 	if c.readOnly {
-		f = append(f, "--read-only", "--read-only-tmpfs=false") // as Docker and Kubernetes mean it
+		f = append(f, "--read-only") // with what the engine adds to it by default
 	}
 	if c.noNewPrivs {
 		f = append(f, "--security-opt", "no-new-privileges")

@@ -80,14 +80,14 @@ func TestImage(t *testing.T) {
 	if image.HealthCheck == nil || !slices.Equal(image.HealthCheck.Test, []string{"CMD", "/egressd", "healthcheck"}) {
 		t.Errorf("health check %+v", image.HealthCheck)
 	}
-	for _, want := range []string{"EGRESSD_POLICY=/etc/egressd/policy.yaml", "EGRESSD_ADMIN=unix:/run/egressd/admin.sock"} {
+	for _, want := range []string{"EGRESSD_POLICY=/etc/egressd/policy.yaml", "EGRESSD_ADMIN=unix:/sockets/admin.sock"} {
 		if !slices.Contains(c.Env, want) {
 			t.Errorf("%s is not in %v", want, c.Env)
 		}
 	}
 	r.checkFiles(t, r.image, map[string]file{
 		"egressd": {0o755, 0}, "etc/egressd/policy.yaml": {0o644, 0}, "etc/ssl/certs/ca-certificates.crt": {0o644, 0},
-		"run/egressd": {0o1777, 65532}, "etc": {0o755, 0}, "etc/egressd": {0o755, 0}, "etc/ssl": {0o755, 0}, "etc/ssl/certs": {0o755, 0}, "run": {0o755, 0},
+		"sockets": {0o1777, 65532}, "etc": {0o755, 0}, "etc/egressd": {0o755, 0}, "etc/ssl": {0o755, 0}, "etc/ssl/certs": {0o755, 0},
 	})
 }
 
@@ -136,7 +136,7 @@ func (r *rig) checkFiles(t *testing.T, image string, want map[string]file) {
 	}
 	defer f.Close()
 	// Mount points that the runtime makes.
-	runtime := []string{"dev", "proc", "sys", "tmp", "run/.containerenv", "etc/hosts", "etc/resolv.conf", "etc/hostname", "etc/mtab", "var", "var/tmp", "run/secrets"}
+	runtime := []string{"dev", "proc", "sys", "tmp", "run/.containerenv", "etc/hosts", "etc/resolv.conf", "etc/hostname", "etc/mtab", "var", "var/tmp", "run", "run/secrets"}
 	for tr := tar.NewReader(f); ; {
 		h, err := tr.Next()
 		if errors.Is(err, io.EOF) {
@@ -165,7 +165,7 @@ func TestImageRuns(t *testing.T) {
 	r := need(t)
 	base := container{
 		image: r.image, network: "none", capDrop: []string{"ALL"}, noNewPrivs: true, readOnly: true,
-		tmpfs: []string{"/run/egressd:size=1m,mode=1777"},
+		tmpfs: []string{"/sockets:size=1m,mode=1777"},
 	}
 	for _, tt := range []struct {
 		name string

@@ -252,7 +252,9 @@ func (k *kubelet) container(t *testing.T, c k8sContainer) container {
 	if n := or(own.RunAsNonRoot, pod.RunAsNonRoot); n != nil && *n && strings.HasPrefix(x.user, "0:") {
 		t.Fatalf("%s would run as root, which runAsNonRoot forbids", c.Name)
 	}
-	x.readOnly = own.ReadOnlyRootFilesystem
+	if x.readOnly = own.ReadOnlyRootFilesystem; x.readOnly {
+		x.extra = append(x.extra, "--read-only-tmpfs=false") // a kubelet adds no mount
+	}
 	x.noNewPrivs = own.AllowPrivilegeEscalation != nil && !*own.AllowPrivilegeEscalation
 	x.capAdd, x.capDrop = own.Capabilities.Add, own.Capabilities.Drop
 	x.env = environment(t, c.Env)
