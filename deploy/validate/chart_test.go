@@ -2,9 +2,11 @@ package validate
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -125,12 +127,88 @@ func TestRefusedValues(t *testing.T) {
 		{"pod-level privilege", "agent.initContainers[0].name=x,agent.initContainers[0].securityContext.privileged=true", "privileges"},
 		{"capability", "agent.extraContainers[0].name=x,agent.extraContainers[0].securityContext.capabilities.add={SETUID}", "capabilities"},
 		{"drain without unit", "egressd.drain=30", "drain"},
+		{"drain as long as the grace period", "egressd.drain=45s", "before the pod's grace period"},
+		{"drain in minutes", "egressd.drain=1m", "before the pod's grace period"},
+		{"drain in milliseconds", "egressd.drain=45000ms", "before the pod's grace period"},
+		{"drain and the gateway's preStop", "mode=gateway,egressd.drain=40s", "40 s of terminationGracePeriodSeconds"},
+		{"unknown key of the policy", "policy.allows={api.example.com}", "allows"},
+		{"list file without a ConfigMap", "policy.allow_file=names.txt", "allow_file"},
+		{"limit that is none", "policy.limits.connection=5", "connection"},
+		{"public suffix", "policy.allow={*.com}", "public suffix"},
+		{"public suffix with a port", "policy.deny={.uk:443}", "public suffix"},
+		{"every host", "policy.allow={*}", "name the hosts"},
+		{"rule with a scheme", "policy.allow={https://api.example.com/}", "no scheme"},
+		{"half a label", "policy.allow={api*.example.com}", "whole labels"},
+		{"no seccomp", "seccompProfile.type=Unconfined", "seccompProfile"},
+		{"no profile", "seccompProfile.type=Localhost", "localhostProfile"},
+		{"agent with egressd's policy", "agent.volumeMounts[0].name=egressd-policy,agent.volumeMounts[0].mountPath=/x", "which is egressd's"},
+		{"agent with egressd's secret", "egressd.volumes[0].name=s,egressd.volumes[0].secret.secretName=s,agent.volumeMounts[0].name=s,agent.volumeMounts[0].readOnly=true", "only an emptyDir"},
+		{"agent writes what egressd writes", "egressd.volumes[0].name=ca,egressd.volumes[0].emptyDir.medium=Memory,agent.initContainers[0].name=x,agent.initContainers[0].volumeMounts[0].name=ca", "readOnly"},
+		{"volume in the place of the policy", "egressd.volumes[0].name=egressd-policy", "is taken"},
 	}
 	for _, tt := range tests {
 		_, err := tool(nil, "helm", "template", "egressd", chart, "--set", tt.set)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want an error with %q", tt.name, err, tt.want)
 		}
+	}
+}
+
+// What egressd accepts the chart accepts: of its checks none is stricter.
+func TestAcceptedRules(t *testing.T) {
+	for _, rule := range []string{
+		"api.example.com", "*.example.com", ".example.com", "*.internal", "github.com:22", "github.com:*", "203.0.113.0/24:5432", "[2001:db8::1]:443",
+		"GET https://api.example.com/v1/**", "GET https://*.example.com/a*b",
+	} {
+		for _, key := range []string{"allow", "deny"} {
+			values := fmt.Sprintf("policy: {%s: [%q]}", key, rule)
+			if _, err := tool([]byte(values), "helm", "template", "egressd", chart, "-f", "-"); err != nil {
+				t.Errorf("%s: %v", values, err)
+			}
+		}
+	}
+}
+
+// A namespace may be a number or look like a boolean.
+func TestNamespaceIsText(t *testing.T) {
+	for _, ns := range []string{"1234", "n", "true"} {
+		for _, mode := range []string{"sidecar", "gateway"} {
+			out, err := tool(nil, "helm", "template", "egressd", chart, "--namespace", ns, "--set", "mode="+mode)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := conform(out); err != nil {
+				t.Errorf("%s in namespace %s: %v", mode, ns, err)
+			}
+		}
+	}
+}
+
+// The policy in the values has the schema of the policy file, without the list
+// files, which a ConfigMap made from values cannot hold.
+func TestPolicySchema(t *testing.T) {
+	var file, values map[string]any
+	for path, v := range map[string]*map[string]any{"../../docs/policy.schema.json": &file, chart + "/values.schema.json": &values} {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, v); err != nil {
+			t.Fatal(path, err)
+		}
+	}
+	have := values["properties"].(map[string]any)["policy"].(map[string]any)
+	have["$defs"] = values["$defs"]
+	for _, text := range []string{"$schema", "$id", "title", "description"} {
+		delete(file, text)
+		delete(have, text)
+	}
+	delete(file["$defs"].(map[string]any), "denyList")
+	for _, key := range []string{"allow_file", "deny_file"} {
+		delete(file["properties"].(map[string]any), key)
+	}
+	if !reflect.DeepEqual(file, have) {
+		t.Error("properties.policy and $defs of values.schema.json are not those of docs/policy.schema.json: copy them")
 	}
 }
 

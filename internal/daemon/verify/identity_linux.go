@@ -136,7 +136,7 @@ func mustFail(fn func() error, advice string) Result {
 // vsock tries the way from a virtual machine to its host, which no network
 // namespace holds.
 func vsock(context.Context, Config) Result {
-	const advice = "use a seccomp profile that refuses AF_VSOCK: Docker's and containerd's do, Podman's does not (--security-opt seccomp=deploy/seccomp/agent.json)"
+	const advice = "use a seccomp profile that refuses AF_VSOCK: Docker's and newer containerd's do, Podman's and containerd 1.6's do not (--security-opt seccomp=deploy/seccomp/agent.json)"
 	fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return pass(err.Error())

@@ -26,8 +26,7 @@ securityContext:
   runAsUser: {{ $.Values.agent.runAsUser }}
   runAsGroup: {{ $.Values.agent.runAsGroup }}
   fsGroup: {{ $.Values.agent.fsGroup }}
-  seccompProfile:
-    type: RuntimeDefault
+  {{- include "egressd.seccomp" $ | nindent 2 }}
 {{- $init := list }}
 {{- if $sidecar }}{{ $init = append $init (include "egressd.initContainers" $) }}{{ end }}
 {{- if and .agent $.Values.agent.initContainers }}{{ $init = append $init (toYaml $.Values.agent.initContainers) }}{{ end }}

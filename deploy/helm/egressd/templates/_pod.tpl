@@ -37,8 +37,7 @@ everything else. Kubernetes stops native sidecars last.
     capabilities:
       drop: [ALL]
       add: [NET_ADMIN]
-    seccompProfile:
-      type: RuntimeDefault
+    {{- include "egressd.seccomp" . | nindent 4 }}
   resources:
     {{- toYaml .Values.capture.resources | nindent 4 }}
 {{- end }}
@@ -90,6 +89,13 @@ env:
     value: host.name=$(NODE_NAME),k8s.namespace.name=$(POD_NAMESPACE),k8s.pod.name=$(POD_NAME)
   - name: EGRESSD_ADMIN
     value: {{ ternary ":3131" "unix:/run/egressd/admin.sock" .Values.metrics.enabled | quote }}
+  {{- with .Values.egressd.env }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with .Values.egressd.envFrom }}
+envFrom:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- if or .Values.metrics.enabled (eq .Values.mode "gateway") }}
 ports:
   {{- if eq .Values.mode "gateway" }}
@@ -134,9 +140,12 @@ volumeMounts:
     readOnly: true
   - name: egressd-run
     mountPath: /run/egressd
+  {{- with .Values.egressd.volumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
 
-{{/* Mounted by egressd's container alone. */}}
+{{/* Mounted by egressd's container alone, but for an emptyDir that is shared for reading. */}}
 {{- define "egressd.volumes" -}}
 - name: egressd-policy
   configMap:
@@ -145,6 +154,9 @@ volumeMounts:
   emptyDir:
     medium: Memory
     sizeLimit: 1Mi
+{{- with .Values.egressd.volumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/* The variables that programs look for. Node.js reads them only when told so. */}}
