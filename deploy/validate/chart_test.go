@@ -9,6 +9,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	policyv1 "k8s.io/api/policy/v1"
 )
 
 // combinations are sets of values that between them use every branch of the
@@ -18,6 +22,7 @@ var combinations = map[string][]string{
 	"gateway":   {"--set", "mode=gateway"},
 	"metrics":   {"--set", "metrics.enabled=true"},
 	"gw-metric": {"--set", "mode=gateway,metrics.enabled=true"},
+	"gw-auto":   {"--set", "mode=gateway,gateway.autoscaling.enabled=true,gateway.priorityClassName=high"},
 	"explicit":  {"--set", "capture.enabled=false"},
 	"old":       {"--set", "mode=gateway", "--kube-version", "1.29.0"},
 	"job":       {"-f", "testdata/job.yaml"},
@@ -120,6 +125,8 @@ func TestRefusedValues(t *testing.T) {
 	tests := []struct{ name, set, want string }{
 		{"agent as egressd", "agent.runAsUser=65532", "runAsUser"},
 		{"agent as root", "agent.runAsUser=0", "runAsUser"},
+		{"autoscaling backwards", "mode=gateway,gateway.autoscaling.enabled=true,gateway.autoscaling.maxReplicas=1", "maxReplicas (1)"},
+		{"autoscaling without a request", "mode=gateway,gateway.autoscaling.enabled=true,egressd.resources.requests=null", "is not set"},
 		{"unknown mode", "mode=sidecr", "mode"},
 		{"unknown value", "agent.comand={a}", "comand"},
 		{"gateway with an open network", "mode=gateway,networkPolicy.enabled=false", "network open"},
@@ -165,6 +172,44 @@ func TestAcceptedRules(t *testing.T) {
 			if _, err := tool([]byte(values), "helm", "template", "egressd", chart, "-f", "-"); err != nil {
 				t.Errorf("%s: %v", values, err)
 			}
+		}
+	}
+}
+
+// A node drain takes one pod of the gateway at a time, and is never stopped by
+// a gateway of one pod; what the autoscaler counts is not fixed beside it.
+func TestGatewayStays(t *testing.T) {
+	for set, want := range map[string]struct{ budgets, scalers, replicas int }{
+		"mode=gateway":                                  {1, 0, 2},
+		"mode=gateway,gateway.replicas=1":               {0, 0, 1},
+		"mode=gateway,gateway.autoscaling.enabled=true": {1, 1, 0},
+		"mode=sidecar,gateway.autoscaling.enabled=true": {0, 0, 0},
+		"mode=gateway,gateway.autoscaling.enabled=true,gateway.autoscaling.minReplicas=1": {0, 1, 0},
+	} {
+		budgets, scalers, replicas := 0, 0, 0
+		for _, o := range decode(t, render(t, "--set", set)) {
+			switch o := o.(type) {
+			case *policyv1.PodDisruptionBudget:
+				budgets++
+				if o.Spec.MaxUnavailable.IntValue() != 1 || o.Spec.Selector.MatchLabels["app.kubernetes.io/component"] != "gateway" {
+					t.Errorf("%s: %+v", set, o.Spec)
+				}
+			case *autoscalingv2.HorizontalPodAutoscaler:
+				scalers++
+			case *appsv1.Deployment:
+				if o.Name != "egressd" {
+					continue
+				}
+				if len(o.Spec.Template.Spec.TopologySpreadConstraints) != 2 {
+					t.Errorf("%s: the gateway's pods are not spread", set)
+				}
+				if o.Spec.Replicas != nil {
+					replicas = int(*o.Spec.Replicas)
+				}
+			}
+		}
+		if budgets != want.budgets || scalers != want.scalers || replicas != want.replicas {
+			t.Errorf("%s: %d budgets, %d autoscalers, %d replicas; want %+v", set, budgets, scalers, replicas, want)
 		}
 	}
 }

@@ -20,14 +20,16 @@ const kubernetes = "k8s.io/kubernetes@v1.36.3"
 
 // kinds maps kubeconform's file names to the definitions they stand for.
 var kinds = map[string]string{
-	"configmap-v1":                "io.k8s.api.core.v1.ConfigMap",
-	"namespace-v1":                "io.k8s.api.core.v1.Namespace",
-	"pod-v1":                      "io.k8s.api.core.v1.Pod",
-	"service-v1":                  "io.k8s.api.core.v1.Service",
-	"serviceaccount-v1":           "io.k8s.api.core.v1.ServiceAccount",
-	"deployment-apps-v1":          "io.k8s.api.apps.v1.Deployment",
-	"job-batch-v1":                "io.k8s.api.batch.v1.Job",
-	"networkpolicy-networking-v1": "io.k8s.api.networking.v1.NetworkPolicy",
+	"configmap-v1":                           "io.k8s.api.core.v1.ConfigMap",
+	"namespace-v1":                           "io.k8s.api.core.v1.Namespace",
+	"pod-v1":                                 "io.k8s.api.core.v1.Pod",
+	"service-v1":                             "io.k8s.api.core.v1.Service",
+	"serviceaccount-v1":                      "io.k8s.api.core.v1.ServiceAccount",
+	"deployment-apps-v1":                     "io.k8s.api.apps.v1.Deployment",
+	"poddisruptionbudget-policy-v1":          "io.k8s.api.policy.v1.PodDisruptionBudget",
+	"horizontalpodautoscaler-autoscaling-v2": "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler",
+	"job-batch-v1":                           "io.k8s.api.batch.v1.Job",
+	"networkpolicy-networking-v1":            "io.k8s.api.networking.v1.NetworkPolicy",
 	"validatingadmissionpolicy-admissionregistration-v1":        "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy",
 	"validatingadmissionpolicybinding-admissionregistration-v1": "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding",
 }
