@@ -147,12 +147,17 @@ func furnishClient(a *attempt) error {
 // said is what a client prints when it was told why: words of a sandbox, not of a network that fails.
 var said = regexp.MustCompile(`(?i)egressd|allow ?list|blocked by|no rule allows|not in the allowed`)
 
-// versions asks each client once for its own.
+// versions asks each client once for its own, with a home that is gone afterwards.
 func versions(ctx context.Context, search string) map[string]string {
 	all := map[string]string{}
+	home, err := os.MkdirTemp("", "versions-")
+	if err != nil {
+		return all
+	}
+	defer os.RemoveAll(home)
 	for _, c := range clients() {
 		cmd := exec.CommandContext(ctx, "sh", "-c", c.version)
-		cmd.Env = []string{"PATH=" + search, "HOME=/nonexistent", "GOTOOLCHAIN=local"}
+		cmd.Env = []string{"PATH=" + search, "HOME=" + home, "GOTOOLCHAIN=local"}
 		text, err := cmd.Output()
 		if err != nil {
 			continue // it is not here: its control says so
