@@ -17,11 +17,17 @@ import (
 // launchAt runs launch at a terminal.
 func launchAt(t *testing.T, args ...string) *console.Console {
 	t.Helper()
+	return launchWith(t, "/nonexistent", args...)
+}
+
+// launchWith does so with a home directory.
+func launchWith(t *testing.T, home string, args ...string) *console.Console {
+	t.Helper()
 	path, err := exec.LookPath("launch")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return console.Start(t, console.Options{Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "TERM=xterm"}}, append([]string{path}, args...)...)
+	return console.Start(t, console.Options{Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=xterm"}}, append([]string{path}, args...)...)
 }
 
 // origin is a server outside that counts who came.
@@ -85,6 +91,32 @@ func TestApproveAtTerminal(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	if len(*visits) != 3 {
+		t.Errorf("%q arrived", *visits)
+	}
+}
+
+// What was allowed for good is allowed in the next run, by the person's own policy file.
+func TestApproveSaved(t *testing.T) {
+	port, visits := origin(t)
+	home := t.TempDir()
+	for i := range 2 {
+		c := launchWith(t, home, "--approve", "--host", "good.test=127.0.0.1", "--", "bash", "-c", get+"get good.test:"+port+"; echo d''one")
+		if i == 0 {
+			c.Expect("saves good.test:" + port + " to " + home + "/.config/egressd/policy.yaml")
+			c.Expect("in this run: ")
+			c.Send("s good.t\n")
+			c.Expect("saved to ")
+		}
+		c.Expect("arrived")
+		c.Expect("done")
+		if code := c.Exit(); code != 0 {
+			t.Errorf("exit %d", code)
+		}
+		if i == 1 && strings.Contains(c.Shown(), "Allow?") {
+			t.Error("asked again")
+		}
+	}
+	if len(*visits) != 2 {
 		t.Errorf("%q arrived", *visits)
 	}
 }

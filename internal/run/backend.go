@@ -200,7 +200,11 @@ func (s *session) asker() *approve.Terminal {
 	if err := approve.Available(tty); err != nil {
 		s.Say("launch: --approve: %v: what no rule covers is denied\n", err)
 	}
-	return &approve.Terminal{Path: tty}
+	t := &approve.Terminal{Path: tty}
+	if t.SaveTo = s.savesTo(); t.SaveTo != "" {
+		t.Save = func(rule string) error { return s.Trusted().Allow(t.SaveTo, rule) }
+	}
+	return t
 }
 
 // resolver resolves names after the verdict, with the DNS servers of the policy, or

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"egressd/internal/cli"
@@ -122,4 +123,27 @@ func realPath(path string) (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(path)
+}
+
+// savesTo is the policy file that a lasting answer is saved to: the nearest project file
+// if the person trusts it, else the user's own, which need not be there. "": none, since
+// it is not trusted, was left out, or would belong to another user.
+func (s *session) savesTo() string {
+	if s.opts.NoProject || s.opts.Program.User != "" || s.Getenv("SUDO_UID") != "" || s.Trusted().Dir == "" {
+		return ""
+	}
+	own := s.OwnPolicy()
+	for _, f := range s.found {
+		if f.State == project.Trusted {
+			return f.Path
+		}
+		if real, err := realPath(own); err == nil && real == f.Path {
+			return ""
+		}
+	}
+	base := filepath.Dir(filepath.Dir(own)) // ~/.config, which may have to be made, in a home that is there
+	if _, err := os.Stat(filepath.Dir(base)); own == "" || err != nil {
+		return ""
+	}
+	return own
 }

@@ -39,6 +39,11 @@ type Terminal struct {
 	// kept from reading it.
 	Hold func(ctx context.Context) (release func(), err error)
 
+	// SaveTo is the policy file that Save adds a rule to, for the question. Save lets the
+	// person allow a destination in later runs as well. Nil: that is not offered.
+	SaveTo string
+	Save   func(rule string) error
+
 	mu      sync.Mutex
 	turn    chan struct{} // one question at a time
 	waiting int
@@ -96,9 +101,9 @@ func (t *Terminal) Ask(ctx context.Context, r policy.Request, d policy.Decision)
 	defer t.mu.Unlock()
 	t.waiting--
 	delete(t.asking, key)
-	q.ok = word == always || word == once
+	q.ok = word == always || word == once || word == saved
 	switch word {
-	case always, never:
+	case always, saved, never:
 		t.answers[key] = answer{ok: q.ok}
 	case no:
 		if ctx.Err() == nil { // the flow still waits, so a person said it, or nobody did
@@ -117,6 +122,7 @@ const (
 	once
 	always
 	never
+	saved // always, in later runs as well
 )
 
 // inTurn waits for the terminal and asks.
@@ -133,7 +139,34 @@ func (t *Terminal) inTurn(ctx context.Context, r policy.Request, d policy.Decisi
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	return t.ask(ctx, Question(r, d), r.Host.String())
+	asked := query{text: Question(r, d), host: r.Host.String()}
+	if rule := d.Suggest(r); t.Save != nil && r.Port != 0 && rule != "" && !strings.HasPrefix(rule, "raw:") {
+		asked.rule = rule
+		asked.text = t.offer(asked.text, rule)
+	}
+	return t.ask(ctx, asked)
+}
+
+// query is what a person is asked.
+type query struct {
+	text, host string
+	rule       string // that can be saved; "": none
+}
+
+// offer is question with the offer to save rule. It stands before the last line, which
+// is answered.
+func (t *Terminal) offer(question, rule string) string {
+	at := strings.LastIndexByte(question, '\n') + 1
+	return question[:at] + fmt.Sprintf("launch: s and a part of its name saves %s to %s, for later runs as well\n", cli.Safe(rule), cli.Safe(t.SaveTo)) + question[at:]
+}
+
+// save saves the rule of q, and says on out how that went.
+func (t *Terminal) save(q query, out io.Writer) {
+	text := "launch: saved to " + cli.Safe(t.SaveTo) + "\n"
+	if err := t.Save(q.rule); err != nil {
+		text = "launch: allowed in this run, and not saved: " + cli.Safe(err.Error()) + "\n"
+	}
+	_, _ = io.WriteString(out, text) // the answer holds all the same
 }
 
 // Question is the text on the terminal.
@@ -183,9 +216,9 @@ func names(typed, host string) bool {
 // Keys that end a line as well: Ctrl-C and Ctrl-\, for which the answer is no.
 const interrupt, quit = 0x03, 0x1c
 
-// read reads one line about host. After a line that is not a clear answer it asks
+// read reads one line about q. After a line that is not a clear answer it asks
 // again. key is the interrupt or quit that ended it, 0: neither.
-func read(in io.Reader, out io.Writer, host string) (w word, key byte) {
+func read(in io.Reader, out io.Writer, q query) (w word, key byte) {
 	line := make([]byte, 0, 16)
 	one := make([]byte, 1)
 	for range 4096 {
@@ -209,8 +242,12 @@ func read(in io.Reader, out io.Writer, host string) (w word, key byte) {
 			return never, 0
 		case typed == "a" || typed == "always":
 			again = fmt.Sprintf("launch: for always type %d letters or more of the name: ", minPart)
-		case names(typed, host):
+		case names(typed, q.host):
 			return always, 0
+		case q.rule != "" && names(strings.TrimSpace(strings.TrimPrefix(typed, "s ")), q.host) && strings.HasPrefix(typed, "s "):
+			return saved, 0
+		case q.rule != "" && (typed == "s" || typed == "save"):
+			again = fmt.Sprintf("launch: to save it type s and %d letters or more of the name: ", minPart)
 		}
 		line = line[:0]
 		if _, err := io.WriteString(out, again); err != nil {

@@ -341,3 +341,53 @@ func TestBounds(t *testing.T) {
 	cancel()
 	wg.Wait()
 }
+
+// A lasting yes takes a part of the name as well, and only what can be saved is offered.
+func TestSaved(t *testing.T) {
+	for _, tt := range []struct {
+		typed string
+		want  bool
+		saves string
+		shown string
+	}{
+		{"s api.ex\n", true, "api.example.com", "saved to /home/u/p.yaml"},
+		{"S  EXAMPLE\n", true, "api.example.com", "saved to"},
+		{"s\ns .com\nn\n", false, "", "to save it type s and 4 letters"},
+		{"example\n", true, "", ""},
+		{"s fail\ns example\n", true, "fails", "allowed in this run, and not saved: no room"},
+	} {
+		t.Run(fmt.Sprintf("%q", tt.typed), func(t *testing.T) {
+			p := newPTY(t)
+			rules := make(chan string, 1)
+			term := &Terminal{Path: p.path, SaveTo: "/home/u/p.yaml", Save: func(rule string) error {
+				if tt.saves == "fails" {
+					return errors.New("no room")
+				}
+				rules <- rule
+				return nil
+			}}
+			said := make(chan bool)
+			go func() { said <- term.Ask(t.Context(), request(t, "api.example.com"), notListed) }()
+			p.await("saves api.example.com to /home/u/p.yaml", 1)
+			p.await("in this run: ", 1)
+			p.typed(tt.typed)
+			if got := <-said; got != tt.want {
+				t.Errorf("answer %v", got)
+			}
+			if tt.shown != "" {
+				p.await(tt.shown, 1)
+			}
+			saved := ""
+			select {
+			case saved = <-rules:
+			default:
+			}
+			if tt.saves != "fails" && saved != tt.saves {
+				t.Errorf("saved %q", saved)
+			}
+			if tt.want && !term.Ask(t.Context(), request(t, "api.example.com"), notListed) {
+				t.Error("it is not allowed for the run")
+			}
+		})
+	}
+}

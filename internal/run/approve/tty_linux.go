@@ -28,7 +28,7 @@ type terminal struct {
 	alone bool // nobody else uses it
 }
 
-// ask asks the question about host and reports the answer, which is no if nobody can
+// ask asks q and reports the answer, which is no if nobody can
 // be asked.
 //
 // With Hold the terminal is this process's alone, and reset; a process in the
@@ -44,7 +44,7 @@ type terminal struct {
 // Threat: what the program wrote hides the question or changes it -> see
 // [screen.Reset]; and with Hold it writes nothing meanwhile. Left over: without Hold,
 // in a tier whose program has the person's terminal, it may write over the question.
-func (t *Terminal) ask(ctx context.Context, question, host string) word {
+func (t *Terminal) ask(ctx context.Context, q query) word {
 	tty, err := openTerminal(t.Path)
 	if err != nil {
 		return no
@@ -78,12 +78,15 @@ func (t *Terminal) ask(ctx context.Context, question, host string) word {
 		return no
 	}
 	w, key := no, byte(0)
-	if _, err = tty.Write([]byte(reset + "\n" + question)); err == nil {
-		w, key = read(tty, tty, host)
+	if _, err = tty.Write([]byte(reset + "\n" + q.text)); err == nil {
+		w, key = read(tty, tty, q)
 	}
 	if ctx.Err() != nil {
 		_, _ = tty.Write([]byte("\nlaunch: no answer in time: denied\n"))
 		w = no
+	}
+	if w == saved {
+		t.save(q, tty)
 	}
 	tty.giveBack()
 	switch key {
