@@ -174,22 +174,36 @@ func (r Run) Each(line func([]byte) error) error {
 	return nil
 }
 
-// prune removes runs beyond the bounds, the oldest first.
+// prune removes runs beyond the bounds, the oldest first. It reads no heads: every run
+// does it.
 func (s Store) prune() error {
-	runs, err := s.List()
+	all, err := os.ReadDir(s.Dir)
 	if err != nil {
 		return err
 	}
 	most := cmp.Or(s.most, MaxRuns)
 	var total int64
 	var errs []error
-	for i, r := range runs {
-		total += r.size
-		if r.Going || i < most && total <= MaxBytes && s.Now().Sub(r.Started) <= MaxAge {
+	n := 0
+	for _, f := range slices.Backward(all) { // their names begin with the time
+		base, ok := strings.CutSuffix(f.Name(), eventsEnd)
+		if !ok || !f.Type().IsRegular() {
 			continue
 		}
-		gone := Entry{name: strings.TrimSuffix(r.path, eventsEnd)}
-		errs = append(errs, gone.remove())
+		info, gone := f.Info() // gone: another launcher removed it
+		began, foreign := time.Parse(stamp, base[:min(len(base), len(stamp))])
+		if gone != nil || foreign != nil {
+			continue
+		}
+		total += info.Size()
+		n++
+		if n <= most && total <= MaxBytes && s.Now().Sub(began) <= MaxAge {
+			continue
+		}
+		old := Entry{name: filepath.Join(s.Dir, base)}
+		if !goesOn(old.name + eventsEnd) {
+			errs = append(errs, old.remove())
+		}
 	}
 	left, err := filepath.Glob(filepath.Join(s.Dir, "*"+eventsEnd+newEnd))
 	errs = append(errs, err)
@@ -201,6 +215,16 @@ func (s Store) prune() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// goesOn reports whether the run with this events file is not over.
+func goesOn(events string) bool {
+	f, err := os.Open(events)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return held(f)
 }
 
 // leftFor is how old the beginning of a record is that nobody goes on with.
