@@ -178,6 +178,17 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		reason: "formats, hashes and signatures: pure",
 	},
 	{
+		path:   "internal/run/workspace/redact",
+		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
+		reason: "bytes in, bytes out",
+	},
+	{
+		path:   "internal/run/workspace",
+		ours:   []string{"hermetic/gitignore", "internal/run/receipt/canonical", "internal/run/receipt/format", "internal/run/workspace/redact"},
+		std:    []string{"net", "net/http", "log", "log/slog"},
+		reason: "files and git, the one program that it starts: it knows no run and no network",
+	},
+	{
 		path:   "internal/run/ledger",
 		ours:   []string{"event", "internal/run/receipt", "internal/run/receipt/canonical", "internal/run/receipt/chain", "internal/run/receipt/format"},
 		std:    []string{"net/http", "log", "log/slog"},

@@ -150,7 +150,7 @@ func (l *Ledger) order(ctx context.Context) error {
 		Version: format.VersionContract, RunID: "run_" + strings.ToLower(c.Session), IssuedAt: chain.Stamp(now),
 		Issuer: format.Issuer{KeyID: id, Role: format.SignerPlane}, RequestedBy: format.Actor{Kind: "human", ID: c.User},
 		Agent: format.Agent{Kind: agent}, Task: format.Task{Prompt: strings.Join(c.Argv, " ")}, Runner: format.Pool{Pool: "local"},
-		Workspace:  format.Manifest{Version: format.VersionManifest, UntrackedFiles: []string{}, DeniedPatterns: []string{}, DeniedPaths: []string{}},
+		Workspace:  format.Manifest{Version: format.VersionManifest, UntrackedFiles: []format.ManifestFile{}, DeniedPatterns: []string{}, DeniedPaths: []string{}},
 		PolicyHash: c.PolicyHash, Secrets: []format.Secret{}, Network: c.Network, Disclosure: "none",
 		Isolation: c.Isolation, ExpiresAt: chain.Stamp(now.Add(time.Hour)),
 	}

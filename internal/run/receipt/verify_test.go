@@ -49,7 +49,7 @@ func good(t *testing.T, plane, runner format.Key) format.Bundle {
 	c := format.Contract{
 		Version: format.VersionContract, RunID: "run_test", IssuedAt: chain.Stamp(epoch), Issuer: format.Issuer{KeyID: format.KeyID(plane.PublicPEM()), Role: format.SignerPlane},
 		RequestedBy: format.Actor{Kind: "human", ID: "alice"}, Agent: format.Agent{Kind: "command"}, Task: format.Task{Prompt: "echo hi"}, Runner: format.Pool{Pool: "default"},
-		Workspace:  format.Manifest{Version: format.VersionManifest, BaseRef: "abc123", BundleHash: strings.Repeat("1", 64), UntrackedFiles: []string{}, DeniedPatterns: []string{}, DeniedPaths: []string{}},
+		Workspace:  format.Manifest{Version: format.VersionManifest, BaseRef: "abc123", BundleHash: strings.Repeat("1", 64), UntrackedFiles: []format.ManifestFile{}, DeniedPatterns: []string{}, DeniedPaths: []string{}},
 		PolicyHash: strings.Repeat("2", 64), Secrets: []format.Secret{{Name: "API_TOKEN", Scope: "pool:default"}},
 		Network: format.Network{DefaultDeny: true, AllowHosts: []string{"api.example.com", "*.example.org", "203.0.113.0/24"}}, Disclosure: "minimal-context",
 		ExpiresAt: chain.Stamp(epoch.Add(time.Hour)),

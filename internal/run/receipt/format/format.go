@@ -103,12 +103,19 @@ type (
 	// Manifest is the workspace that a run begins with. Hashes are "" for what was
 	// not captured.
 	Manifest struct {
-		Version        string   `json:"version"`
-		BaseRef        string   `json:"baseRef"`
-		BundleHash     string   `json:"bundleHash"`
-		UntrackedFiles []string `json:"untrackedFiles"`
-		DeniedPatterns []string `json:"deniedPatterns"`
-		DeniedPaths    []string `json:"deniedPaths"`
+		Version        string         `json:"version"`
+		BaseRef        string         `json:"baseRef"`
+		BundleHash     string         `json:"bundleHash"`
+		DirtyDiffHash  string         `json:"dirtyDiffHash,omitempty"`
+		UntrackedFiles []ManifestFile `json:"untrackedFiles"`
+		DeniedPatterns []string       `json:"deniedPatterns"`
+		DeniedPaths    []string       `json:"deniedPaths"`
+	}
+	// ManifestFile is an untracked file.
+	ManifestFile struct {
+		Path  string `json:"path"`
+		Hash  string `json:"hash"`
+		Bytes int64  `json:"bytes"`
 	}
 	// Secret is a secret that the run may see, by name.
 	Secret struct {
