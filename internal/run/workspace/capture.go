@@ -65,6 +65,9 @@ func Capture(ctx context.Context, s Source, out string) (Captured, error) {
 	if c.checkout, err = open(s.Dir); err != nil {
 		return Captured{}, err
 	}
+	if err := outside(c.top, out); err != nil {
+		return Captured{}, err
+	}
 	shallow := false
 	if c.repo, shallow, err = c.checkout.repo(ctx); err != nil {
 		return Captured{}, err
@@ -79,6 +82,24 @@ func Capture(ctx context.Context, s Source, out string) (Captured, error) {
 		return Captured{}, err
 	}
 	return done, nil
+}
+
+// outside refuses a place in the work tree: it would be captured itself.
+func outside(top, out string) error {
+	parent, err := filepath.Abs(filepath.Dir(out))
+	if err == nil {
+		parent, err = filepath.EvalSymlinks(parent)
+	}
+	if err != nil {
+		return err
+	}
+	if top, err = filepath.EvalSymlinks(top); err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(top, parent); err == nil && filepath.IsLocal(rel) {
+		return fmt.Errorf("%s is in the work tree that it would hold: name a directory elsewhere", out)
+	}
+	return nil
 }
 
 func (c *capturing) capture(ctx context.Context, shallow bool) (Captured, error) {
@@ -176,6 +197,11 @@ func (c *capturing) workTree(ctx context.Context) ([]Problem, error) {
 	if err := t.walk(ctx, c.exclude()); err != nil {
 		return nil, err
 	}
+	for name, o := range c.base {
+		if t.shut(name) {
+			c.work.from[name] = o
+		}
+	}
 	tree, err := c.work.tree(ctx, c.repo)
 	if err != nil {
 		return nil, err
@@ -206,10 +232,10 @@ func (c *capturing) visit(name, mode string, data []byte) error {
 	case committed && c.base[name] == object{mode, blobName(data, c.repo.size)}:
 		c.work.from[name] = c.base[name]
 	case committed || c.tracked[name]:
-		c.work.add(name, mode, data)
+		return c.work.add(name, mode, data)
 	case !c.untracked.match(name):
 	case mode != modeFile || !portable(name):
-		c.work.add(name, mode, data) // a manifest has no place for a mode, a diff has
+		return c.work.add(name, mode, data) // a manifest has no place for a mode, a diff has
 	default:
 		hash, err := c.blob(data)
 		if err != nil {

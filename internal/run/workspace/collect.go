@@ -79,6 +79,11 @@ func Collect(ctx context.Context, captureDir, dir string, secrets []redact.Secre
 	if err := k.tree.walk(ctx, nil); err != nil {
 		return nil, err
 	}
+	for name, o := range base {
+		if k.tree.shut(name) {
+			k.work.from[name] = o
+		}
+	}
 	if err := k.holdBack(ctx); err != nil {
 		return nil, err
 	}
@@ -119,7 +124,7 @@ func (k *collector) visit(name, mode string, data []byte) error {
 		return err
 	default:
 		k.hashes[name] = canonical.Sum(out)
-		k.work.add(name, mode, out)
+		return k.work.add(name, mode, out)
 	}
 	return nil
 }

@@ -10,8 +10,9 @@ import (
 
 // importer makes a tree of objects that are there and of new contents.
 type importer struct {
-	from map[string]object  // what the tree has already; may be nil
-	new  map[string]content // what comes in its place
+	from  map[string]object  // what the tree has already; may be nil
+	new   map[string]content // what comes in its place; held in memory
+	bytes int64              // of new
 }
 
 type content struct {
@@ -20,11 +21,15 @@ type content struct {
 }
 
 // add puts new content at a path.
-func (m *importer) add(name, mode string, data []byte) {
+func (m *importer) add(name, mode string, data []byte) error {
+	if m.bytes += int64(len(data)); m.bytes > maxNew {
+		return fmt.Errorf("new and changed files have more than %d bytes: leave some out with .gitignore", int64(maxNew))
+	}
 	if m.new == nil {
 		m.new = map[string]content{}
 	}
 	m.new[name] = content{mode, data}
+	return nil
 }
 
 // tree makes the tree.

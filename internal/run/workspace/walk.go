@@ -12,7 +12,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strconv"
+	"strings"
 
 	"egressd/hermetic/gitignore"
 )
@@ -32,6 +34,7 @@ type tree struct {
 	files   int
 	bytes   int64
 	refused []Problem
+	closed  []string // what could not be read: files, and directories with all below
 	visit   func(name, mode string, data []byte) error
 }
 
@@ -53,9 +56,15 @@ func (t *tree) walk(ctx context.Context, exclude []byte) error {
 	return t.dir(ctx, "")
 }
 
+// maxDepth bounds how deep directories lie in each other.
+const maxDepth = 500
+
 func (t *tree) dir(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if strings.Count(dir, "/") > maxDepth {
+		return fmt.Errorf("directories lie in each other more than %d deep", maxDepth)
 	}
 	at := dir
 	if dir == "" {
@@ -65,7 +74,7 @@ func (t *tree) dir(ctx context.Context, dir string) error {
 	defer func() { t.rules.Cut(kept) }()
 	if info, err := t.root.Lstat(path.Join(dir, ".gitignore")); err == nil && info.Mode().IsRegular() && info.Size() <= gitignore.MaxFile {
 		text, err := t.read(path.Join(dir, ".gitignore"), info)
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 		t.rules.Add(dir, text)
@@ -80,11 +89,24 @@ func (t *tree) dir(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, d := range list {
-		if err := t.entry(ctx, path.Join(dir, d.Name()), d); err != nil {
+		name := path.Join(dir, d.Name())
+		err := t.entry(ctx, name, d)
+		if errors.Is(err, fs.ErrPermission) {
+			// A run can take the right to read away from its owner. That is no reason to
+			// lose the rest.
+			t.refused = append(t.refused, Problem{name, "it cannot be read: chmod u+rX"})
+			t.closed, err = append(t.closed, name), nil
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// shut reports whether a path could not be read.
+func (t *tree) shut(name string) bool {
+	return slices.ContainsFunc(t.closed, func(c string) bool { return name == c || strings.HasPrefix(name, c+"/") })
 }
 
 func (t *tree) entry(ctx context.Context, name string, d fs.DirEntry) error {
@@ -97,15 +119,15 @@ func (t *tree) entry(ctx context.Context, name string, d fs.DirEntry) error {
 	if !t.known[name] && t.rules.Ignored(name, d.IsDir()) {
 		return nil
 	}
+	if t.files++; t.files > maxFiles {
+		return fmt.Errorf("more than %d files", maxFiles)
+	}
 	if d.IsDir() {
 		return t.dir(ctx, name)
 	}
 	info, err := t.root.Lstat(name)
 	if err != nil {
 		return err
-	}
-	if t.files++; t.files > maxFiles {
-		return fmt.Errorf("more than %d files", maxFiles)
 	}
 	if t.bytes += info.Size(); t.bytes > maxTotal {
 		return fmt.Errorf("more than %d bytes", int64(maxTotal))

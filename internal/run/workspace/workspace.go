@@ -39,7 +39,8 @@ import (
 
 // Bounds.
 const (
-	maxFile  = 1 << 30   // bytes of one file
+	maxFile  = 512 << 20 // bytes of one file
+	maxNew   = 1 << 30   // bytes of the files that are not in the base
 	maxTotal = 8 << 30   // bytes of the files of a work tree
 	maxFiles = 500_000   // entries of a work tree
 	maxText  = 256 << 20 // bytes that git may print
@@ -191,7 +192,9 @@ func (c *capture) start(ctx context.Context) (r *repo, tree string, err error) {
 		if base[f.Path] != (object{}) {
 			return r, "", fmt.Errorf("%s is untracked in the manifest, and tracked in its bundle", f.Path)
 		}
-		imp.add(f.Path, modeFile, data)
+		if err := imp.add(f.Path, modeFile, data); err != nil {
+			return r, "", err
+		}
 	}
 	if len(c.manifest.UntrackedFiles) > 0 {
 		tree, err = imp.tree(ctx, r)
