@@ -26,7 +26,7 @@ func (w *Writer) exchange(next io.Writer) (io.Writer, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.begin()
-	for w.next != nil { // another Reopen, which is bounded
+	for w.files.next != nil { // another Reopen, which is bounded
 		w.changed.Wait()
 	}
 	switch {
@@ -35,18 +35,18 @@ func (w *Writer) exchange(next io.Writer) (io.Writer, error) {
 	case w.group.stalled:
 		return nil, ErrStalled
 	}
-	old := w.W
-	w.next = next
+	change := &swap{to: next}
+	w.files.next = change
 	w.startCommit()
-	for w.next != nil && !w.group.stalled {
+	for w.files.next == change && !w.group.stalled {
 		w.changed.Wait()
 	}
-	if w.next != nil {
-		w.next = nil
+	if w.files.next == change {
+		w.files.next = nil
 		w.changed.Broadcast()
 		return nil, ErrStalled
 	}
-	return old, nil
+	return change.from, nil
 }
 
 // exchangeNow puts next in the place of W between two writes. A line that W has
@@ -65,13 +65,15 @@ func (w *Writer) exchangeNow() {
 		if err == nil {
 			w.torn.mended()
 		}
-		if w.next == nil { // it took too long and the exchange was given up
+		if w.files.next == nil { // it took too long and the exchange was given up
 			w.changed.Broadcast()
 			return
 		}
 	}
 	w.torn.moved()
-	w.W, w.next = w.next, nil
+	w.files.next.from = w.W
+	w.W, w.files.next = w.files.next.to, nil
+	w.files.dirty = false // Reopen sees to that
 	w.begunAnew()
 	w.changed.Broadcast()
 }

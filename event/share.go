@@ -203,6 +203,7 @@ func (w *Writer) measureLocked(now time.Time) {
 // begunAnew forgets what was written to the file before. w.mu is held.
 func (w *Writer) begunAnew() {
 	w.space = space{}
+	w.files.sized = false
 	for _, s := range w.shares {
 		s.used, s.low = 0, 0
 	}

@@ -66,7 +66,7 @@ type Writer struct {
 	changed *sync.Cond // of mu; a write ended, stalled or failed
 	group   group
 	torn    torn
-	next    io.Writer // takes the place of W before the next write
+	files   target
 	shares  []*share
 	space   space
 	outage  outage
@@ -147,10 +147,14 @@ func (w *Writer) release(b *batch) {
 func (w *Writer) commit() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.group.queue != nil || w.next != nil {
-		if w.next != nil {
+	for w.group.queue != nil || w.files.next != nil {
+		if w.files.next != nil {
 			w.exchangeNow()
 			continue
+		}
+		if w.files.due(w.W) && !w.torn.open() {
+			w.rotateNow()
+			continue // the queue may have waited too long
 		}
 		b := w.group.queue
 		b.users++
@@ -169,6 +173,7 @@ func (w *Writer) commit() {
 		w.mu.Lock()
 		w.torn = t
 		w.space.written += int64(n)
+		w.files.wrote(n)
 		w.finish(b, n, err)
 		w.release(b)
 		if now := time.Now(); now.Sub(w.space.at) >= measureEvery || w.space.written >= w.space.next {

@@ -25,6 +25,8 @@ type options struct {
 	sources                        sources
 	admin, tokens, events, caFile  string
 	quota                          quota
+	rotate                         rotation
+	sync                           time.Duration
 	resource                       attributes
 	drain                          time.Duration
 	logLevel                       slog.Level
@@ -69,6 +71,8 @@ func (o *options) flags() *flag.FlagSet {
 	fs.StringVar(&o.tokens, "tokens", "", "who may use which policy by user name: a `FILE` of NAME TOKEN lines")
 	fs.StringVar(&o.events, "events", "-", "append every decision to this `FILE` as JSON Lines; - is the standard output")
 	fs.Var(&o.quota, "events-quota", "what each policy may write of events: `rate=SIZE,burst=SIZE,total=SIZE`")
+	fs.Var(&o.rotate, "events-rotate", "put the events file away at this size, and begin a new one: `size=SIZE,keep=N`")
+	cli.TimeVar(fs, &o.sync, "events-sync", 0, "make the events durable on disk each `TIME` (1s), not only at the end")
 	fs.Var(&o.resource, "resource", "say in every event where this egressd runs: `NAME=VALUE` (host.name is there)")
 	fs.StringVar(&o.caFile, "ca-bundle", "", "write the certificates that clients must trust if TLS is opened to this `FILE`")
 	cli.TimeVar(fs, &o.drain, "drain", 30*time.Second, "on SIGTERM let flows finish for this `TIME` (30s)")
@@ -88,7 +92,7 @@ func (o *options) config() (daemon.Config, error) {
 			Listen: o.listen.of, Transparent: o.transparent.of, DNS: o.dns.of, Netns: o.netns.of, Control: o.control.of, Admin: o.admin,
 		},
 		Clients: daemon.Clients{Sources: o.sources, Tokens: o.tokens},
-		Outputs: daemon.Outputs{Events: o.events, Quota: daemon.Quota(o.quota), CABundle: o.caFile, Resource: o.resource},
+		Outputs: daemon.Outputs{Events: o.events, Quota: daemon.Quota(o.quota), Rotate: daemon.Rotation(o.rotate), Sync: o.sync, CABundle: o.caFile, Resource: o.resource},
 		Process: daemon.Process{Traceable: o.traceable},
 		Drain:   o.drain,
 	}
@@ -100,6 +104,9 @@ func (o *options) config() (daemon.Config, error) {
 	}
 	if o.quota.Burst > 0 && o.quota.Rate == 0 {
 		return c, errors.New("--events-quota burst=SIZE bounds what may come at once at a rate: give rate=SIZE, too")
+	}
+	if o.sync != 0 && o.sync < 10*time.Millisecond {
+		return c, fmt.Errorf("--events-sync %v: a time such as 1s, at least 10ms, or 0 for the end alone", o.sync)
 	}
 	if o.drain < 0 {
 		return c, fmt.Errorf("--drain %v: a time such as 30s, or 0 to close at once", o.drain)

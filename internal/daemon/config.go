@@ -75,6 +75,8 @@ type Clients struct {
 type Outputs struct {
 	Events   string            // file, or - (also "") for Stdout
 	Quota    Quota             // of the events of each policy
+	Rotate   Rotation          // of the events file
+	Sync     time.Duration     // between times that it is made durable; zero: when it is closed
 	Stdout   *os.File          // stays the caller's
 	CABundle string            // file for the certificates that clients must trust; "": none
 	Log      *slog.Logger      // nil discards
@@ -86,6 +88,13 @@ type Outputs struct {
 type Quota struct {
 	Rate, Burst int64 // a second, and at once; zero Burst: what a minute at Rate makes
 	Total       int64 // in one file
+}
+
+// Rotation says when the events file is put away and a new one begun. The zero Rotation
+// never does.
+type Rotation struct {
+	Size int64 // bytes of a file, about; zero: it grows
+	Keep int   // files that were put away and stay, the newest ones; negative: all
 }
 
 // Process is what the daemon uses of the process that it runs in.

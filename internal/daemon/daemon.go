@@ -95,6 +95,7 @@ func (d *daemon) open(ctx context.Context) (err error) {
 	if d.c.Harden && !d.c.Traceable {
 		harden(d.log)
 	}
+	d.c.Log = d.log
 	if d.record, err = openRecord(&d.c, d.metrics); err != nil {
 		return err
 	}
@@ -132,6 +133,7 @@ func (d *daemon) serve(ctx context.Context) error {
 	d.tasks.Go(func() error { return d.reloads(reloads) })
 	d.tasks.Go(func() error { d.watchdog(d.tasks.ctx); return nil })
 	d.tasks.Go(func() error { d.record.probe(d.tasks.ctx); return nil })
+	d.tasks.Go(func() error { d.record.sync(d.tasks.ctx, d.c.Sync); return nil })
 	d.ready()
 
 	select {

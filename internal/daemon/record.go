@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -16,30 +17,40 @@ import (
 // record is the events file and its writer.
 type record struct {
 	path   string // "-": the standard output
-	file   *os.File
 	writer *event.Writer
 	audit  event.Sink // counts what the writer accepted and refused
+	log    *slog.Logger
+
+	archive *archive // nil: the file is not rotated by its size
 }
 
 // openRecord opens the events file; the caller closes the record.
 func openRecord(c *Config, m *metrics.Metrics) (*record, error) {
-	r := &record{path: c.Events, file: c.Stdout}
+	r := &record{path: c.Events, log: c.Log}
+	file := c.Stdout
 	if r.path == "" {
 		r.path = "-"
 	}
 	if r.path != "-" {
 		var err error
-		if r.file, err = event.Open(r.path); err != nil {
+		if file, err = event.Open(r.path); err != nil {
 			return nil, fmt.Errorf("--events: %w", err)
 		}
-	} else if r.file == nil {
+	} else if file == nil {
 		return nil, misconfigured("--events -: there is no standard output")
 	}
-	r.writer = &event.Writer{W: r.file, Resource: c.Resource, Log: c.Log}
+	r.writer = &event.Writer{W: file, Resource: c.Resource, Log: c.Log}
 	if c.Resource == nil {
 		r.writer.Resource = map[string]string{}
 	}
 	r.audit = m.Audit(r.writer)
+	if c.Rotate.Size > 0 {
+		if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+			return nil, errors.Join(misconfigured("--events-rotate: %s is not a file: name one with --events", r.path), r.close())
+		}
+		r.archive = &archive{path: r.path, most: c.Rotate.Size, keep: c.Rotate.Keep, log: c.Log}
+		r.writer.Rotate(c.Rotate.Size, r.archive.replace)
+	}
 	return r, nil
 }
 
@@ -56,9 +67,7 @@ func (r *record) reopen() error {
 	if old == nil {
 		return errors.Join(err, next.Close())
 	}
-	err = errors.Join(err, r.file.Close())
-	r.file = next
-	return err
+	return errors.Join(err, old.(io.Closer).Close())
 }
 
 // close writes what is queued.
@@ -68,9 +77,30 @@ func (r *record) close() error {
 	}
 	err := r.writer.Close()
 	if r.path != "-" {
-		err = errors.Join(err, r.file.Close())
+		err = errors.Join(err, r.writer.W.(io.Closer).Close())
+	}
+	if r.archive != nil {
+		r.archive.retiring.Wait()
 	}
 	return err
+}
+
+// sync makes the record durable every so often, until ctx ends. Zero: never; the
+// system does when it likes, and closing does.
+func (r *record) sync(ctx context.Context, every time.Duration) {
+	if every <= 0 {
+		return
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			_ = r.writer.Sync() // the writer tells the log
+		}
+	}
 }
 
 // failing reports why nothing can be recorded; nil: it can be.

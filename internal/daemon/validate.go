@@ -152,6 +152,9 @@ func (c *Config) checkFiles() error {
 	if err := c.checkOutputs(inputs...); err != nil {
 		return err
 	}
+	if c.Rotate.Size > 0 && (c.Events == "" || c.Events == "-") {
+		return misconfigured("--events-rotate: the standard output is not a file: name one with --events FILE")
+	}
 	if c.CABundle != "" && (c.CABundle == c.Events || sameFile(c.CABundle, c.Events)) {
 		return misconfigured("--ca-bundle %s is the events file: name another file", c.CABundle)
 	}
