@@ -20,6 +20,7 @@ type target struct {
 	size  int64 // of W, if sized
 	sized bool
 	after time.Time // no rotation before that
+	total uint64    // bytes written, to all files
 	dirty bool      // something was written and not made durable since
 
 	replace func(old io.Writer) (io.Writer, error)
@@ -57,6 +58,7 @@ func (f *target) due(out io.Writer) bool {
 // wrote notes that n bytes went to W.
 func (f *target) wrote(n int) {
 	f.size += int64(n)
+	f.total += uint64(max(n, 0))
 	f.dirty = f.dirty || n > 0
 }
 
@@ -94,6 +96,22 @@ func (w *Writer) rotateNow() {
 		w.begunAnew()
 	}
 	w.changed.Broadcast()
+}
+
+// Written reports how many bytes were written so far, to all files.
+func (w *Writer) Written() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.files.total
+}
+
+// Room reports how many bytes an ordinary user may still write to the file system of W,
+// and how many it has; ok is false if W is no regular file.
+func (w *Writer) Room() (free, size uint64, ok bool) {
+	w.mu.Lock()
+	out := w.W
+	w.mu.Unlock()
+	return freeSpace(out)
 }
 
 // Sync makes durable what was written so far. What cannot be made durable counts as not

@@ -164,7 +164,9 @@ func (d *daemon) serveDoors(names context.Context) {
 
 // serveAdmin answers at every admin address until ctx ends.
 func (d *daemon) serveAdmin(ctx context.Context, admins *errgroup.Group) {
-	d.metrics.Probe(metrics.Probes{Ready: d.Ready, Sessions: d.sessions})
+	d.metrics.Probe(metrics.Probes{
+		Ready: d.Ready, Sessions: d.sessions, Written: d.record.writer.Written, Room: d.record.writer.Room,
+	})
 	for _, s := range d.sockets.all {
 		if s.kind != kindAdmin {
 			continue

@@ -43,6 +43,7 @@ type Metrics struct {
 
 	written, failed prometheus.Counter
 	duration        *prometheus.HistogramVec
+	write           prometheus.Histogram // seconds that one event waited for
 	reloads         reloads
 
 	mu       sync.Mutex
@@ -56,8 +57,21 @@ type Metrics struct {
 // Probes are asked at every scrape, possibly at the same time. Those that are
 // nil report 0.
 type Probes struct {
-	Ready    func() error // nil error: ready
-	Sessions func() int   // sandboxes that launchers have handed over, now
+	Ready    func() error  // nil error: ready
+	Sessions func() int    // sandboxes that launchers have handed over, now
+	Written  func() uint64 // bytes of events so far
+	// Room reports how many bytes are free where the events go, and there at all; zero
+	// and false where that is no file.
+	Room func() (free, size uint64, ok bool)
+}
+
+// histogram is what all histograms share: native buckets, a tenth apart, for a Prometheus
+// that asks for them, and these for others.
+func histogram(name, help string, buckets ...float64) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{
+		Namespace: namespace, Name: name, Help: help, Buckets: buckets,
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
+	}
 }
 
 // New makes the registry; version is what egressd_build_info reports.
@@ -78,10 +92,12 @@ func New(version string) *Metrics {
 	m.failed = prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: namespace, Name: "events_failed_total", Help: "Events that could not be recorded; their flows were denied.",
 	})
-	m.duration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Namespace: namespace, Name: "flow_duration_seconds", Help: "How long allowed flows lasted, by policy; counted when they end.",
-		Buckets: []float64{.05, .25, 1, 5, 15, 60, 300, 1800, 7200, 43200},
-	}, []string{policyLabel})
+	m.duration = prometheus.NewHistogramVec(
+		histogram("flow_duration_seconds", "How long allowed flows lasted, by policy; counted when they end.",
+			.001, .005, .01, .05, .25, 1, 5, 15, 60, 300, 1800, 7200, 43200), []string{policyLabel},
+	)
+	m.write = prometheus.NewHistogram(histogram("event_write_seconds", "How long flows waited for their event to be written; those written together count once.",
+		.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5))
 	m.reloads = newReloads()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "build_info", Help: "1, labelled with what was built.",
@@ -91,7 +107,7 @@ func New(version string) *Metrics {
 	m.reg.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		info, m.written, m.failed, m.duration, eventCollector{m}, gateCollector{m}, volumeCollector{m}, probeCollector{m},
+		info, m.written, m.failed, m.duration, m.write, recordCollector{m}, eventCollector{m}, gateCollector{m}, volumeCollector{m}, probeCollector{m},
 	)
 	m.reg.MustRegister(m.reloads.collectors()...)
 	return m
@@ -100,7 +116,7 @@ func New(version string) *Metrics {
 // Handler answers scrapes.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.reg, promhttp.HandlerOpts{
-		Registry: m.reg, MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeTimeout,
+		Registry: m.reg, MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeTimeout, EnableOpenMetrics: true,
 	})
 }
 
@@ -143,16 +159,21 @@ func (m *Metrics) policyLabelLocked(name string) string {
 
 // Audit wraps the sink that must not lose anything, usually the writer, and
 // counts what it took and what it refused.
-func (m *Metrics) Audit(next event.Sink) event.Sink { return &audit{next, m.written, m.failed} }
+func (m *Metrics) Audit(next event.Sink) event.Sink {
+	return &audit{next, m.written, m.failed, m.write}
+}
 
 type audit struct {
 	next            event.Sink
 	written, failed prometheus.Counter
+	took            prometheus.Observer
 }
 
 // Emit implements [event.Sink].
 func (a *audit) Emit(e event.Event) error {
+	start := time.Now()
 	err := a.next.Emit(e)
+	a.took.Observe(time.Since(start).Seconds())
 	if err != nil {
 		a.failed.Inc()
 		return err
@@ -166,7 +187,9 @@ func (a *audit) Unavailable() error { return event.Fanout{a.next}.Unavailable() 
 
 // EmitBatch counts and hands on many events, as [event.Fanout.EmitBatch] says.
 func (a *audit) EmitBatch(batch []event.Event) {
+	start := time.Now()
 	event.Fanout{a.next}.EmitBatch(batch)
+	a.took.Observe(time.Since(start).Seconds())
 	var written, failed float64
 	for i := range batch {
 		switch {

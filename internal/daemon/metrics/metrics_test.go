@@ -3,6 +3,7 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
@@ -104,7 +105,10 @@ func full(t *testing.T) *Metrics {
 	m.Volume("default", func() Volume { return Volume{Summed: 8, Exhausted: true} })
 	audited := m.Audit(eventtest.Discard{})
 	emit(t, audited, event.Event{})
-	m.Probe(Probes{Ready: func() error { return nil }, Sessions: func() int { return 7 }})
+	m.Probe(Probes{
+		Ready: func() error { return nil }, Sessions: func() int { return 7 }, Written: func() uint64 { return 4096 },
+		Room: func() (uint64, uint64, bool) { return 10, 100, true },
+	})
 	return m
 }
 
@@ -141,7 +145,8 @@ func TestScrape(t *testing.T) {
 		`egressd_events_summed_total{policy="default"} 8`,
 		`egressd_events_quota_exhausted{policy="default"} 1`,
 		`egressd_tokens_loads_total{result="loaded"} 1`,
-		`egressd_events_written_total 1`,
+		`egressd_events_written_total 1`, `egressd_events_bytes_total 4096`, `egressd_event_write_seconds_count 1`,
+		`egressd_events_disk_free_bytes 10`, `egressd_events_disk_size_bytes 100`,
 		`egressd_events_failed_total 0`,
 		`egressd_ready 1`,
 		`egressd_open_sessions 7`,
@@ -290,6 +295,53 @@ func TestEmitAllocatesNothing(t *testing.T) {
 
 func BenchmarkEmit(b *testing.B) {
 	s := New("v").Sink("default")
+	e := decision(event.DoorConnect, event.Allowed, policy.ReasonAllowed)
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = s.Emit(e)
+	}
+}
+
+// A scraper that asks for OpenMetrics gets it; one that asks for protobuf gets native
+// histograms beside the classic buckets.
+func TestFormats(t *testing.T) {
+	m := full(t)
+	for accept, want := range map[string]string{
+		"application/openmetrics-text; version=1.0.0": "application/openmetrics-text; version=1.0.0",
+		"text/plain": "text/plain; version=0.0.4",
+		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited": "application/vnd.google.protobuf",
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Header.Set("Accept", accept)
+		w := httptest.NewRecorder()
+		m.Handler().ServeHTTP(w, r)
+		if got := w.Header().Get("Content-Type"); w.Code != http.StatusOK || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %d %s", accept, w.Code, got)
+		}
+		if strings.Contains(accept, "openmetrics") && !strings.HasSuffix(w.Body.String(), "# EOF\n") {
+			t.Error("OpenMetrics without an end")
+		}
+	}
+	families, err := m.reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "egressd_event_write_seconds" {
+			continue
+		}
+		h := f.GetMetric()[0].GetHistogram()
+		if h.Schema == nil || len(h.GetPositiveSpan()) == 0 || len(h.GetBucket()) != 13 || h.GetBucket()[0].GetUpperBound() != 0.0001 {
+			t.Errorf("%+v", h)
+		}
+		return
+	}
+	t.Error("no histogram")
+}
+
+// What a daemon pays for one event on its way to the writer.
+func BenchmarkAudit(b *testing.B) {
+	s := New("v").Audit(eventtest.Discard{})
 	e := decision(event.DoorConnect, event.Allowed, policy.ReasonAllowed)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -16,6 +16,46 @@ func (m *Metrics) Volume(policyName string, stats func() Volume) {
 	m.volumes[m.policyLabelLocked(policyName)] = stats
 }
 
+// recordCollector shows how the record of all policies stands.
+type recordCollector struct{ m *Metrics }
+
+func bytesWrittenDesc() *prometheus.Desc {
+	return prometheus.NewDesc(namespace+"_events_bytes_total", "Bytes of events that were written.", nil, nil)
+}
+
+func freeDesc() *prometheus.Desc {
+	return prometheus.NewDesc(namespace+"_events_disk_free_bytes", "What is free in the file system of the events file; 0 if they go elsewhere.", nil, nil)
+}
+
+func sizeDesc() *prometheus.Desc {
+	return prometheus.NewDesc(namespace+"_events_disk_size_bytes", "Size of the file system of the events file; 0 if they go elsewhere.", nil, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (recordCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{bytesWrittenDesc(), freeDesc(), sizeDesc()} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (r recordCollector) Collect(out chan<- prometheus.Metric) {
+	r.m.mu.Lock()
+	probes := r.m.probes
+	r.m.mu.Unlock()
+	written := uint64(0)
+	if probes.Written != nil {
+		written = probes.Written()
+	}
+	out <- prometheus.MustNewConstMetric(bytesWrittenDesc(), prometheus.CounterValue, float64(written))
+	var free, size uint64
+	if probes.Room != nil {
+		free, size, _ = probes.Room()
+	}
+	out <- prometheus.MustNewConstMetric(freeDesc(), prometheus.GaugeValue, float64(free))
+	out <- prometheus.MustNewConstMetric(sizeDesc(), prometheus.GaugeValue, float64(size))
+}
+
 // volumeCollector shows the volume of every policy.
 type volumeCollector struct{ m *Metrics }
 
