@@ -19,15 +19,17 @@ import (
 
 // gate is egressd in the sandbox while a program runs. A nil gate is none.
 type gate struct {
-	r      *run
-	out    *inside.Output
-	id     string // of its command; "" until it was started
-	begun  chan string
-	cancel context.CancelFunc
-	over   chan struct{} // closed when no more is read of it
-	err    error         // why, read after over
-	ended  sync.Once
-	asked  chan struct{} // closed when it was asked to end
+	r       *run
+	out     *inside.Output
+	id      string // of its command; "" until it was started
+	begun   chan string
+	watched chan struct{} // closed when watch has returned; nil: it was never ready
+	told    bool          // that it ended by itself
+	cancel  context.CancelFunc
+	over    chan struct{} // closed when no more is read of it
+	err     error         // why, read after over
+	ended   sync.Once
+	asked   chan struct{} // closed when it was asked to end
 }
 
 // fits reports why the gate cannot run in the session that was found.
@@ -69,6 +71,7 @@ func (r *run) startGate(ctx context.Context) (_ *gate, err error) {
 			break
 		}
 		r.spec.Env = sandbox.ProxyEnv(r.spec.Env, proxy)
+		g.watched = make(chan struct{})
 		go g.watch()
 		return g, nil
 	case <-g.over:
@@ -124,16 +127,24 @@ func (g *gate) follow(ctx context.Context, request api.CommandRequest) {
 // watch says that the gate has ended before its time, and sees to that it has: a
 // gate whose events are not read any more lets nothing out. The program goes on.
 func (g *gate) watch() {
+	defer close(g.watched)
 	select {
 	case <-g.asked:
 		return
 	case <-g.over:
 	}
 	select {
-	case <-g.asked: // both at once
+	case <-g.asked: // both at once: stop says it
 		return
 	default:
 	}
+	g.tell()
+	g.kill(syscall.SIGKILL)
+}
+
+// tell says that it ended, and why.
+func (g *gate) tell() {
+	g.told = true
 	why := "somebody in the sandbox ended it"
 	if g.err != nil {
 		why = g.err.Error()
@@ -142,7 +153,6 @@ func (g *gate) watch() {
 		why += ": " + words
 	}
 	g.r.say("egressd in the sandbox has ended, so that programs that keep to their proxy variables reach nothing: %s", strings.TrimSpace(why))
-	g.kill(syscall.SIGKILL)
 }
 
 // stop ends the gate, and returns when its last event was read.
@@ -153,16 +163,22 @@ func (g *gate) stop() {
 	g.ended.Do(func() {
 		close(g.asked)
 		defer g.cancel()
+		if g.watched != nil {
+			<-g.watched
+		}
 		select {
 		case g.id = <-g.begun: // it never became ready
 		default:
 		}
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-			if g.id == "" || g.kill(sig) != nil {
+			if g.id == "" || api.IsGone(g.kill(sig)) {
 				break
 			}
 			select {
 			case <-g.over:
+				if sig == syscall.SIGTERM && g.err != nil && g.watched != nil && !g.told { // asked to, it exits with 0
+					g.tell()
+				}
 				return
 			case <-time.After(defaultGrace):
 			}
