@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -222,10 +223,16 @@ func TestLeavesNothing(t *testing.T) {
 				t.Errorf("left in the home directory: %s", n.Name())
 			}
 		}
-		// The directory of launch's records is made before a program could plant one.
+		// The directory of launch's records is made before a program could plant one. It
+		// holds the record of each run, for launch logs, and nothing else.
+		dir := filepath.Join(e.home, ".local", "state", "egressd")
 		records, err := filepath.Glob(filepath.Join(e.home, ".local", "*", "*", "*"))
-		if dir := filepath.Join(e.home, ".local", "state", "egressd"); err != nil || len(records) > 0 || !isDirectory(dir) {
+		if err != nil || !isDirectory(dir) || !slices.Equal(records, []string{filepath.Join(dir, "runs")}) {
 			t.Errorf("left in %s: %v", dir, records)
+		}
+		kept, err := os.ReadDir(filepath.Join(dir, "runs"))
+		if err != nil || len(kept) != 2 {
+			t.Errorf("the record of one run: %v, %v", kept, err)
 		}
 	})
 }
