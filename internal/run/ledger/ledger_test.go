@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -182,9 +183,12 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// killed is what SIGKILL does to a launcher: its descriptors are closed.
+// killed is what SIGKILL does to a launcher: its descriptors are closed. A program
+// that another test has just forked may have them, too, until it is executed, and
+// with them the lock, which is therefore let go first.
 func killed(t *testing.T, l *Ledger) {
 	t.Helper()
+	must(t, syscall.Flock(int(l.journal.Fd()), syscall.LOCK_UN))
 	must(t, l.journal.Close())
 }
 
