@@ -136,10 +136,35 @@ func TestOneRunIsBounded(t *testing.T) {
 	}
 }
 
+// Some endings look at all runs, and each after a long record.
+func TestPruneIsDue(t *testing.T) {
+	s, _ := store(t)
+	due := 0
+	for i := range 64 {
+		e := begin(t, s, fmt.Sprintf("P%05d", i))
+		if e.pruneDue() {
+			due++
+		}
+		if err := e.End(Ending{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if due == 0 || due > 16 {
+		t.Errorf("%d of 64 endings look at all runs", due)
+	}
+	e := begin(t, s, "LONG23456")
+	if err := e.file.Truncate(pruneAfter + 1); err != nil || !e.pruneDue() {
+		t.Errorf("a long record: %v, due %v", err, e.pruneDue())
+	}
+	if err := e.End(Ending{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestStoreIsBounded(t *testing.T) {
 	const most = 12
 	s, now := store(t)
-	s.most = most
+	s.most, s.oneIn = most, 1
 	old := begin(t, s, "OLD234567")
 	going := begin(t, s, "GOING2345")
 	if err := old.End(Ending{}); err != nil {

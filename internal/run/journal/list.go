@@ -174,8 +174,8 @@ func (r Run) Each(line func([]byte) error) error {
 	return nil
 }
 
-// prune removes runs beyond the bounds, the oldest first. It reads no heads: every run
-// does it.
+// prune removes runs beyond the bounds, the oldest first. It reads no
+// heads, because it is done by runs that end.
 func (s Store) prune() error {
 	all, err := os.ReadDir(s.Dir)
 	if err != nil {
