@@ -7,8 +7,9 @@ import (
 
 // debouncer decides from scans when to report a change. It reads no clock.
 type debouncer struct {
-	reported []state // what was there when a change was last reported; nil: never
-	pending  []state // what differs from it
+	alone    time.Duration // between two scans if the kernel reports nothing
+	reported []state       // what was there when a change was last reported; nil: never
+	pending  []state       // what differs from it
 	since    time.Time
 	first    time.Time // when anything began to differ
 	doubted  bool      // the last scan found a file that may be unfinished
@@ -17,7 +18,7 @@ type debouncer struct {
 // step handles one scan. notified: the kernel reports changes and writers. It
 // returns whether to report a change, and the longest time to the next scan.
 func (s *debouncer) step(now time.Time, seen []state, notified bool) (report bool, wait time.Duration) {
-	poll, enough := pollAlone, quietAlone
+	poll, enough := s.alone, quietAlone
 	if notified {
 		poll, enough = pollNotified, quietTime
 	}

@@ -42,14 +42,18 @@ func TestSettle(t *testing.T) {
 		{"missing from the start", true, []moment{{0, gone, false}, {1999, gone, false}, {2000, gone, true}, {3000, old, false}, {3100, old, true}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var s debouncer
+			s := debouncer{alone: pollAlone}
 			start := time.Unix(1e9, 0)
 			for _, m := range tt.scans {
 				report, wait := s.step(start.Add(time.Duration(m.ms)*time.Millisecond), []state{m.seen}, tt.notified)
 				if report != m.report {
 					t.Errorf("at %d ms: report is %v", m.ms, report)
 				}
-				if wait <= 0 || wait > pollNotified {
+				resting := pollAlone
+				if tt.notified {
+					resting = pollNotified
+				}
+				if wait <= 0 || wait > resting || s.pending != nil && wait > doubtTime || s.pending == nil && wait != resting {
 					t.Errorf("at %d ms: the next scan is in %v", m.ms, wait)
 				}
 			}
@@ -60,7 +64,7 @@ func TestSettle(t *testing.T) {
 // One file in doubt holds the report of all back; one that has been in doubt
 // and reported does not.
 func TestSettleSeveral(t *testing.T) {
-	var s debouncer
+	s := debouncer{alone: pollAlone}
 	at := func(ms int, want bool, seen ...state) {
 		t.Helper()
 		if report, _ := s.step(time.Unix(0, 0).Add(time.Duration(ms)*time.Millisecond), seen, true); report != want {

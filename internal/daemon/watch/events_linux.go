@@ -1,8 +1,10 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -19,12 +21,16 @@ const dirMask = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN
 // is mounted alone no directory tells.
 const fileMask = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF
 
+// What is asked about a directory further up: that it goes, and nothing of what is in it.
+const selfMask = unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
+
 const eventBufferBytes = 16 << 10
 
 // kernelEvents is the kernel's word on Linux. See inotify(7).
 type kernelEvents struct {
 	fd     int // of file; used by place only, which is never called after close
 	file   *os.File
+	statfs func(path string, st *unix.Statfs_t) error // seam for tests
 	signal chan struct{}
 	ended  chan struct{}
 
@@ -44,11 +50,14 @@ type mark struct {
 
 func newEvents() (source, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	if err != nil {
+	switch {
+	case err == unix.EMFILE:
+		return nil, errors.New("this user has no inotify instance left: raise fs.inotify.max_user_instances (sysctl)")
+	case err != nil:
 		return nil, fmt.Errorf("inotify: %w", err)
 	}
 	n := &kernelEvents{
-		fd: fd, file: os.NewFile(uintptr(fd), "inotify"),
+		statfs: unix.Statfs, fd: fd, file: os.NewFile(uintptr(fd), "inotify"),
 		signal: make(chan struct{}, 1), ended: make(chan struct{}),
 		byWD: make(map[int]*mark), byPath: make(map[string]*mark),
 	}
@@ -63,20 +72,21 @@ func (n *kernelEvents) close() {
 	<-n.ended
 }
 
-func (n *kernelEvents) place(files []string, names []entry) (complete bool) {
+func (n *kernelEvents) place(files []string, on way) (err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	complete = true
 	kept := make(map[int]*mark, len(n.byWD))
 	byPath := make(map[string]*mark, len(n.byPath))
 	add := func(path string, mask uint32) *mark {
 		if m := byPath[path]; m != nil {
 			return m
 		}
-		wd, err := unix.InotifyAddWatch(n.fd, path, mask|unix.IN_MASK_ADD)
-		if err != nil {
+		wd, failed := unix.InotifyAddWatch(n.fd, path, mask|unix.IN_MASK_ADD)
+		if failed != nil {
 			// A missing name is notified by the directory that it will be in.
-			complete = complete && err == unix.ENOENT
+			if failed != unix.ENOENT && err == nil {
+				err = unwatched(path, failed)
+			}
 			return nil
 		}
 		m := kept[wd]
@@ -88,9 +98,12 @@ func (n *kernelEvents) place(files []string, names []entry) (complete bool) {
 			kept[wd] = m
 		}
 		byPath[path] = m
+		if err == nil {
+			err = n.local(path)
+		}
 		return m
 	}
-	for _, at := range names {
+	for _, at := range on.names {
 		if m := add(at.dir, dirMask); m != nil {
 			m.names[at.name] = true
 		}
@@ -98,13 +111,43 @@ func (n *kernelEvents) place(files []string, names []entry) (complete bool) {
 	for _, f := range files {
 		add(f, fileMask)
 	}
+	for _, dir := range on.dirs {
+		add(dir, selfMask)
+	}
 	for wd := range n.byWD {
 		if kept[wd] == nil {
 			_, _ = unix.InotifyRmWatch(n.fd, uint32(wd)) // gone already where its inode is
 		}
 	}
 	n.byWD, n.byPath = kept, byPath
-	return complete
+	return err
+}
+
+// unwatched says why a path is not watched, and what to do.
+func unwatched(path string, err error) error {
+	if err == unix.ENOSPC {
+		return errors.New("this user has no inotify watch left: raise fs.inotify.max_user_watches (sysctl)")
+	}
+	return fmt.Errorf("inotify: %s: %w", path, err)
+}
+
+// localTypes are the file systems on which nothing changes unless this kernel
+// changes it, see statfs(2).
+var localTypes = []int64{
+	unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.RAMFS_MAGIC,
+	unix.OVERLAYFS_SUPER_MAGIC, unix.SQUASHFS_MAGIC, unix.EROFS_SUPER_MAGIC_V1, unix.ISOFS_SUPER_MAGIC, unix.MSDOS_SUPER_MAGIC,
+	0x2fc12fc1, // ZFS
+	0xca451a4e, // bcachefs
+}
+
+// local reports an error for a path on a file system that others may change: NFS,
+// or a host's directory in a virtual machine.
+func (n *kernelEvents) local(path string) error {
+	var st unix.Statfs_t
+	if n.statfs(path, &st) != nil || slices.Contains(localTypes, int64(st.Type)) { //nolint:unconvert // 32 bits wide on 386
+		return nil // what cannot be asked is gone, which is reported
+	}
+	return fmt.Errorf("%s is on a file system that others may change (type %#x)", path, st.Type)
 }
 
 func (n *kernelEvents) writing(file string, at entry, links uint64) bool {

@@ -109,25 +109,34 @@ func TestTrail(t *testing.T) {
 	write(t, filepath.Join(dir, "a", "b", "f"), "x")
 	must(t, os.Symlink("b/../b/f", filepath.Join(dir, "a", "l")))
 	must(t, os.Symlink("loop", filepath.Join(dir, "loop")))
+	above := glances{}.trail(filepath.Join(dir, "none")).dirs // those above the test's own directory
+	if len(above) == 0 || above[len(above)-1] != filepath.Dir(dir) {
+		t.Errorf("above: %v", above)
+	}
 	for _, tt := range []struct {
 		path string
 		want []entry
+		dirs []string
 	}{
-		{"a/b/f", []entry{{"a", "b"}, {"a/b", "f"}}},
-		{"a/l", []entry{{"", "a"}, {"a", "l"}, {"a", "b"}, {"a/b", "f"}}},
-		{"a/none", []entry{{"", "a"}, {"a", "none"}}},
-		{"none/f", []entry{{"", "none"}}},
-		{"a/b/f/under", []entry{{"a/b", "f"}, {"a/b/f", "under"}}},
+		{"a/b/f", []entry{{"a", "b"}, {"a/b", "f"}}, []string{"", "a"}},
+		{"a/l", []entry{{"", "a"}, {"a", "l"}, {"a", "b"}, {"a/b", "f"}}, []string{""}},
+		{"a/none", []entry{{"", "a"}, {"a", "none"}}, []string{""}},
+		{"none/f", []entry{{"", "none"}}, []string{""}},
+		{"a/b/f/under", []entry{{"a/b", "f"}, {"a/b/f", "under"}}, []string{"", "a", "a/b"}},
 	} {
-		var want []entry
+		got, want := glances{}.trail(filepath.Join(dir, tt.path)), way{dirs: slices.Clone(above)}
 		for _, e := range tt.want {
-			want = append(want, entry{filepath.Join(dir, e.dir), e.name})
+			want.names = append(want.names, entry{filepath.Join(dir, e.dir), e.name})
 		}
-		if got := trail(filepath.Join(dir, tt.path)); !slices.Equal(got, want) {
+		for _, d := range tt.dirs {
+			want.dirs = append(want.dirs, filepath.Join(dir, d))
+		}
+		if !slices.Equal(got.names, want.names) || !slices.Equal(got.dirs, want.dirs) {
 			t.Errorf("%s: got %v, want %v", tt.path, got, want)
 		}
 	}
-	if got := trail(filepath.Join(dir, "loop")); len(got) == 0 || len(got) > maxLinksInPath+2 {
+	got := glances{}.trail(filepath.Join(dir, "loop")).names
+	if len(got) == 0 || len(got) > maxLinksInPath+2 {
 		t.Errorf("a loop has %d entries", len(got))
 	}
 }

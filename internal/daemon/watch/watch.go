@@ -9,8 +9,9 @@
 //
 // A change is reported once the files have come to rest, so that no half-written
 // file is read: the kernel reports when a writer has closed its file, and two
-// scans some time apart must agree. Where the kernel reports nothing (no inotify
-// instance left, a network file system), frequent scans take its place.
+// scans some time apart must agree. Files that rest cost nothing. Where the kernel
+// reports nothing (no inotify instance or watch left, a network file system),
+// frequent scans take its place, and the log says so.
 package watch
 
 import (
@@ -43,9 +44,10 @@ const (
 	doubtTime      = 2 * time.Second        // for a file that is gone, empty or still open for writing
 	longestUnrest  = 500 * time.Millisecond // for files that change all the time
 	burstTime      = 10 * time.Millisecond  // what happens within it is scanned once
-	pollNotified   = 500 * time.Millisecond // safety net behind the kernel's events
+	pollNotified   = 30 * time.Second       // safety net behind the kernel's events: a mount over a directory, say
 	pollAlone      = 125 * time.Millisecond
-	maxLinksInPath = 40 // as the kernel's own bound (ELOOP)
+	pollEach       = time.Millisecond // added to pollAlone for each file, so that 2,000 take no more of a processor than 20
+	maxLinksInPath = 40               // as the kernel's own bound (ELOOP)
 )
 
 // Run watches until ctx ends, and returns nil then, after every goroutine it
@@ -58,7 +60,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	src := w.source()
 	defer src.close()
 	l := scanner{paths: paths, src: src, log: w.log()}
-	var s debouncer
+	s := debouncer{alone: pollAlone + time.Duration(len(paths))*pollEach}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -117,8 +119,7 @@ func (w *Watcher) source() source {
 	}
 	src, err := open()
 	if err != nil {
-		w.log().Info("file changes are found by polling", "every", pollAlone, "because", err)
-		return noEvents{}
+		return noEvents{err}
 	}
 	return src
 }
@@ -132,9 +133,9 @@ func (w *Watcher) log() *slog.Logger {
 
 // source reports that something has changed.
 type source interface {
-	// place watches these files and names, and nothing else. It reports whether it
-	// watches all of them.
-	place(files []string, names []entry) (complete bool)
+	// place watches these files, names and directories, and nothing else. The error
+	// says why changes of one of them would not be reported.
+	place(files []string, on way) error
 	// writing reports whether the file, which has this last entry and so many names,
 	// is known to be open for writing.
 	writing(file string, last entry, links uint64) bool
@@ -142,10 +143,10 @@ type source interface {
 	close() // after every goroutine of the source has exited
 }
 
-// noEvents is a source that never reports anything.
-type noEvents struct{}
+// noEvents is a source that never reports anything, and why.
+type noEvents struct{ why error }
 
-func (noEvents) place([]string, []entry) bool       { return false }
+func (n noEvents) place([]string, way) error        { return n.why }
 func (noEvents) writing(string, entry, uint64) bool { return false }
 func (noEvents) changes() <-chan struct{}           { return nil }
 func (noEvents) close()                             {}

@@ -129,8 +129,9 @@ func TestWatchesAreBounded(t *testing.T) {
 	}
 	info, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(n.fd))
 	must(t, err)
-	if inKernel := strings.Count(string(info), "inotify wd:"); inKernel != 4 || len(n.byWD) != 4 { // the parent, dir, dir/9, the file
-		t.Errorf("%d watches in the kernel, %d here, want 4", inKernel, len(n.byWD))
+	want := 4 + len(glances{}.trail(dir).dirs) // the parent, dir, dir/9, the file, and the directories above
+	if inKernel := strings.Count(string(info), "inotify wd:"); inKernel != want || len(n.byWD) != want {
+		t.Errorf("%d watches in the kernel, %d here, want %d", inKernel, len(n.byWD), want)
 	}
 }
 
@@ -165,5 +166,111 @@ func TestOverflow(t *testing.T) {
 	n := &kernelEvents{byWD: map[int]*mark{1: {open: true, creating: map[string]bool{"x": true}}}}
 	if !n.book(-1, unix.IN_Q_OVERFLOW, "") || n.byWD[1].open || len(n.byWD[1].creating) > 0 {
 		t.Error("an overflow changes nothing")
+	}
+}
+
+// late makes a directory after the way was looked at and before it is watched.
+type late struct {
+	source
+	make func()
+}
+
+func (l *late) place(files []string, on way) error {
+	if l.make != nil {
+		l.make()
+		l.make = nil
+	}
+	return l.source.place(files, on)
+}
+
+// A directory that comes between the look and the watch is watched all the same:
+// else the file in it would be found by the slow scan only.
+func TestDirectoryComesMeanwhile(t *testing.T) {
+	src, err := newEvents()
+	must(t, err)
+	defer src.close()
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	path := filepath.Join(dir, "policy.yaml")
+	l := scanner{paths: []string{path}, src: &late{src, func() { must(t, os.MkdirAll(dir, 0o700)) }}, log: slog.New(slog.DiscardHandler)}
+	l.scan()
+	for len(src.changes()) > 0 {
+		<-src.changes()
+	}
+	if n := src.(*kernelEvents); n.byPath[dir] == nil {
+		t.Fatal("the directory of the file is not watched")
+	}
+	write(t, path, newText)
+	select {
+	case <-src.changes():
+	case <-time.After(10 * time.Second):
+		t.Error("nobody tells of the file")
+	}
+}
+
+// On a file system that others may change too the kernel's word is not enough.
+func TestForeignFileSystem(t *testing.T) {
+	src, err := newEvents()
+	must(t, err)
+	defer src.close()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "policy.yaml")
+	write(t, path, oldText)
+	var log bytes.Buffer
+	l := scanner{paths: []string{path}, src: src, log: slog.New(slog.NewTextHandler(&log, nil))}
+	on := func(kind int64, want bool) {
+		t.Helper()
+		src.(*kernelEvents).statfs = func(_ string, st *unix.Statfs_t) error { st.Type = kind; return nil } //nolint:unconvert // 32 bits wide on 386
+		if _, notified := l.scan(); notified != want {
+			t.Errorf("type %#x: notified is %v", kind, notified)
+		}
+	}
+	on(unix.NFS_SUPER_MAGIC, false)
+	on(unix.FUSE_SUPER_MAGIC, false)
+	if text := log.String(); strings.Count(text, "found by polling") != 1 || !strings.Contains(text, "others may change (type 0x6969)") {
+		t.Errorf("logged: %s", text)
+	}
+	on(unix.EXT4_SUPER_MAGIC, true)
+	if !strings.Contains(log.String(), "by the kernel again") {
+		t.Errorf("logged: %s", &log)
+	}
+}
+
+// TestNoWatchLeft runs a watcher as a user with no inotify watch left: it says so,
+// with the setting to raise, and finds changes all the same.
+func TestNoWatchLeft(t *testing.T) {
+	if os.Getenv(mountEnv) != "" {
+		noWatchLeft(t)
+		return
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNoWatchLeft$", "-test.v")
+	cmd.Env = append(os.Environ(), mountEnv+"=1")
+	cmd.SysProcAttr = userNamespace()
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestNoWatchLeft")) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+func noWatchLeft(t *testing.T) {
+	const limit = "/proc/sys/user/max_inotify_watches"
+	if err := os.WriteFile(limit, []byte("1"), 0o600); err != nil {
+		t.Logf("not tried: %v: the limit cannot be set here", err) // a container's /proc/sys is read-only
+		return
+	}
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	write(t, path, oldText)
+	var log bytes.Buffer
+	w := &watched{t: t, path: path, calls: make(chan string, 100)}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	watcher := Watcher{Paths: []string{path}, Changed: w.changed, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	go func() { done <- watcher.Run(ctx) }()
+	w.until(oldText, 30*time.Second)
+	write(t, path, newText)
+	w.until(newText, 30*time.Second)
+	cancel()
+	must(t, <-done)
+	if strings.Count(log.String(), "found by polling") != 1 || !strings.Contains(log.String(), "fs.inotify.max_user_watches") {
+		t.Errorf("logged: %s", &log)
 	}
 }

@@ -202,6 +202,13 @@ var edits = []struct {
 		must(t, os.Rename(dir, dir+".old"))
 		must(t, os.Rename(dir+".new", dir))
 	}},
+	{"the directory above swapped", func(t *testing.T, path string) {
+		above := filepath.Dir(filepath.Dir(filepath.Dir(path)))
+		must(t, os.MkdirAll(filepath.Join(above+".new", "gate", "conf"), 0o700))
+		write(t, filepath.Join(above+".new", "gate", "conf", filepath.Base(path)), newText)
+		must(t, os.Rename(above, above+".old"))
+		must(t, os.Rename(above+".new", above))
+	}},
 	{"the same size", func(t *testing.T, path string) {
 		write(t, path, strings.Replace(oldText, "old", "odd", 1))
 		pause(20 * time.Millisecond)
@@ -226,8 +233,8 @@ func TestEdits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			styles(t, func(t *testing.T, notified bool) {
-				path := filepath.Join(t.TempDir(), "conf", "policy.yaml")
-				must(t, os.Mkdir(filepath.Dir(path), 0o700))
+				path := filepath.Join(t.TempDir(), "etc", "gate", "conf", "policy.yaml")
+				must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 				write(t, path, oldText)
 				w := start(t, notified, path)
 				tt.edit(t, path)
