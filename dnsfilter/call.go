@@ -119,7 +119,7 @@ func (r *Resolver) askFamily(ctx context.Context, c *call, i int, had *reply) (r
 			rec = r.bug(p)
 		}
 	}()
-	return r.family(ctx, c.name, types[i], c.upstream, had)
+	return r.family(ctx, c, types[i], had)
 }
 
 // bug is what a family brought that met one.
@@ -242,6 +242,7 @@ func (r *Resolver) hear(replies []reply) {
 			if read[i].err == nil {
 				delete(r.resting, c.upstream)
 			}
+			r.asked(c.upstream, c.born, read[i].err != nil)
 			if r.settleLocked(c, a.to.family, read[i].records, now) {
 				over = append(over, c)
 			}

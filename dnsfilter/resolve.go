@@ -76,16 +76,29 @@ func failure(err error) policy.Reason {
 	return policy.ReasonDNSError
 }
 
+// asked tells how long u took from start.
+func (r *Resolver) asked(u Upstream, start time.Time, failed bool) {
+	if r.Asked != nil {
+		r.Asked(u, time.Since(start), failed)
+	}
+}
+
 // family asks the upstreams, healthy ones first, until one answers. first was asked
-// already, over UDP, and had is what that brought; nil: nobody was.
-func (r *Resolver) family(ctx context.Context, name policy.Host, qtype uint16, first Upstream, had *reply) records {
+// already, over UDP, when the call was born, and had is what that brought; nil: nobody was.
+func (r *Resolver) family(ctx context.Context, c *call, qtype uint16, had *reply) records {
+	name, first, born := c.name, c.upstream, c.born
 	var errs []error
 	for _, u := range r.order(first, had != nil) {
+		start := time.Now()
+		if had != nil {
+			start = born
+		}
 		m, err := r.try(ctx, u, question(name, qtype), had)
 		had = nil
 		if err == nil {
 			rec, rerr := read(m, qtype)
 			if rerr == nil {
+				r.asked(u, start, false)
 				r.revive(u)
 				return rec
 			}
@@ -94,6 +107,7 @@ func (r *Resolver) family(ctx context.Context, name policy.Host, qtype uint16, f
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return records{err: ctx.Err()} // nobody waits; the upstream is not to blame
 		}
+		r.asked(u, start, true)
 		r.rest(u, err)
 		errs = append(errs, fmt.Errorf("%s: %w", u, err))
 		if ctx.Err() != nil {

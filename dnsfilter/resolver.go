@@ -38,6 +38,10 @@ type Resolver struct {
 	Log       *slog.Logger   // nil discards
 	RootCAs   *x509.CertPool // who may vouch for tls:// upstreams; nil: the system's
 
+	// Asked hears how long an upstream took for one question, and whether it failed it.
+	// It must be quick, without an allocation, and safe for concurrent use. Nil: nobody does.
+	Asked func(u Upstream, took time.Duration, failed bool)
+
 	mu      sync.Mutex
 	cache   cache
 	calls   map[string]*call       // by name: those that callers may join

@@ -15,6 +15,7 @@ import (
 
 	"egressd/dnsfilter"
 	"egressd/event"
+	"egressd/event/phase"
 	"egressd/policy"
 	"egressd/policy/upstream"
 	"egressd/proxy"
@@ -35,6 +36,8 @@ type Config struct {
 	// Authorities, in PEM, vouch for origins besides the system's where TLS is opened,
 	// unless RootCAs says who does, and are in the Bundle. Nil: no others.
 	Authorities []byte
+
+	Took phase.Took // hears how long the phases of flows lasted; nil: nobody does
 
 	// Upstream reports how the upstream proxy of the policy is used: see [Upstream].
 	// Nil: without a login, with the system's roots.
@@ -113,7 +116,7 @@ func New(c Config) (_ *Gate, err error) {
 	g.proxy = &proxy.Server{
 		Policy: c.Policy, Resolver: c.Resolver, Names: c.Pins, Events: c.Events, Log: c.Log,
 		Identity: c.Identity, Interception: c.Interception,
-		Ask: c.Ask, Upstream: c.Upstream, Own: c.Own, Resets: c.Resets,
+		Ask: c.Ask, Upstream: c.Upstream, Own: c.Own, Resets: c.Resets, Took: c.Took,
 	}
 	g.dns = &dnsfilter.Server{
 		Policy: c.Policy, Resolver: c.Resolver, Pins: c.Pins, Events: c.Events, Log: c.Log,

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"egressd/event/phase"
 	"egressd/policy"
 	"egressd/policy/upstream"
 	"egressd/proxy/internal/exit"
@@ -97,6 +98,7 @@ func (x *exchange) Dial(ctx context.Context) (net.Conn, error) {
 	} else {
 		got = dialer.Dial(ctx, x.req, way)
 	}
+	x.h.s.Took.Lasted(phase.Dial, x.sc.flow, got.Took)
 	if got.Conn == nil {
 		return nil, &deniedDial{d: got.Decision, detail: got.Detail}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/event/phase"
 	"egressd/policy"
 	"egressd/proxy/internal/admission"
 	"egressd/proxy/internal/exit"
@@ -160,6 +161,7 @@ func (f *flow) plainHTTP() {
 // servers of many protocols speak first, so the origin is dialled before.
 func (f *flow) open(way exit.Way, sniff bool) *tunnel {
 	up := f.s.leaving(f.c).Dial(f.ctx, f.req, way)
+	f.s.Took.Lasted(phase.Dial, f.sc.flow, up.Took)
 	if up.Conn == nil {
 		f.refuse(up.Decision, up.Detail)
 		return nil

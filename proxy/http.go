@@ -163,7 +163,7 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		h.sc.flow = 0 // the first request carries the flow of its connection, each later one its own
 	}
-	x := &exchange{h: h, rec: h.s.onRecord(), sc: sc, facts: facts, w: w, r: r, start: time.Now()}
+	x := &exchange{h: h, rec: h.s.onRecord(), sc: sc, facts: facts, w: w, r: r, times: times{start: time.Now()}}
 	switch {
 	case !inTime:
 		x.refuse(refuseFor(policy.ReasonOverload, evictedDetail))

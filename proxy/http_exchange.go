@@ -22,7 +22,7 @@ type exchange struct {
 	facts http1.Request
 	w     http.ResponseWriter
 	r     *http.Request
-	start time.Time
+	times
 
 	req policy.Request
 	dec policy.Decision
@@ -34,6 +34,12 @@ type exchange struct {
 	ended    atomic.Pointer[endedBy]
 	last     bool // the connection ends with this response
 	upgraded bool // the connection speaks another protocol from here on
+}
+
+// times are when the parts of an exchange began.
+type times struct {
+	start time.Time
+	sent  atomic.Int64 // nanoseconds from start to the request's first byte; 0: not sent
 }
 
 // allowance is what content may go both ways.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/event/phase"
 	"egressd/policy"
 	"egressd/proxy/internal/denial"
 	"egressd/proxy/internal/dial"
@@ -80,6 +81,7 @@ func (x *exchange) Pass(addr net.Addr) error {
 	if !x.rec.Allow(x.h.s.stamp(ev)) {
 		return errNotRecorded
 	}
+	x.sent.Store(int64(time.Since(x.start)))
 	return nil
 }
 
@@ -100,6 +102,7 @@ func (x *exchange) Outgoing(out *http.Request) {
 
 // Incoming implements forward.Gate.
 func (x *exchange) Incoming(resp *http.Response) error {
+	x.h.s.Took.Since(phase.FirstAnswer, x.sc.flow, x.start.Add(time.Duration(x.sent.Load())))
 	if err := x.refusedByProxy(resp); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"egressd/event"
+	"egressd/event/phase"
 	"egressd/policy"
 	"egressd/proxy/internal/denial"
 )
@@ -43,7 +44,9 @@ func (s *Server) serveIntercept(ctx context.Context, c *conn, in net.Conn, sc sc
 		GetConfigForClient: sameName(sc.host),
 	})
 	hctx, cancel := context.WithTimeout(ctx, s.bounds().helloTimeout)
+	start := s.Took.Start()
 	err = inside.HandshakeContext(hctx)
+	s.Took.Since(phase.ClientTLS, sc.flow, start)
 	cancel()
 	if err != nil {
 		s.reportIntercept(sc, r, denial.HandshakeDetail(err))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"egressd/event"
+	"egressd/event/phase"
 	"egressd/policy"
 	"egressd/proxy/internal/socket"
 )
@@ -129,12 +130,14 @@ func (s *Server) decide(c *conn, r policy.Request, ask func(*policy.Policy) poli
 	if s.Policy == nil {
 		return policy.Decision{}
 	}
+	start := s.Took.Start()
 	d := ask(s.Policy.Load())
 	if notListed(d) {
 		if p := c.approvals.Policy(r); p != nil {
-			return ask(p)
+			d = ask(p)
 		}
 	}
+	s.Took.Since(phase.Decision, 0, start)
 	return d
 }
 

@@ -13,6 +13,7 @@ import (
 	"egressd/proxy/internal/drops"
 
 	"egressd/event"
+	"egressd/event/phase"
 	"egressd/policy"
 	"egressd/policy/upstream"
 	"egressd/proxy/ca"
@@ -76,6 +77,7 @@ type Server struct {
 	Route func(Client) *Server
 
 	Own    []netip.AddrPort // listeners outside that must never be dialled, whatever a rule says
+	Took   phase.Took       // hears how long the phases of flows lasted; nil: nobody does
 	Resets *Resets          // shared by Servers that share a network namespace with their clients; nil: s does not
 
 	state

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"egressd/event"
+	"egressd/event/phase"
 	"egressd/policy"
 	"egressd/proxy/internal/relay"
 	"egressd/proxy/internal/socket"
@@ -36,7 +37,9 @@ func (w *way) Count(n int64) bool {
 		t.cut("the flow could not be recorded")
 		return false
 	}
-	w.carried.Add(n)
+	if w.carried.Add(n) == n && w == &t.toClient {
+		t.f.s.Took.Since(phase.FirstByte, t.f.sc.flow, t.ending.start)
+	}
 	w.total.Add(uint64(n))
 	if t.sum.Add(n) > t.limit {
 		t.cut(fmt.Sprintf("the flow carried more bytes than it may (bytes_per_flow: %d)", t.limit))

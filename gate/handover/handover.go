@@ -182,7 +182,7 @@ func (h *handover) checkRequests() error {
 func (h *handover) gateConfig() gate.Config {
 	c := gate.Config{
 		Policy: &h.current, Resolver: h.server.Resolver, Events: sinkPair{h.events, h.server.Events},
-		Log:          h.log,
+		Log: h.log, Took: h.server.Took,
 		Upstream:     gate.Upstream("", nil), // of the ceiling
 		Identity:     gate.Identity{Session: h.hello.Session, Isolation: h.hello.Isolation},
 		Interception: gate.Interception{SecretValue: h.secretValue, RootCAs: h.server.RootCAs},

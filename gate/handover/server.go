@@ -14,6 +14,7 @@ import (
 
 	"egressd/dnsfilter"
 	"egressd/event"
+	"egressd/event/phase"
 	"egressd/gate"
 	"egressd/policy"
 )
@@ -35,6 +36,7 @@ type Server struct {
 	// Events records session.opened, session.refused and session.closed, and every
 	// event that goes to a launcher. Nil: every launcher is refused.
 	Events event.Sink
+	Took   phase.Took // hears how long the phases of flows lasted; nil: nobody does
 
 	Own     []netip.AddrPort // the daemon's listeners: never dialled
 	RootCAs *x509.CertPool   // verifies the origins of intercepted TLS; nil: the system's roots

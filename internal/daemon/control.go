@@ -30,7 +30,7 @@ func (d *daemon) prepareControl() {
 		n := d.find(s.policyName())
 		d.controls = append(d.controls, control{of: n, Server: &handover.Server{
 			Name: n.source.Name, Ceiling: n.current, Resolver: n.resolver, Events: n.sink, Own: d.sockets.own,
-			RootCAs: d.c.RootCAs, Log: d.log.With("policy", n.source.Name), Version: d.c.Version, IDs: ids,
+			RootCAs: d.c.RootCAs, Log: d.log.With("policy", n.source.Name), Took: d.metrics.Took, Version: d.c.Version, IDs: ids,
 		}})
 		s.control = len(d.controls)
 	}

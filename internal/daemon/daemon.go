@@ -171,7 +171,7 @@ func (d *daemon) serveAdmin(ctx context.Context, admins *errgroup.Group) {
 		if s.kind != kindAdmin {
 			continue
 		}
-		server := &admin.Server{Ready: d.Ready, Details: d.details, Metrics: d.metrics.Handler(), Log: d.log}
+		server := &admin.Server{Ready: d.Ready, Details: d.details, Unused: d.metrics.Unused, Metrics: d.metrics.Handler(), Log: d.log}
 		admins.Go(func() error {
 			if err := server.Serve(ctx, s.ln); err != nil {
 				return fmt.Errorf("%s: %w", s.what, err)

@@ -238,7 +238,7 @@ func (d *daemon) secretValue(env string) (placeholder, value string, ok bool) {
 // as in gate.Shared.
 func (d *daemon) newGate(n *policyGate, session string, route gateRoute) (*gate.Gate, error) {
 	return gate.New(gate.Config{
-		Policy: n.current, Resolver: n.resolver, Events: n.sink, Log: d.log.With("policy", n.source.Name),
+		Policy: n.current, Resolver: n.resolver, Events: n.sink, Log: d.log.With("policy", n.source.Name), Took: d.metrics.Took,
 		Identity:     gate.Identity{Session: session, Isolation: isolation, PolicyName: n.source.Name},
 		Interception: gate.Interception{CA: d.trust.authority, RootCAs: d.c.RootCAs, SecretValue: d.secretValue},
 		Upstream:     gate.Upstream("", nil),
@@ -249,8 +249,9 @@ func (d *daemon) newGate(n *policyGate, session string, route gateRoute) (*gate.
 // prepare makes the gate of every policy, and the one for doors whose clients must
 // authenticate. No policy is in force yet.
 func (d *daemon) prepare() (err error) {
+	servers := &asked{count: d.metrics.DNSServer}
 	for _, s := range d.c.Policies {
-		n := &policyGate{source: s, current: new(policy.Current), resolver: &dnsfilter.Resolver{Log: d.log}}
+		n := &policyGate{source: s, current: new(policy.Current), resolver: &dnsfilter.Resolver{Log: d.log, Asked: servers.hear}}
 		if n.pins, err = dnsfilter.NewPins(netip.Prefix{}); err != nil {
 			return err
 		}

@@ -31,6 +31,11 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		reason: "one number, read in one way for both binaries",
 	},
 	{
+		path:   "event/phase",
+		std:    []string{"net", "net/http", "os", "os/exec"},
+		reason: "names of durations, for those that measure and those that count",
+	},
+	{
 		path:   "event/flood",
 		ours:   []string{"policy", "event"},
 		std:    []string{"net", "net/http", "os", "os/exec"},
@@ -233,13 +238,13 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 	},
 	{
 		path:   "gate",
-		ours:   []string{"policy", "policy/upstream", "event", "proxy", "dnsfilter", "netns", "proxy/ca"},
+		ours:   []string{"policy", "policy/upstream", "event", "event/phase", "proxy", "dnsfilter", "netns", "proxy/ca"},
 		std:    []string{"net/http", "os/exec"},
 		reason: "joins the doors of one policy; both binaries use it, so it knows neither a sandbox nor a daemon",
 	},
 	{
 		path:   "gate/handover",
-		ours:   []string{"policy", "event", "dnsfilter", "netns", "proxy/ca", "gate", "internal/linux/unixsocket"},
+		ours:   []string{"policy", "event", "event/phase", "dnsfilter", "netns", "proxy/ca", "gate", "internal/linux/unixsocket"},
 		std:    []string{"net/http", "os/exec"},
 		reason: "both halves of one conversation: it knows neither the sandbox whose doors are handed over nor the daemon that takes them",
 	},
@@ -289,7 +294,7 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 	},
 	{
 		path:    "internal/daemon/metrics",
-		ours:    []string{"policy", "event"},
+		ours:    []string{"policy", "event", "event/phase"},
 		outside: []string{"github.com/prometheus/client_golang/prometheus"},
 		std:     []string{"os", "os/exec", "net/http/pprof"},
 		reason:  "a sink over events and a registry of its own; what it shows of a gate is handed to it by func",

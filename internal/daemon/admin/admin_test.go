@@ -3,12 +3,14 @@ package admin
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 )
 
 func TestPages(t *testing.T) {
 	var st state
-	s := &Server{Ready: st.ready, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metric 1\n") })}
+	s := &Server{Ready: st.ready, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metric 1\n") }),
+		Unused: func() []string { return []string{"policy default: allow a.example.com (p.yaml:2:5)"} }}
 	tcp, local := serve(t, s)
 	for _, addr := range []string{tcp, local} {
 		st.reason.Store("")
@@ -22,6 +24,7 @@ func TestPages(t *testing.T) {
 			{get("/healthz?x=1", "localhost"), 200, "ok\n"},
 			{get("/readyz", "localhost"), 200, "ready\n"},
 			{get("/metrics", "localhost"), 200, "metric 1\n"},
+			{get("/rules/unused", "localhost"), 200, "policy default: allow a.example.com (p.yaml:2:5)\n"},
 			{get("/healthz/", "localhost"), 404, "no such page: see /\n"},
 			{get("/debug/pprof/", "localhost"), 404, "no such page: see /\n"},
 			{get("/../healthz", "localhost"), 404, "no such page: see /\n"},
@@ -62,6 +65,29 @@ func TestZeroServer(t *testing.T) {
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503, "/metrics": 404} {
 		if code, _, _ := ask(t, tcp, get(path, "localhost")); code != want {
 			t.Errorf("%s: %d, want %d", path, code, want)
+		}
+	}
+}
+
+// Rules are told to clients on this machine alone, and nobody knows them where there
+// are none.
+func TestRulesStayHere(t *testing.T) {
+	told := func() []string { return []string{"policy team-a: allow secret.example.com"} }
+	for _, tt := range []struct {
+		unused func() []string
+		near   bool
+		code   int
+		body   string
+	}{
+		{told, true, 200, "policy team-a: allow secret.example.com\n"},
+		{told, false, 403, "rules are told on this machine only: ask on the loopback, or at a socket (--admin unix:PATH)\n"},
+		{func() []string { return nil }, true, 200, "every rule has been used\n"},
+		{nil, true, 404, "no rules here\n"},
+	} {
+		w := httptest.NewRecorder()
+		(&Server{Unused: tt.unused}).route(w, httptest.NewRequest(http.MethodGet, "/rules/unused", nil), tt.near)
+		if w.Code != tt.code || w.Body.String() != tt.body {
+			t.Errorf("near %v: %d %q, want %d %q", tt.near, w.Code, w.Body, tt.code, tt.body)
 		}
 	}
 }

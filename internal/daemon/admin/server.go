@@ -30,6 +30,9 @@ type Server struct {
 	// Details are lines about what is in force and what was rejected, for
 	// /readyz?verbose. Nil: there are none. It must answer at once.
 	Details func() []string
+	// Unused are lines about the rules that were never used, for /rules/unused. Nil: 404.
+	// It must answer at once.
+	Unused func() []string
 	// Metrics answers /metrics. Nil: 404.
 	Metrics http.Handler
 	Log     *slog.Logger // nil discards
@@ -98,7 +101,7 @@ func (s *Server) handler(local bool) http.Handler {
 		case !local && onLoopback(r) && !hostAllowed(r.Host):
 			say(w, http.StatusMisdirectedRequest, "this Host is not one of the admin address's: ask by address")
 		default:
-			s.route(w, r)
+			s.route(w, r, local || onLoopback(r))
 		}
 	})
 }
@@ -107,9 +110,15 @@ const index = `egressd
 /healthz  the process is alive
 /readyz   it takes traffic, or why not
 /metrics  for Prometheus
+/rules/unused  rules that have decided nothing since they are in force; on this machine only
 `
 
-func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+// route answers; near says that the client is on this machine.
+//
+// Threat: one tenant of a gateway reads at its admin address which hosts another's
+// policy names -> the list of rules is for sockets and the loopback. Left over: the counts
+// in /metrics, and /readyz?verbose, which quotes the line of a policy that was rejected.
+func (s *Server) route(w http.ResponseWriter, r *http.Request, near bool) {
 	switch r.URL.Path {
 	case "/":
 		say(w, http.StatusOK, strings.TrimSuffix(index, "\n"))
@@ -132,6 +141,19 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		s.Metrics.ServeHTTP(w, r)
+	case "/rules/unused":
+		switch {
+		case s.Unused == nil:
+			say(w, http.StatusNotFound, "no rules here")
+		case !near:
+			say(w, http.StatusForbidden, "rules are told on this machine only: ask on the loopback, or at a socket (--admin unix:PATH)")
+		default:
+			text := "every rule has been used"
+			if lines := s.Unused(); len(lines) > 0 {
+				text = strings.Join(lines, "\n")
+			}
+			say(w, http.StatusOK, text)
+		}
 	default:
 		say(w, http.StatusNotFound, "no such page: see /")
 	}

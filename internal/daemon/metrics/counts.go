@@ -16,6 +16,7 @@ type counts struct {
 	dns       [rcodeCount]atomic.Uint64
 	sessions  [sessionCount]atomic.Uint64
 	duration  prometheus.Observer
+	usage     atomic.Pointer[usage] // of the policy in force; nil: nobody asked to watch it
 }
 
 // What became of sessions, the values of the label result.
@@ -53,6 +54,7 @@ func (c *counts) Emit(e event.Event) error {
 
 // decide counts one decision. Anything but Allowed is a refusal.
 func (c *counts) decide(door event.Door, v event.Verdict) {
+	c.usage.Load().note(v.Rule)
 	verdict := event.Blocked
 	if v.Decision == event.Allowed {
 		verdict = event.Allowed

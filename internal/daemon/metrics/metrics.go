@@ -45,6 +45,7 @@ type Metrics struct {
 	duration        *prometheus.HistogramVec
 	write           prometheus.Histogram // seconds that one event waited for
 	reloads         reloads
+	phases          *phases
 
 	mu       sync.Mutex
 	names    map[string]bool // label values given out for policies
@@ -98,7 +99,7 @@ func New(version string) *Metrics {
 	)
 	m.write = prometheus.NewHistogram(histogram("event_write_seconds", "How long flows waited for their event to be written; those written together count once.",
 		.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5))
-	m.reloads = newReloads()
+	m.reloads, m.phases = newReloads(), newPhases()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "build_info", Help: "1, labelled with what was built.",
 		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
@@ -107,8 +108,9 @@ func New(version string) *Metrics {
 	m.reg.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		info, m.written, m.failed, m.duration, m.write, recordCollector{m}, eventCollector{m}, gateCollector{m}, volumeCollector{m}, probeCollector{m},
+		info, m.written, m.failed, m.duration, m.write, recordCollector{m}, eventCollector{m}, gateCollector{m}, volumeCollector{m}, probeCollector{m}, usageCollector{m},
 	)
+	m.reg.MustRegister(m.phases.collectors()...)
 	m.reg.MustRegister(m.reloads.collectors()...)
 	return m
 }
@@ -133,7 +135,11 @@ func (m *Metrics) Probe(p Probes) {
 func (m *Metrics) Sink(policyName string) event.Sink {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name := m.policyLabelLocked(policyName)
+	return m.countsLocked(m.policyLabelLocked(policyName))
+}
+
+// countsLocked reports the counts under a label.
+func (m *Metrics) countsLocked(name string) *counts {
 	c := m.policies[name]
 	if c == nil {
 		c = &counts{duration: m.duration.WithLabelValues(name)}

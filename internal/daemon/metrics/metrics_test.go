@@ -15,6 +15,7 @@ import (
 
 	"egressd/event"
 	"egressd/event/eventtest"
+	"egressd/event/phase"
 	"egressd/policy"
 )
 
@@ -105,6 +106,10 @@ func full(t *testing.T) *Metrics {
 	m.Volume("default", func() Volume { return Volume{Summed: 8, Exhausted: true} })
 	audited := m.Audit(eventtest.Discard{})
 	emit(t, audited, event.Event{})
+	for p := range phase.Count {
+		m.Took(p, 1, time.Millisecond)
+	}
+	m.DNSServer("udp://192.0.2.1:53")(time.Millisecond, true)
 	m.Probe(Probes{
 		Ready: func() error { return nil }, Sessions: func() int { return 7 }, Written: func() uint64 { return 4096 },
 		Room: func() (uint64, uint64, bool) { return 10, 100, true },

@@ -57,6 +57,7 @@ func (r *reloads) collectors() []prometheus.Collector {
 // PolicyLoaded says that p is in force under this name since when.
 func (m *Metrics) PolicyLoaded(name string, p *policy.Policy, when time.Time) {
 	name = m.policyName(name)
+	m.watchUsage(name, p)
 	allow, deny := p.Count()
 	m.reloads.mu.Lock()
 	defer m.reloads.mu.Unlock()

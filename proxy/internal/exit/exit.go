@@ -86,7 +86,8 @@ type Way struct {
 // Result is a connection, or why there is none.
 type Result struct {
 	dial.Result
-	Detail string // as in Way
+	Detail string        // as in Way
+	Took   time.Duration // what was waited for; zero: nothing, since a check ended it
 }
 
 func because(r policy.Reason) policy.Decision { return policy.Decision{Reason: r} }
@@ -186,11 +187,19 @@ func (d Dialer) Dial(ctx context.Context, r policy.Request, w Way) Result {
 	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
 	defer cancel()
 	if w.Via != nil {
-		return d.through(ctx, r, w)
+		return timed(time.Now(), d.through(ctx, r, w))
 	}
-	return Result{Result: d.race(ctx, w.Addrs, func(ctx context.Context, a netip.Addr) dial.Result {
+	return timed(time.Now(), Result{Result: d.race(ctx, w.Addrs, func(ctx context.Context, a netip.Addr) dial.Result {
 		return d.attempt(ctx, r, a)
-	})}
+	})})
+}
+
+// timed notes how long got took, unless a check ended it.
+func timed(start time.Time, got Result) Result {
+	if c := got.Decision.Reason.Class(); got.Conn != nil || c == policy.ClassUpstream || c == policy.ClassTimeout {
+		got.Took = time.Since(start)
+	}
+	return got
 }
 
 // race tries addrs and takes the first connection.
