@@ -25,8 +25,8 @@ type daemon struct {
 	log     *slog.Logger
 	started time.Time
 
-	record  *record
-	metrics *metrics.Metrics
+	record *record
+	measures
 	trust   trust
 	sockets sockets
 	resets  proxy.Resets
@@ -40,6 +40,12 @@ type daemon struct {
 	rejected rejections
 
 	tasks tasks
+}
+
+// measures are what is counted.
+type measures struct {
+	metrics *metrics.Metrics
+	asked   asked // DNS servers
 }
 
 // tasks are the goroutines that serve until ctx ends. The first error of one ends
@@ -86,6 +92,7 @@ func (d *daemon) defaults() error {
 		d.c.ReadFile = watch.ReadFile
 	}
 	d.metrics = metrics.New(d.c.Version)
+	d.asked.count = d.metrics.DNSServer
 	d.routes = &routes{d: d}
 	return d.c.Validate()
 }

@@ -249,9 +249,8 @@ func (d *daemon) newGate(n *policyGate, session string, route gateRoute) (*gate.
 // prepare makes the gate of every policy, and the one for doors whose clients must
 // authenticate. No policy is in force yet.
 func (d *daemon) prepare() (err error) {
-	servers := &asked{count: d.metrics.DNSServer}
 	for _, s := range d.c.Policies {
-		n := &policyGate{source: s, current: new(policy.Current), resolver: &dnsfilter.Resolver{Log: d.log, Asked: servers.hear}}
+		n := &policyGate{source: s, current: new(policy.Current), resolver: &dnsfilter.Resolver{Log: d.log, Asked: d.asked.hear}}
 		if n.pins, err = dnsfilter.NewPins(netip.Prefix{}); err != nil {
 			return err
 		}

@@ -268,6 +268,9 @@ func (d *daemon) enforce(n *policyGate, c candidate, report bool) error {
 		}
 	}
 	n.resolver.SetUpstreams(c.upstreams)
+	for _, u := range c.upstreams {
+		d.asked.of(u)
+	}
 	n.current.Store(c.policy)
 	n.inputs.sums = c.sums
 	closed := n.gate.Rejudge()

@@ -138,6 +138,7 @@ func TestMetricsReference(t *testing.T) {
 	m.TokensLoaded(1, nil)
 	m.TokensLoaded(0, errors.New("no"))
 	m.Volume("default", func() metrics.Volume { return metrics.Volume{Summed: 1} })
+	m.DNSServer("udp://192.0.2.53:53")(time.Millisecond, true)
 	rec := httptest.NewRecorder()
 	m.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	types, labels := map[string]string{}, map[string][]string{}
