@@ -9,8 +9,10 @@ import (
 
 func TestPages(t *testing.T) {
 	var st state
-	s := &Server{Ready: st.ready, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metric 1\n") }),
-		Unused: func() []string { return []string{"policy default: allow a.example.com (p.yaml:2:5)"} }}
+	s := &Server{
+		Ready: st.ready, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metric 1\n") }),
+		Unused: func() []string { return []string{"policy default: allow a.example.com (p.yaml:2:5)"} },
+	}
 	tcp, local := serve(t, s)
 	for _, addr := range []string{tcp, local} {
 		st.reason.Store("")
