@@ -211,28 +211,34 @@ func (e ended) blocked(match func(map[string]any) bool) int {
 
 // decision finds the decision about the flow of a row that the client at local
 // opened. A port may be used again within a session, so an event of that door that
-// names the row's host goes first, then one that names it.
+// names the row's host goes first, one with the row's reason before the others, then
+// one that names the host.
 func (e ended) decision(local string, r row, door rune) map[string]any {
 	host := strings.ToLower(strings.TrimSuffix(r.host, "."))
 	word := strings.TrimPrefix(doorOps[door], "door.")
 	if door == 'd' {
 		word = "transparent"
 	}
-	var found, elsewhere map[string]any
+	var exact, found, elsewhere map[string]any
 	for _, ev := range e.events {
 		if ev["type"] != "network.connected" || ev["client"] != local {
 			continue
 		}
 		switch named := ev["host"] == host && ev["port"] == float64(r.port); {
 		case named && ev["door"] == word:
-			return ev
+			if exact == nil || exact["reason"] != r.reason {
+				exact = ev
+			}
 		case named && elsewhere == nil: // two doors may have seen one port of clients
 			elsewhere = ev
 		case found == nil:
 			found = ev
 		}
 	}
-	if elsewhere != nil {
+	switch {
+	case exact != nil:
+		return exact
+	case elsewhere != nil:
 		return elsewhere
 	}
 	return found
