@@ -37,6 +37,8 @@ type Config struct {
 	// unless RootCAs says who does, and are in the Bundle. Nil: no others.
 	Authorities []byte
 
+	Memory int64 // limit on the memory of this process, in bytes, by which the default of connections is bounded; zero: none is known
+
 	Took phase.Took // hears how long the phases of flows lasted; nil: nobody does
 
 	// Upstream reports how the upstream proxy of the policy is used: see [Upstream].
@@ -116,7 +118,7 @@ func New(c Config) (_ *Gate, err error) {
 	g.proxy = &proxy.Server{
 		Policy: c.Policy, Resolver: c.Resolver, Names: c.Pins, Events: c.Events, Log: c.Log,
 		Identity: c.Identity, Interception: c.Interception,
-		Ask: c.Ask, Upstream: c.Upstream, Own: c.Own, Resets: c.Resets, Took: c.Took,
+		Ask: c.Ask, Upstream: c.Upstream, Own: c.Own, Resets: c.Resets, Took: c.Took, Memory: c.Memory,
 	}
 	g.dns = &dnsfilter.Server{
 		Policy: c.Policy, Resolver: c.Resolver, Pins: c.Pins, Events: c.Events, Log: c.Log,

@@ -11,7 +11,7 @@ import (
 // see [DefaultLimits].
 type Limits struct {
 	Connections          int
-	ConnectionsPerClient int     // a client is a source address; zero: as Connections
+	ConnectionsPerClient int     // a client is a source address
 	RatePerSecond        float64 // new flows a second
 	RatePerClient        float64 // new flows a second of one client; zero: as RatePerSecond
 	BytesPerFlow         int64
@@ -24,10 +24,11 @@ type Limits struct {
 }
 
 // DefaultLimits is what zero fields mean. It suits agents: event streams and
-// WebSockets live for days and may be quiet for an hour.
+// WebSockets live for days and may be quiet for an hour. One client gets half of the
+// connections at most, so that no agent alone keeps the others of a gate out.
 func DefaultLimits() Limits {
 	return Limits{
-		Connections: 16384, RatePerSecond: 50000,
+		Connections: 16384, ConnectionsPerClient: 8192, RatePerSecond: 50000,
 		BytesPerFlow: 1 << 40, MaxDurationSeconds: 7 * 24 * 3600, IdleTimeoutSeconds: 3600,
 		HeadBytes: 32 << 10, HelloBytes: 64 << 10, HeadTimeoutSeconds: 15, HelloTimeoutSeconds: 15,
 	}

@@ -1,6 +1,10 @@
 package proxy
 
-import "sync"
+import (
+	"sync"
+
+	"egressd/policy/room"
+)
 
 // lifecycle is which listeners a Server has and whether it accepts connections.
 type lifecycle struct {
@@ -11,7 +15,7 @@ type lifecycle struct {
 	listeners map[*listener]struct{}
 	draining  bool
 	drained   chan struct{} // closed when Drain is done; nil before it was asked for
-	files     int           // connections that the limit on open files leaves room for; 0: any number
+	room      room.Room     // from the first Serve on
 }
 
 func (l *lifecycle) isDraining() bool {
@@ -20,10 +24,10 @@ func (l *lifecycle) isDraining() bool {
 	return l.draining
 }
 
-func (l *lifecycle) filesFor() int {
+func (l *lifecycle) roomFor() room.Room {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.files
+	return l.room
 }
 
 // whenDrained reports a channel that is closed when Drain is done.

@@ -1,12 +1,13 @@
 package proxy
 
 import (
-	"cmp"
 	"time"
 
 	"egressd/policy"
+	"egressd/policy/room"
 	"egressd/proxy/internal/admission"
 	"egressd/proxy/internal/flows"
+	"egressd/proxy/internal/socket"
 	"egressd/proxy/internal/wire"
 )
 
@@ -19,34 +20,29 @@ type bounds struct {
 	headTimeout, helloTimeout time.Duration
 }
 
+// Room reports what this process has room for, with this limit on its memory in bytes;
+// zero: none is known.
+func Room(memory int64) room.Room { return room.Of(socket.MaxConnections(), memory) }
+
 // bounds reports the limits in force.
 func (s *Server) bounds() bounds {
-	var l policy.Limits
+	var named policy.Limits
 	if p := s.inForce(); p != nil {
-		l = p.Limits()
+		named = p.Limits()
 	}
-	def := policy.DefaultLimits()
-	b := bounds{
+	l, short := s.lifecycle.roomFor().InForce(named)
+	return bounds{
 		Limits: admission.Limits{
-			Connections: cmp.Or(l.Connections, def.Connections),
-			Rate:        cmp.Or(l.RatePerSecond, def.RatePerSecond),
+			Connections: l.Connections, PerClient: l.ConnectionsPerClient, Short: short,
+			Rate: l.RatePerSecond, RatePerClient: l.RatePerClient,
 		},
-		bytesPerFlow: cmp.Or(l.BytesPerFlow, def.BytesPerFlow),
-		flows: flows.Limits{
-			MaxDuration: seconds(l.MaxDurationSeconds, def.MaxDurationSeconds),
-			Idle:        seconds(l.IdleTimeoutSeconds, def.IdleTimeoutSeconds),
-		},
-		headBytes:    cmp.Or(l.HeadBytes, def.HeadBytes),
-		helloBytes:   min(cmp.Or(l.HelloBytes, def.HelloBytes), wire.MaxHello),
-		headTimeout:  seconds(l.HeadTimeoutSeconds, def.HeadTimeoutSeconds),
-		helloTimeout: seconds(l.HelloTimeoutSeconds, def.HelloTimeoutSeconds),
+		bytesPerFlow: l.BytesPerFlow,
+		flows:        flows.Limits{MaxDuration: seconds(l.MaxDurationSeconds), Idle: seconds(l.IdleTimeoutSeconds)},
+		headBytes:    l.HeadBytes,
+		helloBytes:   min(l.HelloBytes, wire.MaxHello),
+		headTimeout:  seconds(l.HeadTimeoutSeconds),
+		helloTimeout: seconds(l.HelloTimeoutSeconds),
 	}
-	if most := s.lifecycle.filesFor(); most > 0 && most < b.Connections {
-		b.Connections, b.FewFiles = most, true
-	}
-	b.PerClient = cmp.Or(l.ConnectionsPerClient, b.Connections)
-	b.RatePerClient = cmp.Or(l.RatePerClient, b.Rate)
-	return b
 }
 
-func seconds(v, def int64) time.Duration { return time.Duration(cmp.Or(v, def)) * time.Second }
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"egressd/proxy/internal/admission"
-	"egressd/proxy/internal/socket"
 )
 
 // drainPatience is how long a client that has said nothing yet may still say
@@ -25,7 +24,7 @@ func (s *Server) begin(ln *listener) bool {
 		return false
 	}
 	if l.users++; l.users == 1 {
-		l.files = socket.MaxConnections()
+		l.room = Room(s.Memory)
 		s.judged.Open()
 	}
 	if ln != nil {

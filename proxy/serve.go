@@ -64,8 +64,8 @@ func (s *Server) serve(ctx context.Context, ln net.Listener, d door) error {
 		return nil
 	}
 	defer s.end(l)
-	if b := s.bounds(); b.FewFiles && s.fewFiles.CompareAndSwap(false, true) {
-		s.log().Info("the limit on open files leaves room for fewer connections than the policy", "connections", b.Connections)
+	if b := s.bounds(); b.Short != "" && s.short.CompareAndSwap(false, true) {
+		s.log().Info(b.Short+" leaves room for fewer connections than the policy", "connections", b.Connections, "of_one_client", b.PerClient)
 	}
 	if own := socket.AddrPort(l.ln.Addr()); socket.Reachable(l.ln) {
 		s.serving.Add(own)

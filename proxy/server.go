@@ -78,6 +78,7 @@ type Server struct {
 
 	Own    []netip.AddrPort // listeners outside that must never be dialled, whatever a rule says
 	Took   phase.Took       // hears how long the phases of flows lasted; nil: nobody does
+	Memory int64            // limit on the memory of this process, in bytes: see Room; zero: none is known
 	Resets *Resets          // shared by Servers that share a network namespace with their clients; nil: s does not
 
 	state
@@ -135,7 +136,7 @@ type state struct {
 	admitted  admission.Gate       // the connections that came in here or are judged here
 	judged    admission.Set[*conn] // the connections that are judged here
 	drops     drops.Counter
-	fewFiles  atomic.Bool // that there are few was logged
+	short     atomic.Bool // that there is room for few was logged
 
 	// Flows that were allowed.
 	flows   atomic.Uint64 // the last flow number given out

@@ -78,7 +78,7 @@ func TestManyIdleTunnels(t *testing.T) {
 		t.Skipf("only %d descriptors", limit.Cur)
 	}
 	port, other := echo(t), echo(t)
-	path := write(t, "policy.yaml", policyFor("app.test", port, other))
+	path := write(t, "policy.yaml", policyFor("app.test", port, other)+"limits:\n  connections_per_client: 16384\n")
 	p := start(t, "--policy", path, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--events", t.TempDir()+"/events", "--drain", "2s")
 	door := p.addr("proxy")
 	before := rss(t, p.cmd.Process.Pid)

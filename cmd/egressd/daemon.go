@@ -33,7 +33,8 @@ func (p *program) daemon(args []string) int {
 	}
 	c.Log, c.Stdout, c.Version, c.Getenv, c.Harden = p.logger(&o), p.Stdout, cli.Version(), p.Getenv, true
 	c.Resource = withHost(c.Resource, os.Hostname)
-	p.limitMemory(c.Log)
+	c.Memory = memoryMax()
+	p.limitMemory(c.Memory, c.Log)
 	if c.Sockets, err = systemd.Listeners(p.Environ); err != nil {
 		return p.Fail(cli.ExitNo, err)
 	}

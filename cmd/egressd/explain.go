@@ -12,6 +12,7 @@ import (
 	"egressd/internal/daemon"
 	"egressd/internal/daemon/tokens"
 	"egressd/policy"
+	"egressd/proxy"
 )
 
 // explainOptions are the flags of the daemon and a few more: its own command line
@@ -88,9 +89,18 @@ func (p *program) check(args []string) int {
 	}
 	var out strings.Builder
 	for _, c := range all {
-		out.WriteString(explain.Policy(c.name, c.policy))
+		out.WriteString(explain.Policy(c.name, c.policy) + inForce(c.policy.Limits()))
 	}
 	return p.Print(out.String())
+}
+
+// inForce says in a line how many connections this machine lets a policy have.
+func inForce(named policy.Limits) string {
+	l, short := proxy.Room(memoryMax()).InForce(named)
+	if short != "" {
+		short = ": " + short + " leaves room for no more"
+	}
+	return fmt.Sprintf("limits  on this machine %d connections, %d of one client%s\n", l.Connections, l.ConnectionsPerClient, short)
 }
 
 // compiled is a policy under its name.

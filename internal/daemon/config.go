@@ -103,6 +103,9 @@ type Process struct {
 	Getenv func(name string) string
 	// ReadFile reads policies and resolv.conf; nil is watch.ReadFile.
 	ReadFile func(name string) ([]byte, error)
+	// Memory is the limit on what the process may hold, in bytes, by which the default of
+	// connections is bounded. Zero: none is known.
+	Memory int64
 	// RootCAs verifies the origins of intercepted TLS. Nil: the system's roots.
 	RootCAs  *x509.CertPool
 	Notifier *systemd.Notifier // the service manager; nil: none

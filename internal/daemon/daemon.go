@@ -93,6 +93,7 @@ func (d *daemon) defaults() error {
 	}
 	d.metrics = metrics.New(d.c.Version)
 	d.asked.count = d.metrics.DNSServer
+	d.metrics.Room(proxy.Room(d.c.Memory))
 	d.routes = &routes{d: d}
 	return d.c.Validate()
 }

@@ -238,7 +238,7 @@ func (d *daemon) secretValue(env string) (placeholder, value string, ok bool) {
 // as in gate.Shared.
 func (d *daemon) newGate(n *policyGate, session string, route gateRoute) (*gate.Gate, error) {
 	return gate.New(gate.Config{
-		Policy: n.current, Resolver: n.resolver, Events: n.sink, Log: d.log.With("policy", n.source.Name), Took: d.metrics.Took,
+		Policy: n.current, Resolver: n.resolver, Events: n.sink, Log: d.log.With("policy", n.source.Name), Took: d.metrics.Took, Memory: d.c.Memory,
 		Identity:     gate.Identity{Session: session, Isolation: isolation, PolicyName: n.source.Name},
 		Interception: gate.Interception{CA: d.trust.authority, RootCAs: d.c.RootCAs, SecretValue: d.secretValue},
 		Upstream:     gate.Upstream("", nil),

@@ -16,6 +16,7 @@ import (
 	"egressd/internal/daemon/tokens"
 	"egressd/internal/daemon/watch"
 	"egressd/policy"
+	"egressd/proxy"
 )
 
 // rejections are the files whose last load failed, by what they are for. Safe for
@@ -320,6 +321,9 @@ func (d *daemon) warn(log *slog.Logger, old, p *policy.Policy) {
 	if files := openFiles(); files > 0 && uint64(connections) > files/2 && (old == nil || connections > connectionsOf(old)) {
 		log.Warn("every flow takes two file descriptors, and there are not enough for the limit on connections: raise it (LimitNOFILE=, ulimits, ulimit -n) or lower limits.connections",
 			"descriptors", files, "connections", connections)
+	}
+	if room := proxy.Room(d.c.Memory).Memory; room > 0 && p.Limits().Connections > room && (old == nil || connections > connectionsOf(old)) {
+		log.Warn("limits.connections is more than the limit on memory leaves room for: raise that, or lower it", "connections", connections, "room", room)
 	}
 	if hosts := p.Intercepted(); len(hosts) > 0 && d.c.CABundle == "" {
 		log.Warn("the policy opens TLS, and clients will refuse that until they trust egressd: give --ca-bundle FILE and have clients use that file", "hosts", hosts)

@@ -37,6 +37,12 @@ var policyRooms = []room{
 		reason: "the decision about files judges names: links and what exists are the tiers' business",
 	},
 	{
+		path:   "policy/room",
+		ours:   []string{"policy"},
+		std:    []string{"net", "net/http", "time", "log", "log/slog", "os", "os/exec", "syscall"},
+		reason: "limits of a policy and numbers of a machine, pure: who reads the machine is elsewhere",
+	},
+	{
 		path:   "policy/upstream",
 		ours:   []string{"policy/internal/names"},
 		std:    []string{"net/http", "time", "log", "log/slog", "os", "os/exec", "syscall"},

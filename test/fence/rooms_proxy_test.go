@@ -5,7 +5,7 @@ package fence
 var proxyRooms = []room{
 	{
 		path:   "proxy",
-		ours:   []string{"policy", "policy/upstream", "event", "event/phase", "proxy/ca", "proxy/internal/admission", "proxy/internal/approval", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/drops", "proxy/internal/exit", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/origins", "proxy/internal/override", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/secret", "proxy/internal/socket", "proxy/internal/stack", "proxy/internal/wire", "internal/accept"},
+		ours:   []string{"policy", "policy/upstream", "policy/room", "event", "event/phase", "proxy/ca", "proxy/internal/admission", "proxy/internal/approval", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/drops", "proxy/internal/exit", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/origins", "proxy/internal/override", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/secret", "proxy/internal/socket", "proxy/internal/stack", "proxy/internal/wire", "internal/accept"},
 		std:    []string{"os/exec"},
 		reason: "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
 	},

@@ -294,7 +294,7 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 	},
 	{
 		path:    "internal/daemon/metrics",
-		ours:    []string{"policy", "event", "event/phase"},
+		ours:    []string{"policy", "policy/room", "event", "event/phase"},
 		outside: []string{"github.com/prometheus/client_golang/prometheus"},
 		std:     []string{"os", "os/exec", "net/http/pprof"},
 		reason:  "a sink over events and a registry of its own; what it shows of a gate is handed to it by func",

@@ -15,6 +15,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/policy/room"
 )
 
 // shown is what a daemon shows: the labels of every metric, and the values of
@@ -46,7 +47,7 @@ func everything(t *testing.T) shown {
 	for i := range rcodeCount {
 		s.values["rcode"] = append(s.values["rcode"], word(i, firstRCode, lastRCode))
 	}
-	for limit := range limitsInForce(policy.Limits{}) {
+	for limit := range limitsInForce(policy.Limits{}, room.Room{}) {
 		s.values["limit"] = append(s.values["limit"], limit)
 	}
 	for _, f := range families {

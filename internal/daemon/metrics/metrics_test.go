@@ -17,6 +17,7 @@ import (
 	"egressd/event/eventtest"
 	"egressd/event/phase"
 	"egressd/policy"
+	"egressd/policy/room"
 )
 
 func compiled(t *testing.T, text string) *policy.Policy {
@@ -352,4 +353,16 @@ func BenchmarkAudit(b *testing.B) {
 	for b.Loop() {
 		_ = s.Emit(e)
 	}
+}
+
+// What is shown of connections is what is in force on this machine.
+func TestLimitsTellTheMachine(t *testing.T) {
+	m := New("v")
+	m.Room(room.Room{Files: 9468, Memory: 7168})
+	m.PolicyLoaded("small", compiled(t, "allow:\n  - a.example.com\n"), time.Unix(1, 0))
+	m.PolicyLoaded("named", compiled(t, "limits:\n  connections: 8000\n"), time.Unix(1, 0))
+	has(t, scrape(t, m),
+		`egressd_policy_limit{limit="connections",policy="small"} 7168`, `egressd_policy_limit{limit="connections_per_client",policy="small"} 3584`,
+		`egressd_policy_limit{limit="connections",policy="named"} 8000`, `egressd_policy_limit{limit="connections_per_client",policy="named"} 8000`,
+	)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"egressd/policy"
+	"egressd/policy/room"
 )
 
 // reloads are the metrics about policies and tokens: set seldom.
@@ -20,6 +21,7 @@ type reloads struct {
 	limit   *prometheus.GaugeVec
 	tokens  prometheus.Gauge
 	tokensT *prometheus.CounterVec
+	room    room.Room
 }
 
 // The values of the label result.
@@ -54,6 +56,14 @@ func (r *reloads) collectors() []prometheus.Collector {
 	return []prometheus.Collector{r.total, r.good, r.when, r.info, r.rules, r.limit, r.tokens, r.tokensT}
 }
 
+// Room says what the machine has room for, before the first policy is loaded. Until then
+// limits are shown as the policy names them.
+func (m *Metrics) Room(r room.Room) {
+	m.reloads.mu.Lock()
+	defer m.reloads.mu.Unlock()
+	m.reloads.room = r
+}
+
 // PolicyLoaded says that p is in force under this name since when.
 func (m *Metrics) PolicyLoaded(name string, p *policy.Policy, when time.Time) {
 	name = m.policyName(name)
@@ -70,7 +80,7 @@ func (m *Metrics) PolicyLoaded(name string, p *policy.Policy, when time.Time) {
 	r.info.WithLabelValues(name, p.Digest()).Set(1)
 	r.rules.WithLabelValues(name, "allow").Set(float64(allow))
 	r.rules.WithLabelValues(name, "deny").Set(float64(deny))
-	for limit, n := range limitsInForce(p.Limits()) {
+	for limit, n := range limitsInForce(p.Limits(), r.room) {
 		r.limit.WithLabelValues(name, limit).Set(n)
 	}
 }
@@ -105,29 +115,21 @@ func (m *Metrics) policyName(name string) string {
 	return m.policyLabelLocked(name)
 }
 
-// limitsInForce reports every limit with its default filled in, by the name
-// that it has in a policy file.
-func limitsInForce(l policy.Limits) map[string]float64 {
-	d := policy.DefaultLimits()
-	connections, rate := or(l.Connections, d.Connections), or(l.RatePerSecond, d.RatePerSecond)
+// limitsInForce reports every limit as it is in force where there is this room, by the
+// name that it has in a policy file.
+func limitsInForce(named policy.Limits, has room.Room) map[string]float64 {
+	l, _ := has.InForce(named)
 	return map[string]float64{
-		"connections":            float64(connections),
-		"connections_per_client": float64(or(l.ConnectionsPerClient, connections)),
-		"rate_per_second":        rate,
-		"rate_per_client":        or(l.RatePerClient, rate),
-		"bytes_per_flow":         float64(or(l.BytesPerFlow, d.BytesPerFlow)),
-		"max_duration_seconds":   float64(or(l.MaxDurationSeconds, d.MaxDurationSeconds)),
-		"idle_timeout_seconds":   float64(or(l.IdleTimeoutSeconds, d.IdleTimeoutSeconds)),
-		"head_bytes":             float64(or(l.HeadBytes, d.HeadBytes)),
-		"hello_bytes":            float64(or(l.HelloBytes, d.HelloBytes)),
-		"head_timeout_seconds":   float64(or(l.HeadTimeoutSeconds, d.HeadTimeoutSeconds)),
-		"hello_timeout_seconds":  float64(or(l.HelloTimeoutSeconds, d.HelloTimeoutSeconds)),
+		"connections":            float64(l.Connections),
+		"connections_per_client": float64(l.ConnectionsPerClient),
+		"rate_per_second":        l.RatePerSecond,
+		"rate_per_client":        l.RatePerClient,
+		"bytes_per_flow":         float64(l.BytesPerFlow),
+		"max_duration_seconds":   float64(l.MaxDurationSeconds),
+		"idle_timeout_seconds":   float64(l.IdleTimeoutSeconds),
+		"head_bytes":             float64(l.HeadBytes),
+		"hello_bytes":            float64(l.HelloBytes),
+		"head_timeout_seconds":   float64(l.HeadTimeoutSeconds),
+		"hello_timeout_seconds":  float64(l.HelloTimeoutSeconds),
 	}
-}
-
-func or[N int | int64 | float64](n, def N) N {
-	if n == 0 {
-		return def
-	}
-	return n
 }

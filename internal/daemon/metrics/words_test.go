@@ -10,6 +10,7 @@ import (
 
 	"egressd/event"
 	"egressd/policy"
+	"egressd/policy/room"
 )
 
 // However odd the events of a client are, they make no series but "other".
@@ -124,7 +125,7 @@ func TestReasonsAreTotal(t *testing.T) {
 
 // Every limit of a policy is shown, none with the zero that means a default.
 func TestLimitsAreTotal(t *testing.T) {
-	shown := limitsInForce(policy.Limits{})
+	shown := limitsInForce(policy.Limits{}, room.Room{})
 	if n := reflect.TypeFor[policy.Limits]().NumField(); len(shown) != n {
 		t.Errorf("%d limits are shown, a policy has %d", len(shown), n)
 	}
@@ -133,7 +134,7 @@ func TestLimitsAreTotal(t *testing.T) {
 			t.Errorf("%s is %v: nothing is unlimited", name, n)
 		}
 		doc := fmt.Sprintf("limits:\n  %s: 3\n", name)
-		if got := limitsInForce(compiled(t, doc).Limits())[name]; got != 3 {
+		if got := limitsInForce(compiled(t, doc).Limits(), room.Room{})[name]; got != 3 {
 			t.Errorf("%s is %v, the policy says 3", name, got)
 		}
 	}

@@ -38,7 +38,7 @@ const (
 type Limits struct {
 	Connections, PerClient int
 	Rate, RatePerClient    float64 // new connections a second
-	FewFiles               bool    // Connections is what the limit on open files leaves room for
+	Short                  string  // what leaves room for no more Connections; "": the policy says how many
 }
 
 // Client is a connection that asks for a place.
@@ -143,8 +143,8 @@ func (g *Gate) Enter(st *Place, c Client, b Limits, now time.Time) (over string)
 // refused takes no token, and nobody is evicted for what is refused.
 func (g *Gate) makeRoom(c *clientCount, b Limits, now time.Time) (over string) {
 	if g.total >= b.Connections && !evictable(&g.waiting, now) {
-		if b.FewFiles {
-			return fmt.Sprintf("there are as many connections as the limit on open files leaves room for (%d)", b.Connections)
+		if b.Short != "" {
+			return fmt.Sprintf("there are as many connections as %s leaves room for (%d)", b.Short, b.Connections)
 		}
 		return fmt.Sprintf("there are as many connections as there may be (connections: %d)", b.Connections)
 	}
