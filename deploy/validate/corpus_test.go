@@ -46,6 +46,11 @@ func elsewhere(host string) *corev1.HTTPGetAction {
 	return &corev1.HTTPGetAction{Host: host, Path: "/", Port: intstr.FromInt32(80)}
 }
 
+// asks is a probe of a page.
+func asks(get corev1.HTTPGetAction) *corev1.Probe {
+	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &get}}
+}
+
 func uid(of func(*corev1.PodSpec) *corev1.Container, n int64) edit {
 	return func(s *corev1.PodSpec) { of(s).SecurityContext.RunAsUser = &n }
 }
@@ -126,6 +131,8 @@ func held() map[string]edit {
 		"metrics": func(s *corev1.PodSpec) {
 			moreArgs(capture, "--protect-port=3131")(s)
 			env(sidecar, "EGRESSD_ADMIN", ":3131")(s)
+			sidecar(s).StartupProbe = asks(corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromString("metrics")})
+			sidecar(s).LivenessProbe = asks(corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt(3131)})
 		},
 		"localhost": func(s *corev1.PodSpec) {
 			capture(s).SecurityContext.SeccompProfile.Type = corev1.SeccompProfileTypeLocalhost
@@ -246,6 +253,12 @@ func freedByArguments() map[string]edit {
 		all[which+" probe runs launch"] = func(s *corev1.PodSpec) { set(sidecar(s), &corev1.Probe{ProbeHandler: runs("/launch", "--", "x")}) }
 		all[which+" probe asks outside"] = func(s *corev1.PodSpec) {
 			set(sidecar(s), &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: elsewhere("evil.example")}})
+		}
+		for name, get := range map[string]corev1.HTTPGetAction{
+			"another page": {Path: "/rules/unused"}, "a host": {Path: "/readyz", Host: "evil.example"},
+			"a name": {Path: "/readyz", HTTPHeaders: []corev1.HTTPHeader{{Name: "Host", Value: "evil.example"}}},
+		} {
+			all[which+" probe asks for "+name] = func(s *corev1.PodSpec) { set(sidecar(s), asks(get)) }
 		}
 	}
 	return all

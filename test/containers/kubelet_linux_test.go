@@ -5,6 +5,7 @@ package containers
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -40,7 +41,7 @@ type (
 		Command         []string    `yaml:"command"`
 		Args            []string    `yaml:"args"`
 		Env             []k8sEnv    `yaml:"env"`
-		Ports           any         `yaml:"ports"` // Kubernetes only shows them
+		Ports           []k8sPort   `yaml:"ports"` // Kubernetes only shows them; probes name them
 		SecurityContext k8sSecurity `yaml:"securityContext"`
 		StartupProbe    *k8sProbe   `yaml:"startupProbe"`
 		ReadinessProbe  *k8sProbe   `yaml:"readinessProbe"`
@@ -68,9 +69,15 @@ type (
 	}
 	k8sProbe struct {
 		Exec             struct{ Command []string }
-		PeriodSeconds    int `yaml:"periodSeconds"`
-		TimeoutSeconds   int `yaml:"timeoutSeconds"`
-		FailureThreshold int `yaml:"failureThreshold"`
+		HTTPGet          *struct{ Path, Port string } `yaml:"httpGet"`
+		PeriodSeconds    int                          `yaml:"periodSeconds"`
+		TimeoutSeconds   int                          `yaml:"timeoutSeconds"`
+		FailureThreshold int                          `yaml:"failureThreshold"`
+	}
+	k8sPort struct {
+		Name          string `yaml:"name"`
+		ContainerPort int    `yaml:"containerPort"`
+		Protocol      string `yaml:"protocol"`
 	}
 	k8sMount struct {
 		Name      string `yaml:"name"`
@@ -184,7 +191,7 @@ func (k *kubelet) run(t *testing.T) {
 			continue
 		}
 		k.r.start(t, k.container(t, c))
-		k.probe(t, c.Name, c.StartupProbe)
+		k.probe(t, c, c.StartupProbe)
 	}
 	for _, c := range k.pod.Containers {
 		x := k.container(t, c)
@@ -200,15 +207,27 @@ func (k *kubelet) run(t *testing.T) {
 	}
 }
 
-func (k *kubelet) probe(t *testing.T, name string, p *k8sProbe) {
+// probe asks as the kubelet does: a program in the container, or a page at the pod's address,
+// from outside of the pod.
+func (k *kubelet) probe(t *testing.T, c k8sContainer, p *k8sProbe) {
 	t.Helper()
 	if p == nil {
 		return
 	}
 	limit := time.Duration(p.PeriodSeconds*p.FailureThreshold) * time.Second
-	eventually(t, name+"'s startup probe", min(limit, readyTime), func() bool {
-		_, _, code := k.r.exec(name, "", p.Exec.Command...)
-		return code == 0
+	eventually(t, c.Name+"'s startup probe", min(limit, readyTime), func() bool {
+		if p.HTTPGet == nil {
+			_, _, code := k.r.exec(c.Name, "", p.Exec.Command...)
+			return code == 0
+		}
+		for _, port := range c.Ports {
+			if port.Name == p.HTTPGet.Port {
+				_, err := k.w.get(fmt.Sprintf("http://%s:%d%s", podAddr, port.ContainerPort, p.HTTPGet.Path))
+				return err == nil
+			}
+		}
+		t.Fatalf("a probe asks for port %s, which %s does not have", p.HTTPGet.Port, c.Name)
+		return false
 	})
 }
 

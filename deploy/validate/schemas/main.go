@@ -13,10 +13,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 // kubernetes is the release whose API the schemas are of.
 const kubernetes = "k8s.io/kubernetes@v1.36.3"
+
+// operator is the release of the Prometheus operator whose kinds the schemas are of.
+const operator = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
+
+// operatorKinds maps kubeconform's file names to the names of the operator's files.
+var operatorKinds = map[string]string{"podmonitor-monitoring-v1": "podmonitors", "prometheusrule-monitoring-v1": "prometheusrules"}
 
 // kinds maps kubeconform's file names to the definitions they stand for.
 var kinds = map[string]string{
@@ -41,16 +49,23 @@ func main() {
 	}
 }
 
-func run() error {
-	out, err := exec.Command("go", "mod", "download", "-json", kubernetes).Output()
+// download reports where the files of a module are.
+func download(module string) (dir string, err error) {
+	out, err := exec.Command("go", "mod", "download", "-json", module).Output()
 	if err != nil {
-		return fmt.Errorf("go mod download %s: %w", kubernetes, err)
+		return "", fmt.Errorf("go mod download %s: %w", module, err)
 	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil {
+	var got struct{ Dir string }
+	err = json.Unmarshal(out, &got)
+	return got.Dir, err
+}
+
+func run() error {
+	dir, err := download(kubernetes)
+	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(filepath.Join(module.Dir, "api", "openapi-spec", "swagger.json"))
+	data, err := os.ReadFile(filepath.Join(dir, "api", "openapi-spec", "swagger.json"))
 	if err != nil {
 		return err
 	}
@@ -62,6 +77,44 @@ func run() error {
 	}
 	for file, name := range kinds {
 		if err := write(file, name, api.Definitions); err != nil {
+			return err
+		}
+	}
+	return operated()
+}
+
+// operated writes the schemas of the operator's kinds.
+func operated() error {
+	dir, err := download(operator)
+	if err != nil {
+		return err
+	}
+	for file, name := range operatorKinds {
+		data, err := os.ReadFile(filepath.Join(dir, "example", "prometheus-operator-crd", "monitoring.coreos.com_"+name+".yaml"))
+		if err != nil {
+			return err
+		}
+		var crd struct {
+			Spec struct {
+				Versions []struct {
+					Name   string `json:"name"`
+					Schema struct {
+						V3 map[string]any `json:"openAPIV3Schema"`
+					} `json:"schema"`
+				} `json:"versions"`
+			} `json:"spec"`
+		}
+		if err := yaml.Unmarshal(data, &crd); err != nil {
+			return err
+		}
+		if len(crd.Spec.Versions) != 1 || crd.Spec.Versions[0].Name != "v1" {
+			return fmt.Errorf("%s has other versions than v1", name)
+		}
+		out, err := json.Marshal(tighten(crd.Spec.Versions[0].Schema.V3))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join("schemas", file+".json"), append(out, '\n'), 0o644); err != nil {
 			return err
 		}
 	}

@@ -121,7 +121,7 @@ runtimeClassName: {{ . }}
 labels:
   {{- include "egressd.agentPodLabels" . | nindent 2 }}
 {{- $annotations := .Values.agent.podAnnotations }}
-{{- if and .Values.metrics.enabled .Values.metrics.annotations (eq .Values.mode "sidecar") }}
+{{- if and .Values.metrics.enabled .Values.metrics.annotations (not .Values.metrics.podMonitor.enabled) (eq .Values.mode "sidecar") }}
 {{- $annotations = merge (dict "prometheus.io/scrape" "true" "prometheus.io/port" "3131" "prometheus.io/path" "/metrics") $annotations }}
 {{- end }}
 {{- with $annotations }}

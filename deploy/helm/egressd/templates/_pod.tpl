@@ -109,6 +109,30 @@ ports:
     protocol: TCP
   {{- end }}
 {{- end }}
+{{- if .Values.metrics.enabled }}
+# The kubelet asks the port that is open anyway: starting a program for each probe takes most of what an idle
+# egressd takes.
+startupProbe:
+  httpGet:
+    path: /readyz
+    port: metrics
+  periodSeconds: 1
+  timeoutSeconds: 3
+  failureThreshold: 60
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: metrics
+  periodSeconds: 10
+  timeoutSeconds: 3
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: metrics
+  periodSeconds: 20
+  timeoutSeconds: 5
+  failureThreshold: 3
+{{- else }}
 startupProbe:
   exec:
     command: [/egressd, healthcheck]
@@ -126,6 +150,7 @@ livenessProbe:
   periodSeconds: 20
   timeoutSeconds: 5
   failureThreshold: 3
+{{- end }}
 securityContext:
   runAsUser: 65532
   runAsGroup: 65532
