@@ -3,19 +3,14 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"io"
-	"log"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
-	"runtime/debug"
-	"sync"
 	"time"
 
 	"egressd/policy"
-	"egressd/proxy/internal/denial"
 	"egressd/proxy/internal/http1"
+	"egressd/proxy/internal/inbound"
 	"egressd/proxy/internal/origins"
 	"egressd/proxy/internal/wire"
 )
@@ -26,9 +21,8 @@ const (
 	httpStallTimeout = 5 * time.Minute // a client that neither sends its body nor takes ours
 )
 
-// httpConn serves the requests of one client connection: the strict gate frames
-// them, net/http reads what the gate passes on, and each request is judged on
-// its own.
+// httpConn serves the requests of one client connection: http1 reads them
+// strictly, and each is judged on its own.
 type httpConn struct {
 	s    *Server // the judge
 	c    *conn
@@ -36,10 +30,8 @@ type httpConn struct {
 	ctx  context.Context // of the connection
 	gate *http1.Conn
 
-	finished chan struct{}
-	finish   sync.Once
-	served   bool           // a request has been answered
-	bound    *origins.Pools // of a client that logs in by connection; nil: it does not
+	served bool           // a request has been answered
+	bound  *origins.Pools // of a client that logs in by connection; nil: it does not
 }
 
 // serveHTTP serves HTTP/1 on in, which is what c carries, within sc until in is
@@ -55,28 +47,19 @@ func (s *Server) serveHTTP(ctx context.Context, c *conn, in net.Conn, sc scope) 
 	gate.IdleTimeout = httpStallTimeout
 	gate.EndGrace = cmp.Or(s.endGrace, gate.EndGrace)
 	gate.Grow = s.held.Change
-	h := &httpConn{s: s, c: c, sc: sc, ctx: ctx, gate: gate, finished: make(chan struct{})}
+	defer gate.Release()
+	h := &httpConn{s: s, c: c, sc: sc, ctx: ctx, gate: gate}
 	stop := context.AfterFunc(ctx, gate.Abort)
 	defer stop()
 	defer h.trackHost()()
 	defer h.unbind()
-	srv := &http.Server{
-		Handler:                      h,
-		ConnState:                    h.connState,
-		BaseContext:                  func(net.Listener) context.Context { return ctx },
-		ReadHeaderTimeout:            b.headTimeout, // of a client that says nothing; the gate knows heads better
-		IdleTimeout:                  httpIdleTimeout,
-		MaxHeaderBytes:               2 * gate.HeadBytes, // the gate's bound is the one that counts
-		DisableGeneralOptionsHandler: true,               // OPTIONS * goes to the origin
-		ErrorLog:                     s.debugLog(),
-	}
 	c.idle()
-	c.whenDraining(func() { srv.SetKeepAlivesEnabled(false) })
+	c.whenDraining(gate.Drain)
 	defer c.whenDraining(nil)
 	start := time.Now()
-	_ = srv.Serve(&oneConn{conn: gate, h: h}) // always errConnDone
+	serving := inbound.Conn{Wire: gate, Handle: h.handle, First: b.headTimeout, Idle: httpIdleTimeout, Buffers: &s.heads}
+	serving.Serve(ctx)
 	_ = in.Close()
-	gate.Release()
 	h.reportUnspoken(time.Since(start) >= b.headTimeout)
 }
 
@@ -129,30 +112,8 @@ func (h *httpConn) reportUnspoken(late bool) {
 	h.s.deny(ev)
 }
 
-// debugLog receives net/http's complaints about clients that break off.
-func (s *Server) debugLog() *log.Logger {
-	if s.Log == nil {
-		return log.New(io.Discard, "", 0)
-	}
-	return slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug)
-}
-
-// connState learns when net/http is done with the connection.
-func (h *httpConn) connState(_ net.Conn, st http.ConnState) {
-	if st == http.StateClosed {
-		h.done()
-	}
-}
-
-// ServeHTTP judges, records and forwards one request.
-func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer h.survive()
-	facts, ok := h.gate.Next()
-	if !ok { // unreachable: the gate passes no head without its facts
-		denial.Response{Decision: policy.Decision{Reason: policy.ReasonInternal}, Close: true}.Write(w, r)
-		return
-	}
-	defer h.gate.Resume()
+// handle judges, records and forwards one request.
+func (h *httpConn) handle(w *inbound.Writer, r *http.Request, facts http1.Request) {
 	inTime := h.c.busy()
 	defer h.c.idle()
 	h.served = true
@@ -189,26 +150,12 @@ func (h *httpConn) authenticate(facts http1.Request) *refusal {
 	return no
 }
 
-// survive is conn.survive in a goroutine of net/http, which would swallow the
-// panic.
-func (h *httpConn) survive() {
-	r := recover()
-	if r == nil {
-		return
-	}
-	if r != http.ErrAbortHandler { //nolint:errorlint // it comes bare
-		h.c.panicked(r, debug.Stack())
-	}
-	panic(http.ErrAbortHandler)
-}
-
 // handOver gives a CONNECT that arrived on a kept-alive connection to the
 // CONNECT door.
-func (h *httpConn) handOver(w http.ResponseWriter, facts http1.Request) {
-	c, rw, err := http.NewResponseController(w).Hijack()
-	if err != nil { // unreachable: HTTP/1 connections can be hijacked once
+func (h *httpConn) handOver(w *inbound.Writer, facts http1.Request) {
+	c, _, err := w.Hijack()
+	if err != nil { // unreachable: nobody has taken the connection before
 		return
 	}
-	defer h.done()
-	serveConnect(h.ctx, h.c, http1.Hijacked(c, rw.Reader), facts.Head)
+	serveConnect(h.ctx, h.c, c, facts.Head)
 }

@@ -30,17 +30,15 @@ func (x *exchange) malformed(detail string, status int) {
 	x.answer(denial.Response{Request: x.req, Decision: d, Detail: detail, Status: status, Close: true})
 }
 
-// denyAtOnce denies a request of which no byte was passed on. net/http would
-// read the body before it answers, however long the client takes to send it.
+// denyAtOnce denies a request of which no byte was passed on, before its body is
+// read, however long the client takes to send it.
 func (x *exchange) denyAtOnce(detail string) {
 	if x.r.ContentLength == 0 {
 		x.deny(x.dec, detail)
 		return
 	}
-	rc := http.NewResponseController(x.w)
-	_ = rc.EnableFullDuplex() // HTTP/1 always can
 	x.deny(x.dec, detail)
-	_ = rc.Flush() // fails with the connection, as the read does
+	x.w.Flush()
 	if x.r.Header.Get("Expect") == "" {
 		_, _ = io.CopyN(io.Discard, x.r.Body, skippedBytes) // what is longer ends the connection
 	}
@@ -62,7 +60,7 @@ func (x *exchange) answerDenial(d policy.Decision, detail string) {
 
 // answer sends d, of which nothing has been sent.
 func (x *exchange) answer(d denial.Response) {
-	x.h.gate.SetPhrase(d.Phrase())
+	x.w.SetPhrase(d.Phrase())
 	d.Write(x.w, x.r)
 }
 

@@ -10,6 +10,7 @@ import (
 	"egressd/event"
 	"egressd/policy"
 	"egressd/proxy/internal/http1"
+	"egressd/proxy/internal/inbound"
 	"egressd/proxy/internal/origins"
 	"egressd/proxy/internal/override"
 	"egressd/proxy/internal/secret"
@@ -20,7 +21,7 @@ type exchange struct {
 	h     *httpConn
 	sc    scope
 	facts http1.Request
-	w     http.ResponseWriter
+	w     *inbound.Writer
 	r     *http.Request
 	times
 

@@ -53,11 +53,10 @@ func (x *exchange) forward() {
 	})
 	switch {
 	case x.upgraded:
-		x.h.done()
 	case done.Failed != nil:
 		x.answerFailure(done.Failed)
 	case done.Broken != nil:
-		panic(http.ErrAbortHandler) // the client must see that the response is not whole
+		x.w.Abort() // the client must see that the response is not whole
 	}
 }
 
@@ -129,10 +128,7 @@ func (x *exchange) Count(n int) error {
 }
 
 // Upgraded implements forward.Gate.
-func (x *exchange) Upgraded() {
-	x.upgraded = true
-	x.h.gate.Upgrade()
-}
+func (x *exchange) Upgraded() { x.upgraded = true }
 
 // Survive implements forward.Gate.
 func (x *exchange) Survive(cleanup func()) {
@@ -213,7 +209,7 @@ func (x *exchange) answerFailure(err error) {
 	case errors.Is(err, forward.ErrPanicked):
 		x.deny(because(policy.ReasonInternal), "")
 	case x.r.Context().Err() != nil, errors.Is(err, forward.ErrShortUpload), errors.Is(err, context.Canceled):
-		panic(http.ErrAbortHandler) // the client has gone
+		x.w.Abort() // the client has gone
 	default:
 		d, detail := upstreamFailure(err)
 		if !x.rec.Allowed() {

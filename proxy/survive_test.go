@@ -57,7 +57,7 @@ func TestPanicEndsOneConnection(t *testing.T) {
 	for _, tt := range []struct{ name, at, request string }{
 		{"the connection's own goroutine", "look-up", connect},
 		{"one of several dials", "dial", connect},
-		{"net/http's goroutine", "sink", "GET http://denied.example/ HTTP/1.1\r\nHost: denied.example\r\n\r\n"},
+		{"an HTTP exchange", "sink", "GET http://denied.example/ HTTP/1.1\r\nHost: denied.example\r\n\r\n"},
 		{"the look-up of the transport", "look-up", web},
 		{"the transport's goroutine", "dial", web},
 		{"the origin's direction", "sink", "CONNECT bad.example:23 HTTP/1.1\r\n\r\n"},

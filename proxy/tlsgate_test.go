@@ -3,6 +3,8 @@ package proxy
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -26,7 +28,7 @@ func tlsGate(t *testing.T, h http.HandlerFunc, secrets []policy.Secret, allow ..
 	}
 	o := httptest.NewUnstartedServer(h)
 	o.TLS = &tls.Config{Certificates: []tls.Certificate{*leaf}}
-	o.Config.ErrorLog = (&Server{}).debugLog()
+	o.Config.ErrorLog = log.New(io.Discard, "", 0)
 	o.StartTLS()
 	t.Cleanup(o.Close)
 

@@ -5,7 +5,7 @@ package fence
 var proxyRooms = []room{
 	{
 		path:   "proxy",
-		ours:   []string{"policy", "policy/upstream", "policy/room", "event", "event/phase", "proxy/ca", "proxy/internal/admission", "proxy/internal/approval", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/drops", "proxy/internal/exit", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/origins", "proxy/internal/override", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/secret", "proxy/internal/socket", "proxy/internal/stack", "proxy/internal/wire", "internal/accept"},
+		ours:   []string{"policy", "policy/upstream", "policy/room", "event", "event/phase", "proxy/ca", "proxy/internal/admission", "proxy/internal/approval", "proxy/internal/denial", "proxy/internal/dial", "proxy/internal/drops", "proxy/internal/exit", "proxy/internal/flows", "proxy/internal/forward", "proxy/internal/http1", "proxy/internal/inbound", "proxy/internal/origins", "proxy/internal/override", "proxy/internal/peek", "proxy/internal/pool", "proxy/internal/relay", "proxy/internal/secret", "proxy/internal/socket", "proxy/internal/stack", "proxy/internal/wire", "internal/accept"},
 		std:    []string{"os/exec"},
 		reason: "resolution reaches the doors through their own interface; a door that knew a resolver or a sandbox could take its word instead of asking",
 	},
@@ -41,7 +41,13 @@ var proxyRooms = []room{
 	{
 		path:   "proxy/internal/http1",
 		std:    []string{"net/http", "os/exec", "log/slog"},
-		reason: "frames a client's requests before net/http reads them, and plain-HTTP origins' responses: it must not share net/http's reading",
+		reason: "reads a client's requests and plain-HTTP origins' responses: it must not share net/http's reading",
+	},
+	{
+		path:   "proxy/internal/inbound",
+		ours:   []string{"proxy/internal/http1", "proxy/internal/pool"},
+		std:    []string{"os/exec", "log/slog"},
+		reason: "reads requests by http1 and writes what the handler answers: it judges none, and opens no connection",
 	},
 	{
 		path:    "proxy/internal/wire",

@@ -2,7 +2,7 @@
 // door reads it.
 //
 //	r := denial.Response{Request: req, Decision: d, Policy: "ci", Close: true}
-//	r.Write(w, httpRequest)   // a request that net/http has read
+//	r.Write(w, httpRequest)   // a request on a connection that may be kept
 //	r.Send(conn)              // any other connection that speaks HTTP
 //	conn.Write(r.SSH())       // a connection whose client has said SSH-
 //	code := denial.SOCKS5(d.Reason)
@@ -143,8 +143,8 @@ func (d Response) append(b []byte, head bool) []byte {
 	return b
 }
 
-// Write answers r, a request that net/http has read. It ignores a client that is
-// gone. The reason phrase is not net/http's to choose: the caller sees to it.
+// Write answers r. It ignores a client that is gone. A ResponseWriter has no way to
+// set the reason phrase: the caller sees to it.
 func (d Response) Write(w http.ResponseWriter, r *http.Request) {
 	body := d.body()
 	for name, values := range d.header() {
@@ -153,7 +153,7 @@ func (d Response) Write(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(d.code())
 	if r.Method != http.MethodHead {
-		_, _ = w.Write([]byte(body)) // the client is gone; net/http closes
+		_, _ = w.Write([]byte(body)) // the client is gone
 	}
 }
 

@@ -75,7 +75,7 @@ type Forwarder interface {
 
 // Exchange is one request that was let pass, and where its response goes.
 type Exchange struct {
-	Request *http.Request // as net/http read it from the client; Forward uses it up
+	Request *http.Request // of the client; Forward uses it up
 	Writer  http.ResponseWriter
 
 	Host        string // host:port of the judged origin; connections are kept by it
@@ -241,7 +241,7 @@ func (p *proxy) Forward(ctx context.Context, e Exchange) Outcome {
 	// A response may begin while the request body is still on its way.
 	_ = http.NewResponseController(x.Writer).EnableFullDuplex() // HTTP/1 always can
 	if len(x.Request.TransferEncoding) > 0 && x.Request.Trailer == nil {
-		x.Request.Trailer = http.Header{} // where net/http puts trailers that were not announced
+		x.Request.Trailer = http.Header{} // where trailers that were not announced are put
 	}
 	if e.TLS || e.Upgrade {
 		x.transported()

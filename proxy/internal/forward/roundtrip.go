@@ -57,8 +57,8 @@ func (x *exchange) inform(code int, header http.Header) {
 
 // continues invites a client that waits for it to send its body, which is about to
 // be read. The client gets one 100, whether the origin's comes before, after or
-// never, and from here alone: net/http's own, at the first read, could meet
-// another 1xx on its way. False: the final response came first, so the client has
+// never, and from here alone: one that a server sends by itself, at the first read, could
+// meet another 1xx on its way. False: the final response came first, so the client has
 // been told nothing and sends nothing.
 func (x *exchange) continues() bool {
 	x.mu.Lock()

@@ -62,7 +62,7 @@ func (x *exchange) answer(resp *http.Response) {
 func (x *exchange) switchProtocols(header http.Header, origin io.ReadWriteCloser, arriving io.Reader) {
 	defer origin.Close()
 	x.Gate.Upgraded()
-	conn, rw, err := http.NewResponseController(x.Writer).Hijack()
+	conn, _, err := http.NewResponseController(x.Writer).Hijack()
 	if err != nil { // unreachable: HTTP/1 connections can be hijacked once
 		x.broken = err
 		return
@@ -76,13 +76,12 @@ func (x *exchange) switchProtocols(header http.Header, origin io.ReadWriteCloser
 		x.broken = fmt.Errorf("switch protocols: %w", err)
 		return
 	}
-	client := http1.Hijacked(conn, rw.Reader)
 	stop := context.AfterFunc(x.ctx, func() {
 		_ = origin.Close()
 		_ = conn.Close()
 	})
 	defer stop()
-	x.relayUpgraded(client, origin, arriving)
+	x.relayUpgraded(conn, origin, arriving)
 }
 
 // offered reports whether the origin chose one protocol that the client named.

@@ -9,7 +9,7 @@ import (
 // fill reads more into buf. The caller has bounded buf.
 func (c *Conn) fill() error {
 	if c.err != nil {
-		return c.ended(c.err)
+		return c.err
 	}
 	if len(c.buf) == 0 {
 		c.buf = c.base[:0]
@@ -28,7 +28,7 @@ func (c *Conn) fill() error {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		c.err = err
 	}
-	return c.ended(err)
+	return err
 }
 
 // errNoRoom says that Grow said no.
@@ -37,6 +37,10 @@ var errNoRoom = errors.New("no room for a longer head")
 // grow makes a larger buffer; false: it may not.
 func (c *Conn) grow() bool {
 	size := max(firstBuffer, 2*len(c.buf))
+	if size == firstBuffer && len(c.base) == firstBuffer { // taken bytes lie in front
+		c.buf = c.base[:copy(c.base, c.buf)]
+		return true
+	}
 	if by := size - firstBuffer - c.grown; by != 0 && c.Grow != nil {
 		if !c.Grow(by) {
 			return false

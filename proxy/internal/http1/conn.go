@@ -1,19 +1,27 @@
 // Package http1 frames HTTP/1 strictly, a client's requests and an origin's
 // responses, and passes on only what it could frame.
 //
-// [Conn] stands between a client's connection and an HTTP server that reads
-// from it. It reads each request head and body by the strictest reading of RFC
-// 9112 first, and what it refuses the server behind it never sees: in its place
-// the server reads a harmless request whose facts ([Conn.Next]) say what was
-// wrong, so that the refusal is answered in its turn, and then the end of the
-// stream.
+// [Conn] reads the requests of a client's connection, by the strictest reading of
+// RFC 9112; [Responses] reads what an origin answers. Nothing else in the gate
+// reads HTTP/1 from them, so no two parsers can disagree.
 //
-// [Responses] does the same for what an origin answers.
+//	c := http1.NewConn(conn)
+//	for {
+//		r, err := c.Next(idle)
+//		if err != nil {
+//			break // the client has gone, or said nothing in time
+//		}
+//		if r.Err != nil {
+//			break // answer r.Err.Status: nothing more is read
+//		}
+//		n, err := c.ReadBody(p) // until io.EOF, then Next again
+//	}
+//	c.Linger()
 //
 // Threat: a client sends a stream that the gate and an origin (or two parsers
 // inside the gate) split into requests at different places, and so hides a
 // request from the judge -> a stream that is not framed in the one way every
-// parser agrees on is refused before the server or an origin sees a byte of that
+// parser agrees on is refused before an origin sees a byte of that
 // head -> a body that turns out malformed half way has been passed on up to
 // there; the origin sees it end without its last chunk.
 package http1
@@ -23,10 +31,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/textproto"
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -38,17 +46,9 @@ const (
 	lingerTime       = time.Second
 )
 
-type mode uint8
-
-const (
-	framing     mode = iota
-	waiting          // after a head that asks for an upgrade: nothing is framed until the answer is known
-	transparent      // after CONNECT or 101: bytes pass untouched
-	refused          // nothing more is read
-)
-
-// Conn is the gate. One goroutine may read while another writes, as with any
-// net.Conn. Set the fields before the first Read.
+// Conn is one client's connection. One goroutine at a time reads requests and
+// their content; one at a time writes. Drain, Abort and Close may come from
+// others. Set the fields before the first Next.
 type Conn struct {
 	net.Conn
 
@@ -67,289 +67,237 @@ type Conn struct {
 	Grow func(by int) bool
 
 	// EndGrace is how long a client that has ended its sending half is taken to
-	// wait for its response. Zero: not at all. NewConn sets DefaultEndGrace.
+	// wait for its response. NewConn sets DefaultEndGrace.
 	EndGrace time.Duration
 
-	readMu  sync.Mutex // held by Read
+	readMu  sync.Mutex // held by who reads
 	reading            // guarded by readMu
-
-	phrase atomic.Pointer[string] // of the next final status line; nil: the server's own
-
-	stateMu sync.Mutex
-	state   // guarded by stateMu
+	watcher watcher
+	clocks  clocks
 }
 
-// reading is how far a Conn has read and framed its client's stream.
+// reading is how far a Conn has read its client's stream.
 type reading struct {
-	mode  mode
-	base  []byte // the array behind buf, used again when buf is empty
-	buf   []byte // read and not yet delivered
-	pass  int    // bytes at the front of buf that may be delivered
-	given int    // in waiting: bytes at the front of buf delivered before they were framed
-	body  body   // of the message whose bytes are being delivered
-	scan  int    // where to go on looking for the end of the head
-	blank bool   // the empty line before this request has been skipped
-	err   error  // of the last read from Conn, sticky
-	grown int    // what Grow was called with for base
+	base    []byte               // the array behind buf, used again when buf is empty
+	buf     []byte               // read and not yet taken
+	body    body                 // of the request under way
+	trailer textproto.MIMEHeader // of the request under way; nil: there can be none
+	refused bool                 // nothing more is read
+	bad     *Error               // why a body was refused
+	scan    int                  // where to go on looking for the end of the head
+	blank   bool                 // the empty line before this request has been skipped
+	err     error                // of the last read from Conn, sticky
+	grown   int                  // what Grow was called with for base
 }
 
-// state is what the readers and the handlers of a Conn say to each other.
-type state struct {
-	queue   []Request // delivered, not yet taken by Next
-	next    mode      // asked for by Upgrade or Resume
-	asked   bool
-	bad     *Error        // why a body was refused
-	dl      time.Time     // the server's read deadline
-	headEnd time.Time     // when the head under way must be complete; zero between heads
-	busy    int           // requests delivered whose handlers are not done
-	wake    chan struct{} // ends holdEnd; nil when nothing is held
-	own     bool          // the deadline in force on Conn is the gate's, not the server's
-}
-
-// NewConn returns the gate in front of c.
+// NewConn reads requests from c.
 func NewConn(c net.Conn) *Conn { return &Conn{Conn: c, EndGrace: DefaultEndGrace} }
 
-// Next reports the facts of the next request in the order of the stream; ok is
-// false when there is none. Call it once at the start of each request handler.
-func (c *Conn) Next() (r Request, ok bool) {
-	c.phrase.Store(nil)
-	c.stateMu.Lock()
-	defer c.stateMu.Unlock()
-	if len(c.queue) == 0 {
-		return Request{}, false
-	}
-	r = c.queue[0]
-	c.queue = c.queue[1:]
-	return r, true
-}
-
-// BodyErr reports why the body of the current request was refused half way;
-// nil when it was not.
-func (c *Conn) BodyErr() *Error {
-	c.stateMu.Lock()
-	defer c.stateMu.Unlock()
-	return c.bad
-}
-
-// Upgrade makes the gate transparent: what follows the current request is no
-// longer HTTP/1.
-func (c *Conn) Upgrade() { c.ask(transparent) }
-
-// Resume says that the current request has been served. After one that asked
-// for an upgrade and did not get it, what follows is framed again. Call it at
-// the end of each request handler.
-func (c *Conn) Resume() {
-	c.ask(framing)
-	c.stateMu.Lock()
-	defer c.stateMu.Unlock()
-	c.busy--
-	c.wakeLocked()
-}
-
-func (c *Conn) ask(m mode) {
-	c.stateMu.Lock()
-	defer c.stateMu.Unlock()
-	c.next, c.asked = m, true
-}
-
-// obey takes over what Upgrade or Resume asked for.
-func (c *Conn) obey() {
-	c.stateMu.Lock()
-	m, asked := c.next, c.asked
-	c.asked = false
-	c.stateMu.Unlock()
-	if !asked || c.mode == refused || c.mode == transparent {
-		return
-	}
-	if m == transparent {
-		c.mode, c.pass = transparent, len(c.buf)
-		c.dropGiven()
-		return
-	}
-	if c.mode == waiting {
-		c.mode = framing
-	}
-}
-
-// dropGiven forgets the bytes that were delivered before they were framed.
-func (c *Conn) dropGiven() {
-	c.buf = c.buf[c.given:]
-	c.pass = max(0, c.pass-c.given)
-	c.given = 0
-}
-
-// Read delivers bytes that could be framed.
-func (c *Conn) Read(p []byte) (int, error) {
+// Next reads the next request head, for whose first byte it waits at most for
+// wait. The content of the request before must have been read. A head that is
+// refused comes with its Err, and is the last. An error: there is no request.
+func (c *Conn) Next(wait time.Duration) (Request, error) {
 	c.readMu.Lock()
 	defer c.readMu.Unlock()
-	if len(p) == 0 {
-		return 0, nil
+	if c.refused || c.body.phase != done {
+		return Request{}, io.EOF
 	}
-	c.obey()
+	c.trailer = nil
+	var end time.Time // when the head must be complete; zero until its first byte is there
 	for {
-		if c.pass > 0 {
-			n := copy(p, c.buf[:c.pass])
-			if c.buf, c.pass = c.buf[n:], c.pass-n; len(c.buf) == 0 {
-				c.shrink()
+		if n, bad := c.headEnd(); bad != nil {
+			return c.refuse(bad), nil
+		} else if n > 0 {
+			return c.takeHead(n), nil
+		}
+		var err error
+		if len(c.buf) == 0 {
+			err = c.awaitFirst(wait)
+		} else {
+			if end.IsZero() {
+				end = time.Now().Add(c.headTimeout())
 			}
-			return n, nil
+			c.clocks.until(c.Conn, end)
+			err = c.fill()
 		}
 		switch {
-		case c.mode == refused:
-			return 0, c.refusedErr()
-		case c.mode == transparent:
-			c.restoreDeadline()
-			return c.Conn.Read(p)
-		case c.mode == waiting && c.body.phase == done:
-			return c.readWaiting(p)
-		case c.body.data() > 0 && len(c.buf) == 0:
-			return c.readData(p)
-		}
-		if err := c.advance(); err != nil {
-			return 0, err
+		case err == nil:
+		case err == errNoRoom: //nolint:errorlint // our own
+			return c.refuse(&Error{Status: 503, Detail: "unfinished requests hold all the memory that is set aside for them"}), nil
+		case len(c.buf) > 0 && errors.Is(err, os.ErrDeadlineExceeded):
+			return c.refuse(&Error{Status: 408, Detail: "the request head did not arrive in time"}), nil
+		default:
+			return Request{}, err
 		}
 	}
 }
 
-func (c *Conn) refusedErr() error {
-	if bad := c.BodyErr(); bad != nil {
-		return bad
-	}
-	return io.EOF
-}
-
-// readData reads content straight into p.
-func (c *Conn) readData(p []byte) (int, error) {
-	if d := c.body.data(); int64(len(p)) > d {
-		p = p[:d]
-	}
-	c.setIdle()
-	n, err := c.Conn.Read(p)
-	c.body.took(n)
-	if n > 0 {
-		err = nil
-	}
-	return n, err
-}
-
-// readWaiting delivers one byte as it is: net/http waits for one byte to see
-// that a client has gone, and hands it over with the hijacked connection.
-func (c *Conn) readWaiting(p []byte) (int, error) {
-	if c.given == len(c.buf) {
-		c.restoreDeadline()
-		if err := c.fill(); err != nil {
-			return 0, err
-		}
-		c.obey()
-		if c.mode == transparent {
-			// Asked for while this read was waiting: the bytes are raw.
-			n := copy(p, c.buf)
-			c.buf, c.pass = c.buf[n:], len(c.buf)-n
-			return n, nil
-		}
-	}
-	p[0] = c.buf[c.given]
-	c.given++
-	return 1, nil
-}
-
-// advance frames more of buf, reading when it must.
-func (c *Conn) advance() error {
-	switch {
-	case c.body.phase == done:
-		return c.advanceHead()
-	case c.body.data() > 0 && len(c.buf) > 0:
-		n := int(min(c.body.data(), int64(len(c.buf))))
-		c.body.took(n)
-		c.pass = n
-		return nil
-	}
-	n, bad := c.body.line(c.buf)
-	if bad != nil {
-		c.stateMu.Lock()
-		c.bad = bad
-		c.stateMu.Unlock()
-		c.mode = refused
-		return bad
-	}
-	if n > 0 {
-		c.pass = n
-		return nil
-	}
-	c.setIdle()
-	return c.fill()
-}
-
-// advanceHead looks for one whole head.
-func (c *Conn) advanceHead() error {
-	if c.scan == 0 && c.given == 0 && bytes.HasPrefix(c.buf, []byte("\r\n")) {
+// headEnd reports the length of the head at the front of buf; 0: more bytes are
+// needed.
+func (c *Conn) headEnd() (int, *Error) {
+	if c.scan == 0 && bytes.HasPrefix(c.buf, []byte("\r\n")) {
 		// RFC 9112 section 2.2: one empty line before a request is ignored.
 		if c.blank {
-			c.refuse(malformed("empty lines before the request line"))
-			return nil
+			return 0, malformed("empty lines before the request line")
 		}
 		c.buf, c.blank = c.buf[2:], true
 	}
 	if i := bytes.Index(c.buf[c.scan:], []byte("\n\r\n")); i >= 0 && c.scan+i+3 <= c.headBytes() {
-		c.takeHead(c.scan + i + 3)
-		return nil
+		return c.scan + i + 3, nil
 	}
 	if bad := hopeless(c.buf, c.scan, c.headBytes()); bad != nil {
-		c.refuse(bad)
-		return nil
+		return 0, bad
 	}
 	c.scan = max(0, len(c.buf)-2)
-	if len(c.buf) == 0 {
-		c.restoreDeadline()
-		return c.fill()
-	}
-	c.startHeadClock()
-	err := c.fill()
-	c.restoreDeadline()
-	if err == errNoRoom { //nolint:errorlint // our own
-		c.refuse(&Error{Status: 503, Detail: "unfinished requests hold all the memory that is set aside for them"})
-		return nil
-	}
-	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && !c.aborted() {
-		c.refuse(&Error{Status: 408, Detail: "the request head did not arrive in time"})
-		return nil
-	}
-	return err
+	return 0, nil
 }
 
-// takeHead reads the n bytes of a head at the front of buf.
-func (c *Conn) takeHead(n int) {
+// awaitFirst waits for the first byte of a head.
+func (c *Conn) awaitFirst(wait time.Duration) error {
+	if !c.clocks.idle(c.Conn, wait) {
+		return io.EOF
+	}
+	defer c.clocks.busy()
+	return c.fill()
+}
+
+// takeHead takes the n bytes of a head from the front of buf.
+func (c *Conn) takeHead(n int) Request {
 	r := ParseHead(c.buf[:n])
 	c.scan, c.blank = 0, false
-	c.stopHeadClock()
 	if r.Err != nil {
-		c.refuseRequest(r)
-		return
+		c.refused = true
+		return r
 	}
-	c.push(r)
-	c.pass, c.body = n, r.body
-	switch {
-	case r.Method == "CONNECT":
-		c.mode, c.pass = transparent, len(c.buf)
-	case r.Upgrade:
-		c.mode = waiting
+	c.body = r.body
+	if c.body.phase == chunkSize {
+		c.trailer = r.Trailer
 	}
-	c.dropGiven()
+	if c.buf = c.buf[n:]; len(c.buf) == 0 {
+		c.shrink()
+	}
+	return r
 }
 
-func (c *Conn) push(r Request) {
-	c.stateMu.Lock()
-	defer c.stateMu.Unlock()
-	c.queue = append(c.queue, r)
-	c.busy++
+// refuse is the request of which only so much could be read.
+func (c *Conn) refuse(bad *Error) Request {
+	c.refused = true
+	r := Request{Err: bad, HeadBytes: len(c.buf)}
+	method, _, _ := bytes.Cut(c.buf[:min(len(c.buf), maxMethod)], []byte(" "))
+	if isToken(method) {
+		r.Method = string(method)
+	}
+	return r
 }
 
-// ended is err as the server may know it now.
-func (c *Conn) ended(err error) error {
-	if err == io.EOF && c.body.phase == done && len(c.buf) == c.given { //nolint:errorlint // io.Reader: EOF comes bare
-		return c.holdEnd()
+// ReadBody reads content of the request under way, without its framing. io.EOF:
+// all of it has been read, and the trailers are in the request's Trailer. An
+// *Error: the content is not framed as it must be; nothing more is read.
+func (c *Conn) ReadBody(p []byte) (int, error) {
+	c.readMu.Lock()
+	defer c.readMu.Unlock()
+	for {
+		switch {
+		case c.bad != nil:
+			return 0, c.bad
+		case c.body.phase == done:
+			return 0, io.EOF
+		case len(p) == 0:
+			return 0, nil
+		case c.body.data() > 0:
+			return c.readData(p)
+		case c.bodyLine():
+			continue
+		}
+		c.clocks.within(c.Conn, c.IdleTimeout)
+		if err := c.fill(); err != nil {
+			return 0, cutShort(err)
+		}
+	}
+}
+
+// readData reads content: from buf, else straight into p.
+func (c *Conn) readData(p []byte) (n int, err error) {
+	if most := c.body.data(); int64(len(p)) > most {
+		p = p[:most]
+	}
+	if len(c.buf) > 0 {
+		n = copy(p, c.buf)
+		c.buf = c.buf[n:]
+	} else {
+		c.clocks.within(c.Conn, c.IdleTimeout)
+		n, err = c.Conn.Read(p)
+	}
+	if n > 0 {
+		c.body.took(n)
+		return n, nil
+	}
+	return 0, cutShort(err)
+}
+
+// bodyLine takes one line of chunk framing from buf; false: more bytes are
+// needed. What it refuses is in bad.
+func (c *Conn) bodyLine() bool {
+	inTrailers := c.body.phase == trailers
+	n, bad := c.body.line(c.buf)
+	if bad != nil {
+		c.bad, c.refused = bad, true
+		return true
+	}
+	if n > chunkCRLFBytes && inTrailers {
+		name, value, _ := splitField(c.buf[:n-chunkCRLFBytes]) // line has looked at it
+		key := textproto.CanonicalMIMEHeaderKey(string(name))
+		c.trailer[key] = append(c.trailer[key], string(value))
+	}
+	c.buf = c.buf[n:]
+	return n > 0
+}
+
+// cutShort is err where content was to come.
+func cutShort(err error) error {
+	if err == io.EOF { //nolint:errorlint // io.Reader: EOF comes bare
+		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// BodyErr reports why the content of the request under way was refused half way;
+// nil when it was not.
+func (c *Conn) BodyErr() *Error {
+	c.readMu.Lock()
+	defer c.readMu.Unlock()
+	return c.bad
+}
+
+// BodyDone reports whether all content of the request under way has been read.
+func (c *Conn) BodyDone() bool {
+	c.readMu.Lock()
+	defer c.readMu.Unlock()
+	return c.body.phase == done
+}
+
+// Read reads what follows the request under way as it is: the connection speaks
+// another protocol from here on.
+func (c *Conn) Read(p []byte) (int, error) {
+	c.readMu.Lock()
+	defer c.readMu.Unlock()
+	if len(c.buf) > 0 {
+		n := copy(p, c.buf)
+		if c.buf = c.buf[n:]; len(c.buf) == 0 {
+			c.shrink()
+		}
+		return n, nil
+	}
+	if c.err != nil {
+		return 0, c.err
+	}
+	return c.Conn.Read(p)
+}
+
+// Write writes to the client, within IdleTimeout.
+func (c *Conn) Write(p []byte) (int, error) {
+	c.clocks.write(c.Conn, c.IdleTimeout)
+	return c.Conn.Write(p)
 }
 
 func (c *Conn) headBytes() int {
@@ -357,6 +305,13 @@ func (c *Conn) headBytes() int {
 		return c.HeadBytes
 	}
 	return defaultHeadBytes
+}
+
+func (c *Conn) headTimeout() time.Duration {
+	if c.HeadTimeout > 0 {
+		return c.HeadTimeout
+	}
+	return defaultHeadTimeout
 }
 
 // CloseWrite half-closes the connection if it has halves.

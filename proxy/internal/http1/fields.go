@@ -2,6 +2,7 @@ package http1
 
 import (
 	"bytes"
+	"net/textproto"
 	"strconv"
 	"strings"
 )
@@ -14,11 +15,13 @@ type fields struct {
 	length               int64
 	chunked              bool
 	connectionUpgrade    bool
+	close, keepAlive     bool
 	upgrade              bool
 	expect               bool
 	expectationSupported bool
 	proxyAuth            string
 	proxyAuths           int
+	announced            []byte // the values of Trailer
 }
 
 func (f *fields) add(name, value []byte) *Error {
@@ -43,12 +46,15 @@ func (f *fields) add(name, value []byte) *Error {
 		f.chunked = strings.EqualFold(string(value), "chunked")
 	case "connection":
 		f.connectionUpgrade = f.connectionUpgrade || lists(value, "upgrade")
+		f.close = f.close || lists(value, "close")
+		f.keepAlive = f.keepAlive || lists(value, "keep-alive")
 	case "upgrade":
 		f.upgrade = true
 	case "expect":
 		f.expect = true
 		f.expectationSupported = strings.EqualFold(string(value), "100-continue")
 	case "trailer":
+		f.announced = append(append(f.announced, value...), ',')
 		return checkTrailerNames(value)
 	case "proxy-authorization":
 		f.proxyAuths++
@@ -87,13 +93,29 @@ func (r *Request) frame(f *fields) *Error {
 		return &Error{Status: 417, Detail: "Expect is not 100-continue"}
 	}
 	r.Upgrade = f.upgrade && f.connectionUpgrade && r.Minor == 1
-	r.body = body{left: f.length}
-	if f.chunked {
-		r.body = body{phase: chunkSize}
-	} else if f.length > 0 {
+	r.Close, r.KeepAlive, r.Expect = f.close, f.keepAlive, f.expect && r.Minor == 1
+	r.Length, r.body = f.length, body{left: f.length}
+	delete(r.Header, "Host")
+	switch {
+	case f.chunked:
+		r.Length, r.body = -1, body{phase: chunkSize}
+		r.announce(f.announced)
+	case f.length > 0:
 		r.body.phase = fixedData
 	}
 	return nil
+}
+
+// announce reads the values of Trailer, which have been checked.
+func (r *Request) announce(list []byte) {
+	delete(r.Header, "Transfer-Encoding")
+	delete(r.Header, "Trailer")
+	r.Trailer = make(textproto.MIMEHeader)
+	for item := range bytes.SplitSeq(list, []byte(",")) {
+		if name := bytes.Trim(item, " \t"); len(name) > 0 {
+			r.Trailer[textproto.CanonicalMIMEHeaderKey(string(name))] = nil
+		}
+	}
 }
 
 // parseLength reads 1*DIGIT that fits an int64.
@@ -130,6 +152,19 @@ func lists(list []byte, token string) bool {
 		}
 	}
 	return false
+}
+
+// Lists reports whether the comma list holds the token, in any case.
+func Lists(list, token string) bool { return lists([]byte(list), token) }
+
+// IsToken reports whether s is a token (RFC 9110 section 5.6.2).
+func IsToken(s string) bool {
+	for i := range len(s) {
+		if !tokenByte(s[i]) {
+			return false
+		}
+	}
+	return s != ""
 }
 
 // checkTrailerNames refuses a Trailer that announces a field which frames or

@@ -2,6 +2,7 @@ package http1
 
 import (
 	"bytes"
+	"net/textproto"
 	"net/url"
 	"strings"
 )
@@ -44,15 +45,27 @@ type Request struct {
 	body body
 }
 
-// Fields are the header fields that a judge reads.
+// Fields are the header fields, those that a judge reads by themselves.
 type Fields struct {
+	// Header has all of them under canonical names, but Host, Transfer-Encoding and,
+	// with that, Trailer.
+	Header textproto.MIMEHeader
+	// Trailer has the announced names, with nil values until the end of the
+	// content, and then what came. Nil: there can be none.
+	Trailer textproto.MIMEHeader
+	// Length is that of the content; -1: it is chunked.
+	Length int64
+
 	Host    string // the Host field's value
 	HasHost bool
 
 	ProxyAuth    string // the Proxy-Authorization field's value
 	HasProxyAuth bool
 
-	Upgrade bool // Connection lists upgrade and there is an Upgrade field
+	Upgrade   bool // Connection lists upgrade and there is an Upgrade field
+	Close     bool // Connection lists close
+	KeepAlive bool // Connection lists keep-alive
+	Expect    bool // the client waits for 100 before it sends content
 }
 
 // Error is a message that cannot be read in one way only.
@@ -89,26 +102,48 @@ func (r *Request) parse(head []byte) *Error {
 		return err
 	}
 	var f fields
+	if r.Header, err = parseFields(head, rest, f.add); err != nil {
+		return err
+	}
+	return r.frame(&f)
+}
+
+// parseFields reads the field lines in rest, which is the end of head, up to the
+// empty line. add sees each of them.
+func parseFields(head, rest []byte, add func(name, value []byte) *Error) (textproto.MIMEHeader, *Error) {
+	text := string(head) // names and values are parts of it: one allocation for all
+	n := max(0, bytes.Count(rest, []byte("\n"))-1)
+	h := make(textproto.MIMEHeader, n)
+	values := make([]string, n)
 	for {
-		line, rest, err = cutLine(rest)
+		line, after, err := cutLine(rest)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(line) == 0 {
-			break
+			if len(after) != 0 {
+				return nil, malformed("bytes after the empty line that ends the head")
+			}
+			return h, nil
 		}
 		name, value, err := splitField(line)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := f.add(name, value); err != nil {
-			return err
+		if err := add(name, value); err != nil {
+			return nil, err
 		}
+		at := len(text) - len(rest)
+		key := textproto.CanonicalMIMEHeaderKey(text[at : at+len(name)])
+		v := strings.Trim(text[at+len(name)+1:at+len(line)], " \t")
+		if old := h[key]; old == nil {
+			values[0] = v
+			h[key], values = values[:1:1], values[1:]
+		} else {
+			h[key] = append(old, v)
+		}
+		rest = after
 	}
-	if len(rest) != 0 {
-		return malformed("bytes after the empty line that ends the head")
-	}
-	return r.frame(&f)
 }
 
 // cutLine takes one line that ends in CR LF from b.
@@ -160,14 +195,28 @@ func (r *Request) parseRequestLine(line []byte) *Error {
 	if err := r.parseTarget(string(target)); err != nil {
 		return err
 	}
-	if r.Form != FormAuthority && r.Form != FormAsterisk {
-		// The server behind the gate reads it with net/url, and would answer in
-		// words of its own.
+	if r.Form != FormAuthority && r.Form != FormAsterisk && !r.plain() {
+		// A % without two hex digits and the like: origins differ about them.
 		if _, err := url.ParseRequestURI(r.Target); err != nil {
 			return malformed("the request target is not a valid URI (a % without two hex digits, or a bad host)")
 		}
 	}
 	return nil
+}
+
+// plain reports whether the target is one that net/url takes without a look.
+func (r *Request) plain() bool {
+	if strings.IndexByte(r.Target, '%') >= 0 {
+		return false
+	}
+	for i := range len(r.Authority) {
+		switch c := r.Authority[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 func (r *Request) parseTarget(target string) *Error {

@@ -81,7 +81,7 @@ func ParseResponse(head []byte, method string) (*Response, *Error) {
 		return nil, err
 	}
 	var f responseFields
-	if err := r.parseFields(head, rest, &f); err != nil {
+	if r.Header, err = parseFields(head, rest, f.add); err != nil {
 		return nil, err
 	}
 	if err := r.frame(&f, method); err != nil {
@@ -116,44 +116,6 @@ func (r *Response) parseStatusLine(line []byte) *Error {
 		}
 	}
 	return nil
-}
-
-// parseFields reads the field lines in rest, which is the end of head.
-func (r *Response) parseFields(head, rest []byte, f *responseFields) *Error {
-	text := string(head) // names and values are parts of it: one allocation for all
-	n := bytes.Count(rest, []byte("\n")) - 1
-	r.Header = make(textproto.MIMEHeader, n)
-	values := make([]string, n)
-	for {
-		line, after, err := cutLine(rest)
-		if err != nil {
-			return err
-		}
-		if len(line) == 0 {
-			if len(after) != 0 {
-				return malformed("bytes after the empty line that ends the head")
-			}
-			return nil
-		}
-		name, value, err := splitField(line)
-		if err != nil {
-			return err
-		}
-		if err := f.add(name, value); err != nil {
-			return err
-		}
-		at := len(text) - len(rest)
-		end := at + len(line)
-		key := textproto.CanonicalMIMEHeaderKey(text[at : at+len(name)])
-		v := strings.Trim(text[at+len(name)+1:end], " \t")
-		if old := r.Header[key]; old == nil {
-			values[0] = v
-			r.Header[key], values = values[:1:1], values[1:]
-		} else {
-			r.Header[key] = append(old, v)
-		}
-		rest = after
-	}
 }
 
 // frame checks the fields against each other and works out the framing of the
