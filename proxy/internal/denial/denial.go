@@ -31,6 +31,9 @@ const WriteTimeout = 5 * time.Second
 const (
 	retryAfter     = "1" // seconds, with 503
 	maxDetailBytes = 200
+	mostFields     = 9
+	firstBodyBytes = 512 // almost all bodies fit
+	firstBytes     = 2 << 10
 
 	// challenge asks for a session token (RFC 7617 section 2).
 	challenge = `Basic realm="egressd", charset="UTF-8"`
@@ -58,26 +61,26 @@ func (d Response) code() int {
 	return textOf(d.Decision.Reason).status
 }
 
-// header reports the header fields of the response, Content-Length apart.
-func (d Response) header() http.Header {
+// field is one header field.
+type field struct{ name, value string }
+
+// fields appends the header fields of a response with so long a body, in the order
+// of their names.
+func (d Response) fields(f []field, bodyBytes int) []field {
 	w := textOf(d.Decision.Reason)
-	h := http.Header{
-		"Content-Type":           {"text/plain; charset=utf-8"},
-		"X-Content-Type-Options": {"nosniff"},
-		"Cache-Control":          {"no-store"},
-		"Proxy-Status":           {"egressd; error=" + w.token + "; details=" + sfString(d.why())},
-		"X-Egressd-Reason":       {d.Decision.Reason.String()},
-	}
-	if d.code() == http.StatusServiceUnavailable {
-		h.Set("Retry-After", retryAfter)
-	}
-	if d.code() == http.StatusProxyAuthRequired {
-		h.Set("Proxy-Authenticate", challenge)
-	}
+	f = append(f, field{"Cache-Control", "no-store"})
 	if d.Close {
-		h.Set("Connection", "close")
+		f = append(f, field{"Connection", "close"})
 	}
-	return h
+	f = append(f, field{"Content-Length", strconv.Itoa(bodyBytes)}, field{"Content-Type", "text/plain; charset=utf-8"})
+	if d.code() == http.StatusProxyAuthRequired {
+		f = append(f, field{"Proxy-Authenticate", challenge})
+	}
+	f = append(f, field{"Proxy-Status", "egressd; error=" + w.token + "; details=" + sfString(d.why())})
+	if d.code() == http.StatusServiceUnavailable {
+		f = append(f, field{"Retry-After", retryAfter})
+	}
+	return append(f, field{"X-Content-Type-Options", "nosniff"}, field{"X-Egressd-Reason", d.Decision.Reason.String()})
 }
 
 // why says in one line what stood in the way.
@@ -91,24 +94,25 @@ func (d Response) why() string {
 
 // body is what a person, or an agent that reports to one, reads: what happened,
 // why, and what to type next.
-func (d Response) body() string {
-	var b strings.Builder
-	verb := "was blocked"
+func (d Response) body() []byte {
+	b := make([]byte, 0, firstBodyBytes)
+	verb := " was blocked.\nReason: "
 	if d.code() >= http.StatusInternalServerError {
-		verb = "could not be served"
+		verb = " could not be served.\nReason: "
 	}
-	fmt.Fprintf(&b, "egressd: the request%s %s.\n", d.whither(), verb)
-	fmt.Fprintf(&b, "Reason: %s (%s).\n", d.why(), d.Decision.Reason)
+	b = append(append(append(b, "egressd: the request"...), d.whither()...), verb...)
+	b = append(append(append(b, d.why()...), " ("...), d.Decision.Reason.String()...)
+	b = append(b, ").\n"...)
 	if rule := d.Decision.Rule; rule != nil && d.Decision.Reason == policy.ReasonDeniedByRule {
-		fmt.Fprintf(&b, "Rule: deny %s (%s).\n", printable(rule.Text, maxDetailBytes), printable(rule.Pos.String(), maxDetailBytes))
+		b = fmt.Appendf(b, "Rule: deny %s (%s).\n", printable(rule.Text, maxDetailBytes), printable(rule.Pos.String(), maxDetailBytes))
 	}
 	if s := d.Decision.Suggest(d.Request); s != "" {
-		b.WriteString(d.remedy(printable(s, maxDetailBytes)))
+		b = append(b, d.remedy(printable(s, maxDetailBytes))...)
 	}
 	if hint := textOf(d.Decision.Reason).hint; hint != "" {
-		b.WriteString(hint + "\n")
+		b = append(append(b, hint...), '\n')
 	}
-	return b.String()
+	return b
 }
 
 // remedy names the rule that would allow it, and the person who can add it.
@@ -130,12 +134,12 @@ func (d Response) whither() string {
 // length of the body, and no body.
 func (d Response) append(b []byte, head bool) []byte {
 	body := d.body()
-	b = fmt.Appendf(b, "HTTP/1.1 %d %s\r\n", d.code(), d.Phrase())
-	h := d.header()
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	var fields strings.Builder
-	_ = h.Write(&fields) // a strings.Builder never fails
-	b = append(b, fields.String()...)
+	b = strconv.AppendInt(append(b, "HTTP/1.1 "...), int64(d.code()), 10)
+	b = append(append(append(b, ' '), d.Phrase()...), "\r\n"...)
+	var room [mostFields]field
+	for _, f := range d.fields(room[:0], len(body)) {
+		b = append(append(append(append(b, f.name...), ": "...), f.value...), "\r\n"...)
+	}
 	b = append(b, "\r\n"...)
 	if !head {
 		b = append(b, body...)
@@ -147,13 +151,14 @@ func (d Response) append(b []byte, head bool) []byte {
 // set the reason phrase: the caller sees to it.
 func (d Response) Write(w http.ResponseWriter, r *http.Request) {
 	body := d.body()
-	for name, values := range d.header() {
-		w.Header()[name] = values
+	var room [mostFields]field
+	h := w.Header()
+	for _, f := range d.fields(room[:0], len(body)) {
+		h[f.name] = []string{f.value}
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(d.code())
 	if r.Method != http.MethodHead {
-		_, _ = w.Write([]byte(body)) // the client is gone
+		_, _ = w.Write(body) // the client is gone
 	}
 }
 
@@ -161,12 +166,15 @@ func (d Response) Write(w http.ResponseWriter, r *http.Request) {
 // that is gone.
 func (d Response) Send(c net.Conn) {
 	_ = c.SetWriteDeadline(time.Now().Add(WriteTimeout)) // a failed write ends the same way
-	_, _ = c.Write(d.append(nil, false))
+	_, _ = c.Write(d.append(make([]byte, 0, firstBytes), false))
 }
 
 // printable keeps what is printable ASCII and free of mark-up, and at most n
 // bytes.
 func printable(s string, n int) string {
+	if len(s) <= n && !strings.ContainsFunc(s, needsCare) {
+		return s
+	}
 	var b strings.Builder
 	for i := 0; i < len(s) && b.Len() < n; i++ {
 		switch c := s[i]; {
@@ -181,10 +189,20 @@ func printable(s string, n int) string {
 	return b.String()
 }
 
+// needsCare reports whether printable changes r.
+func needsCare(r rune) bool { return r < ' ' || r >= 0x7f || r == '<' || r == '>' || r == '&' }
+
 // sfString is s, which is printable ASCII, as a structured field string (RFC
 // 9651 section 3.3.3).
 func sfString(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+	b := append(make([]byte, 0, len(s)+len(`""`)), '"')
+	for i := range len(s) {
+		if s[i] == '\\' || s[i] == '"' {
+			b = append(b, '\\')
+		}
+		b = append(b, s[i])
+	}
+	return string(append(b, '"'))
 }
 
 // shellWord quotes s if a shell would split or expand it.

@@ -97,7 +97,7 @@ func TestDenialNamesTheFlag(t *testing.T) {
 		{"deny rule", policy.Request{Host: host, Port: 443}, policy.Decision{Reason: policy.ReasonDeniedByRule, Rule: &policy.Rule{Text: "*.example.com"}}, "Rule: deny *.example.com"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			body := Response{Request: tt.req, Decision: tt.dec}.body()
+			body := string(Response{Request: tt.req, Decision: tt.dec}.body())
 			if !strings.Contains(body, tt.want) || !strings.Contains(body, "api.example.com:") || strings.Count(body, "\n") > 5 {
 				t.Errorf("body %q does not hold %q", body, tt.want)
 			}
@@ -107,9 +107,9 @@ func TestDenialNamesTheFlag(t *testing.T) {
 
 func TestDenialNamesTheDaemonsPolicy(t *testing.T) {
 	host, _ := policy.ParseHost("api.example.com")
-	body := Response{
+	body := string(Response{
 		Request: policy.Request{Host: host, Port: 443, Method: "GET", Path: "/v2"}, Decision: policy.Decision{Reason: policy.ReasonPathNotListed}, Policy: "ci",
-	}.body()
+	}.body())
 	_, list, _ := strings.Cut(body, `policy "ci":`)
 	doc, err := policy.ParseFile("policy.yaml", []byte("allow:"+list))
 	if err != nil || len(doc.Allow) != 1 || doc.Allow[0].Text != "GET https://api.example.com/v2" || strings.Contains(body, "--allow") {
