@@ -11,6 +11,7 @@ import (
 	"egressd/internal/run/commands/earlier"
 	"egressd/internal/run/commands/inside"
 	"egressd/internal/run/commands/named"
+	"egressd/internal/run/commands/orders"
 	"egressd/internal/run/commands/rules"
 	"egressd/internal/run/commands/tree"
 	"egressd/internal/run/doctor"
@@ -43,7 +44,7 @@ func (l *launcher) commands() []cli.Command {
 		{Name: "version", Run: l.PrintVersion},
 		{Name: "--version", Run: l.PrintVersion},
 	}
-	return slices.Concat(rules.Commands(&l.Launcher), inside.Commands(&l.Launcher), earlier.Commands(&l.Launcher), own, named.Commands(&l.Launcher), tree.Commands(&l.Launcher), dev.Commands(&l.Launcher))
+	return slices.Concat(rules.Commands(&l.Launcher), inside.Commands(&l.Launcher), earlier.Commands(&l.Launcher), own, named.Commands(&l.Launcher), tree.Commands(&l.Launcher), orders.Commands(&l.Launcher), dev.Commands(&l.Launcher))
 }
 
 func (l *launcher) help([]string) int { return l.Print(longHelp) }

@@ -33,6 +33,9 @@ func (s *session) assemble() (sandbox.Spec, sandbox.Backend, error) {
 		Argv: o.Argv, Dir: o.Program.Dir, Timeout: o.Program.Timeout,
 		Stdin: s.Stdin, Stdout: s.Stdout, Stderr: s.Stderr,
 	}
+	if o.Order != nil {
+		spec.Stdin, spec.Stdout, spec.Stderr = nil, o.Order.Output, o.Order.Output
+	}
 	log := slog.New(slog.DiscardHandler)
 	if !o.Report.Quiet {
 		log = slog.New(slog.NewTextHandler(lines(s.Stderr), &slog.HandlerOptions{Level: slog.LevelWarn}))

@@ -13,8 +13,10 @@ import (
 	"egressd/internal/cli"
 	"egressd/internal/cli/policyflags"
 	"egressd/internal/run/agents"
+	"egressd/internal/run/ledger"
 	"egressd/internal/run/microvm"
 	"egressd/internal/run/script"
+	"egressd/policy"
 	"egressd/sandbox/process"
 )
 
@@ -46,8 +48,17 @@ type Options struct {
 
 	NoProject bool // leave policy files out that nobody named
 
+	Order *Order // of a run that a contract orders; nil: a person typed it
+
 	given  []string // names of the flags that were given
 	limits []string // of --limit, which tiers read in their own ways
+}
+
+// Order is what a contract adds to a run.
+type Order struct {
+	Ledger  *ledger.Ledger // the record that the run goes to; the caller ends it
+	Ceiling *policy.Policy // of the machine's operator, asked besides the contract's; nil: there is none
+	Output  *os.File       // takes what the program prints; its standard input is empty
 }
 
 // Program is how the program runs.

@@ -70,6 +70,10 @@ func (s *session) finishReceipts() {
 
 // order begins the receipt of a run, if one is asked for.
 func (s *session) order(ctx context.Context) error {
+	if o := s.opts.Order; o != nil {
+		s.trail.Also(o.Ledger)
+		return nil
+	}
 	if s.opts.Report.Receipt == "" {
 		return nil
 	}
@@ -138,4 +142,11 @@ func (s *session) endReceipt() error {
 	}
 	s.note(fmt.Sprintf("the signed receipt is in %s; to check it: launch verify --strict %s", s.opts.Report.Receipt, cli.Quote(s.opts.Report.Receipt)))
 	return nil
+}
+
+// Receipts reports how keys of receipts are found, and where the journals of runs
+// under way are.
+func (l *Launcher) Receipts() (keys ledger.Keys, journals string, err error) {
+	dir, err := l.recordsDir()
+	return l.keys(dir), filepath.Join(dir, journalsName), err
 }

@@ -49,13 +49,16 @@ type Launcher struct {
 
 // Run runs what valid Options say, records it and prints what a person should know.
 // It reports the program's exit code, or ExitLauncher.
-func (l *Launcher) Run(o *Options) int {
+func (l *Launcher) Run(o *Options) int { return l.RunUntil(context.Background(), o) }
+
+// RunUntil is Run, and ends the program with ctx.
+func (l *Launcher) RunUntil(ctx context.Context, o *Options) int {
 	s := &session{Launcher: l, opts: o}
 	if err := s.prepare(); err != nil {
 		return s.Fail(ExitLauncher, err)
 	}
 	s.keep.begin(s)
-	code, runErr := s.execute()
+	code, runErr := s.execute(ctx)
 	if runErr != nil {
 		s.Fail(code, s.alreadyInside(runErr))
 	}
@@ -133,6 +136,9 @@ func (s *session) prepare() error {
 	if s.policy, err = policy.Compile(s.docs...); err != nil {
 		return err
 	}
+	if o := s.opts.Order; o != nil && o.Ceiling != nil {
+		s.policy = s.policy.Under(o.Ceiling)
+	}
 	if err = s.opts.filesHeld(s.policy.FileRules()); err != nil {
 		return err
 	}
@@ -157,8 +163,8 @@ func (s *session) prepare() error {
 }
 
 // execute runs the program and records it.
-func (s *session) execute() (int, error) {
-	ctx, arm, stop := interrupt.Second(context.Background())
+func (s *session) execute(ctx context.Context) (int, error) {
+	ctx, arm, stop := interrupt.Second(ctx)
 	defer stop()
 	spec, backend, err := s.assemble()
 	defer func() { _ = s.layer.end(false) }() // unless it was ended

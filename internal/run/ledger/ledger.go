@@ -55,6 +55,20 @@ type Config struct {
 	Network    format.Network
 	User       string
 	Now        func() time.Time
+
+	// Order is the contract that somebody else has made, which then counts instead of
+	// Argv, Agent, PolicyHash, Network and User; nil: one is made.
+	Order *Order
+}
+
+// Order is a run that was ordered. Its end is told by [Ledger.End]: more belongs to it
+// than a program.
+type Order struct {
+	Contract format.Contract
+	Plane    string        // public key of who ordered it, in PEM; "": not known here
+	Events   []chain.Entry // that are on record already; none: the ledger makes the first ones
+	Runner   format.Runner
+	Hash     string // of the execution
 }
 
 // Ledger is the record of one run. It is an [event.Sink], safe for concurrent use.
@@ -72,6 +86,13 @@ type Ledger struct {
 	ended    bool  // the last event is there
 	broken   error // of the journal: nothing more is recorded
 	execHash string
+	exit     *Exit // of a run that was ordered: how its program ended; nil: it has not
+}
+
+// Exit is how a program ended.
+type Exit struct {
+	Code    int
+	Failure string // the launcher failed; "": the program ran
 }
 
 // header is the first line of a journal.
@@ -82,6 +103,8 @@ type header struct {
 	Contract format.Contract `json:"contract"`
 	Runner   format.Runner   `json:"runner"`
 	Public   string          `json:"publicKeyPem"`
+	Plane    string          `json:"planePublicKeyPem,omitempty"` // of a run that was ordered
+	Ordered  bool            `json:"ordered,omitempty"`
 }
 
 const journalVersion = 1
@@ -96,7 +119,11 @@ func Begin(ctx context.Context, c Config) (*Ledger, error) {
 		return nil, fmt.Errorf("%s: its directory is not there", c.Out)
 	}
 	l := &Ledger{config: c, seen: map[chain.NetworkConnected]bool{}}
-	if err := l.order(ctx); err != nil {
+	take := l.order
+	if c.Order != nil {
+		take = l.accept
+	}
+	if err := take(ctx); err != nil {
 		return nil, err
 	}
 	genesis, err := l.head.Contract.Hash()
@@ -111,25 +138,59 @@ func Begin(ctx context.Context, c Config) (*Ledger, error) {
 	if l.journal, err = create(l.path); err != nil {
 		return nil, err
 	}
-	manifest, err := canonical.Hash(l.head.Contract.Workspace)
-	if err == nil {
-		err = l.line(l.head)
-	}
-	for _, e := range []chain.Event{
-		chain.RunCreated{},
-		chain.RunClaimed{RunnerID: l.head.Runner.RunnerID, RunnerKeyID: l.head.Runner.KeyID},
-		chain.WorkspaceMaterialized{ManifestHash: manifest},
-		chain.PolicyEvaluated{Decision: "allow", Reason: "policy " + c.PolicyHash},
-	} {
-		if err == nil {
-			err = l.append(e)
-		}
+	if err = l.line(l.head); err == nil {
+		err = l.first(genesis)
 	}
 	if err != nil {
 		l.discard()
 		return nil, err
 	}
 	return l, nil
+}
+
+// first writes the events with which a run begins.
+func (l *Ledger) first(genesis string) error {
+	begin := []chain.Event{chain.RunCreated{}, chain.RunClaimed{RunnerID: l.head.Runner.RunnerID, RunnerKeyID: l.head.Runner.KeyID}}
+	switch o := l.config.Order; {
+	case o == nil:
+		manifest, err := canonical.Hash(l.head.Contract.Workspace)
+		if err != nil {
+			return err
+		}
+		begin = append(begin, chain.WorkspaceMaterialized{ManifestHash: manifest}, chain.PolicyEvaluated{Decision: "allow", Reason: "policy " + l.config.PolicyHash})
+	case len(o.Events) > 0:
+		begin = nil
+		l.chain, l.count = chain.Resume(genesis, o.Events), len(o.Events)
+		for _, e := range o.Events {
+			if err := l.line(e); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range begin {
+		if err := l.append(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// accept takes a contract that was ordered.
+func (l *Ledger) accept(context.Context) error {
+	o := l.config.Order
+	genesis, err := o.Contract.Hash()
+	if err == nil {
+		err = chain.Check(genesis, o.Events)
+	}
+	if err != nil {
+		return fmt.Errorf("the events of the run so far: %w", err)
+	}
+	l.execHash = o.Hash
+	l.head = header{
+		Version: journalVersion, Out: l.config.Out, Key: l.config.KeySpec, Contract: o.Contract, Public: l.config.Key.PublicPEM(),
+		Plane: o.Plane, Ordered: true, Runner: o.Runner,
+	}
+	return nil
 }
 
 // order makes the contract: what this user orders from this machine. One key signs
@@ -141,7 +202,6 @@ func (l *Ledger) order(ctx context.Context) error {
 	if len(c.Argv) == 0 {
 		return errors.New("there is no command line")
 	}
-	args := append([]string{}, c.Argv[1:]...)
 	agent := c.Agent
 	if agent == "" {
 		agent = "command"
@@ -154,15 +214,9 @@ func (l *Ledger) order(ctx context.Context) error {
 		PolicyHash: c.PolicyHash, Secrets: []format.Secret{}, Network: c.Network, Disclosure: "none",
 		Isolation: c.Isolation, ExpiresAt: chain.Stamp(now.Add(time.Hour)),
 	}
-	contract.Execution = &format.Execution{Kind: "argv", Command: c.Argv[0], Args: args, Dir: "."}
-	covers := struct {
-		Kind string   `json:"kind"`
-		Cmd  string   `json:"cmd"`
-		Args []string `json:"args"`
-		Dir  string   `json:"cwd"`
-	}{"argv", c.Argv[0], args, "."}
+	contract.Execution = &format.Execution{Kind: "argv", Command: c.Argv[0], Args: append([]string{}, c.Argv[1:]...), Dir: "."}
 	var err error
-	if l.execHash, err = canonical.Hash(covers); err != nil {
+	if l.execHash, err = format.HashArgv(c.Argv, "."); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, signTime)
@@ -192,6 +246,10 @@ func (l *Ledger) Emit(e event.Event) error {
 	case *event.RunCompleted:
 		return l.finished(b.ExitCode)
 	case *event.RunFailed:
+		if l.config.Order != nil {
+			l.exit = &Exit{Code: b.ExitCode, Failure: b.Error}
+			return nil
+		}
 		return l.end(chain.RunFailed{Failure: "session_failed", Message: b.Error})
 	}
 	return nil
@@ -243,10 +301,39 @@ func (l *Ledger) finished(exitCode int) error {
 	if err := l.append(chain.CommandExecuted{ArgvHash: l.execHash, ExitCode: exitCode}); err != nil {
 		return err
 	}
+	if l.config.Order != nil {
+		l.exit = &Exit{Code: exitCode}
+		return nil
+	}
 	if exitCode != 0 {
 		return l.end(chain.RunFailed{Failure: "session_failed", Message: fmt.Sprintf("agent exited with code %d", exitCode)})
 	}
 	return l.end(chain.RunCompleted{})
+}
+
+// Exit reports how the program of a run that was ordered has ended; nil: it did not
+// run.
+func (l *Ledger) Exit() *Exit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.exit
+}
+
+// Append chains an event of a run that was ordered.
+func (l *Ledger) Append(e chain.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return errors.New("the run has ended")
+	}
+	return l.append(e)
+}
+
+// End chains the last event of a run that was ordered. After it nothing is chained.
+func (l *Ledger) End(e chain.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end(e)
 }
 
 // end chains the last event. A failure after the end is of the record, not of the

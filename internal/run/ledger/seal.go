@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +39,11 @@ func seal(path string, journal *os.File, key format.Key) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), signTime)
 	defer cancel()
-	for _, signer := range []string{format.SignerRunner, format.SignerPlane} {
+	signers := []string{format.SignerRunner}
+	if format.KeyID(key.PublicPEM()) == head.Contract.Issuer.KeyID {
+		signers = append(signers, format.SignerPlane) // who ordered the run has run it
+	}
+	for _, signer := range signers {
 		if err := b.Receipt.Sign(ctx, key, signer); err != nil {
 			return fmt.Errorf("its key: %w", err)
 		}
@@ -47,7 +52,7 @@ func seal(path string, journal *os.File, key format.Key) error {
 	if err != nil {
 		return err
 	}
-	if problems := receipt.Verify(text, receipt.Options{Strict: true}); len(problems) > 0 {
+	if problems := receipt.Verify(text, receipt.Options{Strict: !head.Ordered, Pending: len(signers) == 1}); len(problems) > 0 {
 		return fmt.Errorf("it does not verify: %s", strings.Join(problems, "; "))
 	}
 	if err := place(head.Out, append(text, '\n')); err != nil {
@@ -70,6 +75,10 @@ func bundle(head header, entries []chain.Entry) (format.Bundle, error) {
 		return format.Bundle{}, errors.New("its journal has no events")
 	}
 	last := entries[len(entries)-1]
+	plane := head.Public
+	if head.Ordered {
+		plane = head.Plane
+	}
 	r := format.Receipt{
 		Version: format.VersionReceipt, RunID: head.Contract.RunID, ContractHash: genesis, Runner: head.Runner,
 		StartedAt: entries[0].Time, EndedAt: last.Time, Status: format.StatusFailed,
@@ -84,6 +93,11 @@ func bundle(head header, entries []chain.Entry) (format.Bundle, error) {
 		var body struct {
 			Type string `json:"type"`
 			format.NetworkAccess
+			format.Released
+			format.Disclosure
+			format.Model
+			Kind string `json:"kind"`
+			Hash string `json:"hash"`
 		}
 		if err := json.Unmarshal(e.Event, &body); err != nil {
 			return format.Bundle{}, err
@@ -93,6 +107,17 @@ func bundle(head header, entries []chain.Entry) (format.Bundle, error) {
 			r.Status = format.StatusCompleted
 		case body.Type == "run.cancelled":
 			r.Status = format.StatusCancelled
+		case body.Type == "secret.released":
+			r.SecretsReleased = append(r.SecretsReleased, format.Released{Name: body.Name, Scope: body.Scope, Time: e.Time})
+		case body.Type == "boundary.crossed":
+			r.BoundaryDisclosures = append(r.BoundaryDisclosures, body.Disclosure)
+		case body.Type == "model.called" && !slices.Contains(r.ModelsUsed, body.Model):
+			r.ModelsUsed = append(r.ModelsUsed, body.Model)
+		case body.Type == "artifact.created":
+			if body.Kind == "diff" {
+				r.WorkspaceOut.DiffHash = body.Hash
+			}
+			r.WorkspaceOut.ArtifactHashes = append(r.WorkspaceOut.ArtifactHashes, body.Hash)
 		case body.Type == "network.connected" && !seen[body.NetworkAccess]:
 			seen[body.NetworkAccess] = true
 			r.NetworkAccessed = append(r.NetworkAccessed, body.NetworkAccess)
@@ -100,7 +125,7 @@ func bundle(head header, entries []chain.Entry) (format.Bundle, error) {
 	}
 	return format.Bundle{
 		Version: format.VersionBundle, Contract: head.Contract, Receipt: r, Events: entries,
-		Keys: format.Keys{Plane: head.Public, Runner: head.Public},
+		Keys: format.Keys{Plane: plane, Runner: head.Public},
 	}, nil
 }
 

@@ -7,6 +7,7 @@ package chain
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"egressd/internal/run/receipt/canonical"
@@ -54,6 +55,27 @@ type (
 		Host     string `json:"host"`
 		Decision string `json:"decision"` // allowed or blocked
 	}
+	// SecretReleased: the run has got a secret.
+	SecretReleased struct {
+		Name  string `json:"name"`
+		Scope string `json:"scope"`
+	}
+	// FileChanged: a file of the workspace differs from the base.
+	FileChanged struct {
+		Path        string `json:"path"`
+		ContentHash string `json:"contentHash"` // 64 zeros: it is gone
+	}
+	// ArtifactCreated: something came of the run.
+	ArtifactCreated struct {
+		Kind string `json:"kind"` // diff, log, file, bundle or trace
+		Hash string `json:"hash"`
+	}
+	// BoundaryCrossed: content left the runner, or came to it.
+	BoundaryCrossed struct {
+		Direction   string `json:"direction"` // in or out
+		ContentHash string `json:"contentHash"`
+		DataClass   string `json:"dataClass"`
+	}
 	// CommandExecuted: the program has ended.
 	CommandExecuted struct {
 		ArgvHash string `json:"argvHash"`
@@ -61,7 +83,11 @@ type (
 	}
 	// RunCompleted: the last event of a run whose program has ended with 0.
 	RunCompleted struct{}
-	// RunFailed: the last event of any other run that was not cancelled.
+	// RunCancelled: the last event of a run that somebody ended.
+	RunCancelled struct {
+		Actor string `json:"actor"`
+	}
+	// RunFailed: the last event of any other run.
 	RunFailed struct {
 		Failure string `json:"failure"`
 		Message string `json:"message"`
@@ -87,6 +113,21 @@ func (NetworkConnected) EventType() string { return "network.connected" }
 func (CommandExecuted) EventType() string { return "command.executed" }
 
 // EventType implements [Event].
+func (SecretReleased) EventType() string { return "secret.released" }
+
+// EventType implements [Event].
+func (FileChanged) EventType() string { return "file.changed" }
+
+// EventType implements [Event].
+func (ArtifactCreated) EventType() string { return "artifact.created" }
+
+// EventType implements [Event].
+func (BoundaryCrossed) EventType() string { return "boundary.crossed" }
+
+// EventType implements [Event].
+func (RunCancelled) EventType() string { return "run.cancelled" }
+
+// EventType implements [Event].
 func (RunCompleted) EventType() string { return "run.completed" }
 
 // EventType implements [Event].
@@ -110,6 +151,26 @@ func Resume(contractHash string, entries []Entry) *Chain {
 		c.last, _ = time.Parse(time.RFC3339Nano, entries[n-1].Time)
 	}
 	return c
+}
+
+// Check reports an error unless entries are a chain that begins at the hash of a
+// contract. No entries are one.
+func Check(contractHash string, entries []Entry) error {
+	prev := contractHash
+	for i, e := range entries {
+		if e.Seq != i || e.Prev != prev {
+			return fmt.Errorf("event %d does not follow the one before", i)
+		}
+		hash, err := canonical.Hash(covered{e.Seq, e.Time, e.Prev, e.Event})
+		if err != nil {
+			return fmt.Errorf("event %d: %w", i, err)
+		}
+		if hash != e.Hash {
+			return fmt.Errorf("event %d has another hash than it says", i)
+		}
+		prev = hash
+	}
+	return nil
 }
 
 // Append makes the next entry. A clock that goes back is held at the time of the

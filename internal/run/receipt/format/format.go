@@ -9,8 +9,11 @@
 package format
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"slices"
 
 	"egressd/internal/run/receipt/canonical"
@@ -74,6 +77,8 @@ type Contract struct {
 	Isolation   string      `json:"isolation,omitempty"` // "": process
 	ExpiresAt   string      `json:"expiresAt"`
 	Signatures  []Signature `json:"signatures"`
+
+	raw json.RawMessage // as it was read: what others put in is kept, and hashed; nil: it was made here
 }
 
 // Parts of a contract.
@@ -131,12 +136,35 @@ type (
 	Budget struct {
 		MaxDurationMin *float64 `json:"maxDurationMin,omitempty"`
 	}
-	// Execution is what runs, as a command line.
+	// Execution is what runs: an agent with a prompt, a command line or a script.
 	Execution struct {
-		Kind    string   `json:"kind"` // argv
-		Command string   `json:"command"`
-		Args    []string `json:"args"`
-		Dir     string   `json:"cwd"`
+		Kind    string   `json:"kind"` // agent, argv or shell
+		Agent   string   `json:"agent,omitempty"`
+		Prompt  string   `json:"prompt,omitempty"`
+		Command string   `json:"command,omitempty"`
+		Args    []string `json:"args,omitempty"`
+		Shell   string   `json:"shell,omitempty"` // sh or bash; "": sh
+		Script  string   `json:"script,omitempty"`
+		Dir     string   `json:"cwd,omitempty"` // in the workspace; "": its root
+
+		Env       *Environment `json:"env,omitempty"`
+		TimeoutMS float64      `json:"timeoutMs,omitempty"` // 0: the budget's
+		Log       *LogBound    `json:"log,omitempty"`
+	}
+	// Environment is what a program finds in its environment.
+	Environment struct {
+		Inherit []string          `json:"inherit,omitempty"` // names, of the runner's own
+		Vars    map[string]string `json:"vars,omitempty"`
+		Secrets []SecretVariable  `json:"secrets,omitempty"`
+	}
+	// SecretVariable is a variable that gets the value of a secret.
+	SecretVariable struct {
+		Env        string `json:"env"`
+		SecretName string `json:"secretName"`
+	}
+	// LogBound bounds what a program may print.
+	LogBound struct {
+		MaxBytes float64 `json:"maxBytes"`
 	}
 	// Signature is one of an object whose hash it covers.
 	Signature struct {
@@ -211,6 +239,28 @@ type (
 	}
 )
 
+// members are those of a contract that the type knows, without its methods.
+type members Contract
+
+// UnmarshalJSON implements [json.Unmarshaler]. What is read stays as it is.
+func (c *Contract) UnmarshalJSON(text []byte) error {
+	var m members
+	if err := json.Unmarshal(text, &m); err != nil {
+		return err
+	}
+	*c = Contract(m)
+	c.raw = bytes.Clone(text)
+	return nil
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (c Contract) MarshalJSON() ([]byte, error) {
+	if c.raw != nil {
+		return c.raw, nil
+	}
+	return json.Marshal(members(c))
+}
+
 // Hash is the hash of a contract without its signatures. An event chain begins with
 // it.
 func (c Contract) Hash() (string, error) {
@@ -254,12 +304,38 @@ func HashWithout(o canonical.Object, name string) (string, error) {
 
 // Sign adds a signature on behalf of signer.
 func (c *Contract) Sign(ctx context.Context, key Key, signer string) error {
+	if c.raw != nil {
+		return errors.New("this contract is somebody else's: it is signed already")
+	}
 	hash, err := c.Hash()
 	if err != nil {
 		return err
 	}
 	c.Signatures, err = sign(ctx, c.Signatures, key, signer, hash)
 	return err
+}
+
+// SignedBy reports whether the plane's signature of c is that of the key in pem.
+func (c Contract) SignedBy(pem string) bool {
+	hash, err := c.Hash()
+	return err == nil && signedBy(c.Signatures, SignerPlane, pem, hash)
+}
+
+// SignedBy reports whether the signature of r on behalf of signer is that of the key
+// in pem.
+func (r Receipt) SignedBy(signer, pem string) bool {
+	hash, err := r.Hash()
+	return err == nil && signedBy(r.Signatures, signer, pem, hash)
+}
+
+// signedBy judges the first signature on behalf of signer, as a verifier does.
+func signedBy(all []Signature, signer, pem, hash string) bool {
+	for _, s := range all {
+		if s.Signer == signer {
+			return s.KeyID == KeyID(pem) && s.Algorithm == "ed25519" && Signed(pem, hash, s.Value)
+		}
+	}
+	return false
 }
 
 // Sign adds a signature on behalf of signer.
