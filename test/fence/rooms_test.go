@@ -178,7 +178,7 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 	},
 	{
 		path:   "internal/run/receipt/...",
-		ours:   []string{"internal/run/receipt/canonical", "internal/run/receipt/chain"},
+		ours:   []string{"internal/run/receipt/canonical", "internal/run/receipt/chain", "internal/run/receipt/execution"},
 		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
 		reason: "formats, hashes and signatures: pure",
 	},
@@ -195,9 +195,39 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 	},
 	{
 		path:   "internal/run/ledger",
-		ours:   []string{"event", "internal/run/receipt", "internal/run/receipt/canonical", "internal/run/receipt/chain", "internal/run/receipt/format"},
+		ours:   []string{"event", "internal/run/receipt", "internal/run/receipt/canonical", "internal/run/receipt/chain", "internal/run/receipt/execution", "internal/run/receipt/format"},
 		std:    []string{"net/http", "log", "log/slog"},
 		reason: "the journal of a run on disk, and the keys: a file, a command, an ssh agent",
+	},
+	{
+		path:   "internal/run/order",
+		ours:   []string{"internal/run/agents", "internal/run/receipt/canonical", "internal/run/receipt/execution", "internal/run/receipt/format"},
+		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
+		reason: "what a contract orders, and whether it may: pure",
+	},
+	{
+		path:   "internal/run/job",
+		ours:   []string{"policy", "internal/run", "internal/run/ledger", "internal/run/order", "internal/run/receipt/...", "internal/run/workspace", "internal/run/workspace/redact"},
+		std:    []string{"net", "net/http", "os/exec", "log"},
+		reason: "one contract from workspace to receipt: it runs a program as a command line would, so it stands above internal/run",
+	},
+	{
+		path:   "internal/run/plane",
+		ours:   []string{"internal/run/receipt/canonical", "internal/run/receipt/chain", "internal/run/receipt/format"},
+		std:    []string{"os", "os/exec", "log", "log/slog"},
+		reason: "a client of one HTTP API: it keeps nothing and runs nothing",
+	},
+	{
+		path:   "internal/run/plane/fake",
+		ours:   []string{"internal/run/receipt", "internal/run/receipt/..."},
+		std:    []string{"os", "os/exec", "log", "log/slog"},
+		reason: "the double of that API: it shares no code with the client",
+	},
+	{
+		path:   "internal/run/runner",
+		ours:   []string{"policy", "internal/run", "internal/run/job", "internal/run/ledger", "internal/run/order", "internal/run/plane", "internal/run/receipt/...", "internal/run/script", "internal/run/workspace/redact"},
+		std:    []string{"net", "net/http", "log"},
+		reason: "claims and delivers; each run is a process of its own",
 	},
 	{
 		path:   "internal/run/tap",

@@ -92,18 +92,31 @@ func Run(ctx context.Context, c Config) (Done, error) {
 	if refused == nil {
 		p, refused = order.Prepare(c.Order.Contract, order.With{Secrets: values, Self: c.Self})
 	}
-	c.Order.Hash = p.Hash
+	j.Order.Hash = p.Hash
 	var err error
-	j.ledger, err = ledger.Begin(ctx, ledger.Config{
-		Dir: c.Journals, Out: filepath.Join(c.Dir, Bundle), Key: c.Key, KeySpec: c.KeySpec, Now: time.Now, Order: &c.Order,
-	})
-	if err != nil {
+	if j.ledger, err = j.begin(ctx); err != nil {
 		return j.done, err
 	}
 	if refused == nil {
 		refused = j.carryOut(ctx, p)
 	}
 	return j.done, errors.Join(j.end(refused), j.ledger.Close())
+}
+
+// Refuse ends a job that cannot be carried out in a receipt that says so.
+func Refuse(ctx context.Context, c Config, why error) (Done, error) {
+	j := &job{Config: c, redactor: redact.New(c.Secrets), done: Done{ExitCode: -1}}
+	var err error
+	if j.ledger, err = j.begin(ctx); err != nil {
+		return j.done, err
+	}
+	return j.done, errors.Join(j.end(why), j.ledger.Close())
+}
+
+func (j *job) begin(ctx context.Context) (*ledger.Ledger, error) {
+	return ledger.Begin(ctx, ledger.Config{
+		Dir: j.Journals, Out: filepath.Join(j.Dir, Bundle), Key: j.Key, KeySpec: j.KeySpec, Now: time.Now, Order: &j.Order,
+	})
 }
 
 // end chains the last event.

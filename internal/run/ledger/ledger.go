@@ -25,6 +25,7 @@ import (
 	"egressd/event"
 	"egressd/internal/run/receipt/canonical"
 	"egressd/internal/run/receipt/chain"
+	"egressd/internal/run/receipt/execution"
 	"egressd/internal/run/receipt/format"
 )
 
@@ -134,7 +135,7 @@ func Begin(ctx context.Context, c Config) (*Ledger, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	l.path = filepath.Join(c.Dir, l.head.Contract.RunID+suffix)
+	l.path = JournalOf(c.Dir, l.head.Contract.RunID)
 	if l.journal, err = create(l.path); err != nil {
 		return nil, err
 	}
@@ -214,9 +215,9 @@ func (l *Ledger) order(ctx context.Context) error {
 		PolicyHash: c.PolicyHash, Secrets: []format.Secret{}, Network: c.Network, Disclosure: "none",
 		Isolation: c.Isolation, ExpiresAt: chain.Stamp(now.Add(time.Hour)),
 	}
-	contract.Execution = &format.Execution{Kind: "argv", Command: c.Argv[0], Args: append([]string{}, c.Argv[1:]...), Dir: "."}
+	contract.Execution = &execution.Execution{Kind: "argv", Command: c.Argv[0], Args: append([]string{}, c.Argv[1:]...), Dir: "."}
 	var err error
-	if l.execHash, err = format.HashArgv(c.Argv, "."); err != nil {
+	if l.execHash, err = execution.HashArgv(c.Argv, "."); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, signTime)

@@ -7,7 +7,8 @@ import (
 	"os"
 )
 
-var errBusy = errors.New("in use")
+// ErrInUse is that a journal is that of a run under way.
+var ErrInUse = errors.New("in use")
 
 // errNoLocks: without them nobody can tell whether a launcher lives.
 var errNoLocks = errors.New("receipts need a system with flock")

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-var errBusy = errors.New("in use")
+// ErrInUse is that a journal is that of a run under way.
+var ErrInUse = errors.New("in use")
 
 // create makes a journal and locks it for as long as this process lives or keeps it
 // open. It has its name only when it is locked: else Recover would take it for one
@@ -42,7 +43,7 @@ func private(info os.FileInfo) error {
 	return nil
 }
 
-// claim opens a journal whose launcher is gone, and locks it; errBusy: it lives.
+// claim opens a journal whose launcher is gone, and locks it; ErrInUse: it lives.
 func claim(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -74,7 +75,7 @@ func lock(f *os.File) error {
 		case errors.Is(err, syscall.EINTR):
 			continue
 		case errors.Is(err, syscall.EWOULDBLOCK):
-			return errBusy
+			return ErrInUse
 		}
 		return os.NewSyscallError("flock", err)
 	}

@@ -161,6 +161,41 @@ func read(journal *os.File) (head header, entries []chain.Entry, err error) {
 	}
 }
 
+// Tail reads the entries of a journal under way from an offset on, 0 at first, and the
+// offset behind the last whole one. A journal that is not there has none.
+func Tail(path string, offset int64) (entries []chain.Entry, next int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+		return nil, offset, err
+	}
+	defer f.Close()
+	lines := bufio.NewReaderSize(io.NewSectionReader(f, offset, maxBytes), maxLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if errors.Is(err, io.EOF) {
+			return entries, offset, nil
+		}
+		if err != nil {
+			return entries, offset, err
+		}
+		if offset > 0 { // the first line is the header
+			var e chain.Entry
+			if err := json.Unmarshal(line, &e); err != nil {
+				return entries, offset, err
+			}
+			e.Event = bytes.Clone(e.Event)
+			entries = append(entries, e)
+		}
+		offset += int64(len(line))
+	}
+}
+
+// JournalOf is the journal of a run in a directory of journals.
+func JournalOf(dir, runID string) string { return filepath.Join(dir, runID+suffix) }
+
 // place puts a file in its place, whole or not at all.
 func place(name string, text []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), ".receipt-*")
@@ -189,7 +224,7 @@ func Recover(dir string, keys func(spec string) (format.Key, error), now func() 
 	}
 	for _, name := range names {
 		journal, err := claim(name)
-		if errors.Is(err, errBusy) || errors.Is(err, os.ErrNotExist) {
+		if errors.Is(err, ErrInUse) || errors.Is(err, os.ErrNotExist) {
 			continue // its launcher lives, or another one has just finished it
 		}
 		if err != nil {

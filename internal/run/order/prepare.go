@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"egressd/internal/run/agents"
-	"egressd/internal/run/receipt/canonical"
+	"egressd/internal/run/receipt/execution"
 	"egressd/internal/run/receipt/format"
 )
 
@@ -43,8 +43,8 @@ type Prepared struct {
 	Hash    string   // of what runs, which command.executed holds
 }
 
-// execution is an execution with every member that is known here. Two have two names.
-type execution struct {
+// anyExecution is an execution with every member that is known here. Two have two names.
+type anyExecution struct {
 	Kind    string   `json:"kind"`
 	Agent   string   `json:"agent"`
 	Prompt  string   `json:"prompt"`
@@ -55,11 +55,11 @@ type execution struct {
 	Script  string   `json:"script"`
 	Dir     string   `json:"cwd"`
 
-	Env         *format.Environment `json:"env"`
-	TimeoutMS   float64             `json:"timeoutMs"`
-	Log         *format.LogBound    `json:"log"`
-	LogMaxBytes float64             `json:"logMaxBytes"`
-	EgressProxy *bool               `json:"egressProxy"`
+	Env         *execution.Environment `json:"env"`
+	TimeoutMS   float64                `json:"timeoutMs"`
+	Log         *execution.LogBound    `json:"log"`
+	LogMaxBytes float64                `json:"logMaxBytes"`
+	EgressProxy *bool                  `json:"egressProxy"`
 }
 
 // Prepare makes of a contract what runs. It reads no environment and touches no file.
@@ -90,15 +90,15 @@ func Prepare(c format.Contract, w With) (Prepared, error) {
 	return p, p.environment(e.Env, w.Secrets)
 }
 
-// executionOf is what a contract says of the execution, or what it means without one.
-func executionOf(c format.Contract) (execution, error) {
+// executionOf is what a contract says of the anyExecution, or what it means without one.
+func executionOf(c format.Contract) (anyExecution, error) {
 	if c.Execution == nil {
 		if c.Agent.Kind == agents.Command {
-			return execution{Kind: "shell", Script: c.Task.Prompt}, nil
+			return anyExecution{Kind: "shell", Script: c.Task.Prompt}, nil
 		}
-		return execution{Kind: "agent", Agent: c.Agent.Kind, Prompt: c.Task.Prompt}, nil
+		return anyExecution{Kind: "agent", Agent: c.Agent.Kind, Prompt: c.Task.Prompt}, nil
 	}
-	var e execution
+	var e anyExecution
 	var whole struct {
 		Execution json.RawMessage `json:"execution"`
 	}
@@ -118,7 +118,7 @@ func executionOf(c format.Contract) (execution, error) {
 }
 
 // command makes the command line and its hash.
-func (p *Prepared) command(c format.Contract, e execution, self string) (err error) {
+func (p *Prepared) command(c format.Contract, e anyExecution, self string) (err error) {
 	tier := Isolation(c)
 	switch e.Kind {
 	case "agent":
@@ -157,7 +157,7 @@ func (p *Prepared) command(c format.Contract, e execution, self string) (err err
 			return fail(CapabilityMismatch, "isolation %q starts in the root of the workspace, not in %q", tier, p.Dir)
 		}
 		p.Argv = []string{shell, "-c", e.Script}
-		p.Hash, err = canonical.Hash(map[string]string{"kind": "shell", "shell": shell, "script": e.Script, "cwd": p.Dir})
+		p.Hash, err = execution.HashShell(shell, e.Script, p.Dir)
 		return err
 	default:
 		return fail(CapabilityMismatch, "execution.kind: %q is not agent, argv or shell", e.Kind)
@@ -167,12 +167,12 @@ func (p *Prepared) command(c format.Contract, e execution, self string) (err err
 			return fail(CapabilityMismatch, "execution: an argument holds a NUL character")
 		}
 	}
-	p.Hash, err = format.HashArgv(p.Argv, p.Dir)
+	p.Hash, err = execution.HashArgv(p.Argv, p.Dir)
 	return err
 }
 
 // bounds reads timeout and log. A timeout beyond the budget is the budget.
-func (p *Prepared) bounds(c format.Contract, e execution) error {
+func (p *Prepared) bounds(c format.Contract, e anyExecution) error {
 	p.Timeout = defaultTime
 	budget := c.Budget.MaxDurationMin
 	if budget != nil {
@@ -212,7 +212,7 @@ func (p *Prepared) bounds(c format.Contract, e execution) error {
 //
 // Threat: a variable of a contract is taken for the name of a secret -> a secret is
 // named by the list of secrets alone; values are values.
-func (p *Prepared) environment(env *format.Environment, released map[string]string) error {
+func (p *Prepared) environment(env *execution.Environment, released map[string]string) error {
 	add := func(name, value string) error {
 		if !secretName.MatchString(name) || strings.IndexByte(value, 0) >= 0 {
 			return fail(CapabilityMismatch, "execution.env: the variable %q cannot be set", name)
@@ -221,7 +221,7 @@ func (p *Prepared) environment(env *format.Environment, released map[string]stri
 		return nil
 	}
 	if env == nil || env.Secrets == nil {
-		for _, name := range sorted(released) {
+		for _, name := range Names(released) {
 			if err := add(name, released[name]); err != nil {
 				return err
 			}
@@ -231,7 +231,7 @@ func (p *Prepared) environment(env *format.Environment, released map[string]stri
 		return nil
 	}
 	p.Env = append(p.Env, env.Inherit...)
-	for _, name := range sorted(env.Vars) {
+	for _, name := range Names(env.Vars) {
 		if err := add(name, env.Vars[name]); err != nil {
 			return err
 		}
@@ -268,4 +268,5 @@ func (p Prepared) String() string {
 	return fmt.Sprintf("%q in %s, %v at most", p.Argv, p.Dir, p.Timeout)
 }
 
-func sorted(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+// Names are those of values, sorted.
+func Names(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

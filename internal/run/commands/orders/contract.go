@@ -17,6 +17,7 @@ import (
 	"egressd/internal/run/order"
 	"egressd/internal/run/receipt/canonical"
 	"egressd/internal/run/receipt/chain"
+	"egressd/internal/run/receipt/execution"
 	"egressd/internal/run/receipt/format"
 	"egressd/internal/run/script"
 	"egressd/internal/run/workspace"
@@ -162,18 +163,18 @@ func (o *contractOptions) order(argv []string, key format.Key) (format.Contract,
 }
 
 // execution is what runs. A shell with a script is the one kind that every tier has.
-func (o *contractOptions) execution(argv []string) (*format.Execution, error) {
+func (o *contractOptions) execution(argv []string) (*execution.Execution, error) {
 	switch {
 	case o.agent != "" && len(argv) != 1:
 		return nil, errors.New(`--agent takes one prompt, in quotes: launch contract --agent claude-code "fix the tests"`)
 	case o.agent == agents.Command:
-		return &format.Execution{Kind: "shell", Script: argv[0]}, nil
+		return &execution.Execution{Kind: "shell", Script: argv[0]}, nil
 	case o.agent != "":
-		return &format.Execution{Kind: "agent", Agent: o.agent, Prompt: argv[0]}, nil
+		return &execution.Execution{Kind: "agent", Agent: o.agent, Prompt: argv[0]}, nil
 	case len(argv) == 0:
 		return nil, errors.New("no program given: launch contract [flags] -- PROGRAM [ARGUMENT...]")
 	case len(argv) == 3 && (argv[0] == "sh" || argv[0] == "bash") && argv[1] == "-c":
-		return &format.Execution{Kind: "shell", Shell: argv[0], Script: argv[2]}, nil
+		return &execution.Execution{Kind: "shell", Shell: argv[0], Script: argv[2]}, nil
 	}
-	return &format.Execution{Kind: "argv", Command: argv[0], Args: argv[1:]}, nil
+	return &execution.Execution{Kind: "argv", Command: argv[0], Args: argv[1:]}, nil
 }

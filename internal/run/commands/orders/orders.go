@@ -23,11 +23,12 @@ import (
 // launcher is what every command gets.
 type launcher struct{ *run.Launcher }
 
-// Commands are launch contract and launch run.
+// Commands are launch contract, launch run and launch runner.
 func Commands(l *run.Launcher) []cli.Command {
 	return []cli.Command{
 		{Name: "contract", Run: launcher{l}.contract, Flags: func() *flag.FlagSet { return new(contractOptions).flags() }},
 		{Name: "run", Run: launcher{l}.run, Flags: func() *flag.FlagSet { return new(runOptions).flags() }},
+		{Name: "runner", Run: launcher{l}.runner, Flags: func() *flag.FlagSet { return new(runnerOptions).flags() }},
 	}
 }
 

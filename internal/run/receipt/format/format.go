@@ -18,6 +18,7 @@ import (
 
 	"egressd/internal/run/receipt/canonical"
 	"egressd/internal/run/receipt/chain"
+	"egressd/internal/run/receipt/execution"
 )
 
 // Versions of the formats.
@@ -59,24 +60,24 @@ type Keys struct {
 
 // Contract is what was ordered: a signed authorization of one run.
 type Contract struct {
-	Version     string      `json:"version"`
-	RunID       string      `json:"runId"`
-	IssuedAt    string      `json:"issuedAt"`
-	Issuer      Issuer      `json:"issuer"`
-	RequestedBy Actor       `json:"requestedBy"`
-	Agent       Agent       `json:"agent"`
-	Task        Task        `json:"task"`
-	Runner      Pool        `json:"runner"`
-	Workspace   Manifest    `json:"workspace"`
-	PolicyHash  string      `json:"policyHash"`
-	Secrets     []Secret    `json:"secrets"`
-	Network     Network     `json:"network"`
-	Budget      Budget      `json:"budget"`
-	Disclosure  string      `json:"disclosure"`
-	Execution   *Execution  `json:"execution,omitempty"`
-	Isolation   string      `json:"isolation,omitempty"` // "": process
-	ExpiresAt   string      `json:"expiresAt"`
-	Signatures  []Signature `json:"signatures"`
+	Version     string               `json:"version"`
+	RunID       string               `json:"runId"`
+	IssuedAt    string               `json:"issuedAt"`
+	Issuer      Issuer               `json:"issuer"`
+	RequestedBy Actor                `json:"requestedBy"`
+	Agent       Agent                `json:"agent"`
+	Task        Task                 `json:"task"`
+	Runner      Pool                 `json:"runner"`
+	Workspace   Manifest             `json:"workspace"`
+	PolicyHash  string               `json:"policyHash"`
+	Secrets     []Secret             `json:"secrets"`
+	Network     Network              `json:"network"`
+	Budget      Budget               `json:"budget"`
+	Disclosure  string               `json:"disclosure"`
+	Execution   *execution.Execution `json:"execution,omitempty"`
+	Isolation   string               `json:"isolation,omitempty"` // "": process
+	ExpiresAt   string               `json:"expiresAt"`
+	Signatures  []Signature          `json:"signatures"`
 
 	raw json.RawMessage // as it was read: what others put in is kept, and hashed; nil: it was made here
 }
@@ -135,36 +136,6 @@ type (
 	// Budget bounds a run; nil is no bound.
 	Budget struct {
 		MaxDurationMin *float64 `json:"maxDurationMin,omitempty"`
-	}
-	// Execution is what runs: an agent with a prompt, a command line or a script.
-	Execution struct {
-		Kind    string   `json:"kind"` // agent, argv or shell
-		Agent   string   `json:"agent,omitempty"`
-		Prompt  string   `json:"prompt,omitempty"`
-		Command string   `json:"command,omitempty"`
-		Args    []string `json:"args,omitempty"`
-		Shell   string   `json:"shell,omitempty"` // sh or bash; "": sh
-		Script  string   `json:"script,omitempty"`
-		Dir     string   `json:"cwd,omitempty"` // in the workspace; "": its root
-
-		Env       *Environment `json:"env,omitempty"`
-		TimeoutMS float64      `json:"timeoutMs,omitempty"` // 0: the budget's
-		Log       *LogBound    `json:"log,omitempty"`
-	}
-	// Environment is what a program finds in its environment.
-	Environment struct {
-		Inherit []string          `json:"inherit,omitempty"` // names, of the runner's own
-		Vars    map[string]string `json:"vars,omitempty"`
-		Secrets []SecretVariable  `json:"secrets,omitempty"`
-	}
-	// SecretVariable is a variable that gets the value of a secret.
-	SecretVariable struct {
-		Env        string `json:"env"`
-		SecretName string `json:"secretName"`
-	}
-	// LogBound bounds what a program may print.
-	LogBound struct {
-		MaxBytes float64 `json:"maxBytes"`
 	}
 	// Signature is one of an object whose hash it covers.
 	Signature struct {

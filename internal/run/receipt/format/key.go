@@ -101,14 +101,3 @@ func Signed(keyPEM, message, value string) bool {
 	raw, err := base64.StdEncoding.DecodeString(value)
 	return err == nil && ed25519.Verify(key, []byte(message), raw)
 }
-
-// HashArgv is the hash of a command line that runs in a directory of the workspace, as
-// command.executed has it. argv has at least the program.
-func HashArgv(argv []string, dir string) (string, error) {
-	return canonical.Hash(struct {
-		Kind string   `json:"kind"`
-		Cmd  string   `json:"cmd"`
-		Args []string `json:"args"`
-		Dir  string   `json:"cwd"`
-	}{"argv", argv[0], append([]string{}, argv[1:]...), dir})
-}
