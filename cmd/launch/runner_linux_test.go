@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -38,7 +39,8 @@ type plant struct {
 	prog  string // launch
 }
 
-func newPlant(t *testing.T) *plant {
+// newPlant starts a plane with which this goes wrong; nil: nothing.
+func newPlant(t *testing.T, fault func(method, path string) fake.Fault) *plant {
 	t.Helper()
 	if !netnsWorks(t) {
 		t.Skip("no network namespaces here")
@@ -49,6 +51,7 @@ func newPlant(t *testing.T) *plant {
 	}
 	p := &plant{T: t, key: format.Held(private), dir: t.TempDir()}
 	p.plane = fake.New(p.key)
+	p.plane.Fault = fault
 	srv := httptest.NewServer(p.plane)
 	srv.Config.ErrorLog = nil
 	t.Cleanup(srv.Close)
@@ -196,7 +199,7 @@ func failure(b format.Bundle) (class, message string) {
 // Every kind of execution ends in a receipt that the plane takes; what was ordered
 // wrongly, in one that says why.
 func TestRunner(t *testing.T) {
-	p := newPlant(t)
+	p := newPlant(t, nil)
 	rows := []struct {
 		id      string
 		change  func(*format.Contract)
@@ -266,7 +269,7 @@ func exec1(e execution.Execution) func(*format.Contract) {
 // runners, does not run, and the receipt that says so is kept where the plane does not
 // take it.
 func TestRunnerForged(t *testing.T) {
-	p := newPlant(t)
+	p := newPlant(t, nil)
 	touched := filepath.Join(p.dir, "touched")
 	c := p.contract("run_forged", &execution.Execution{Kind: "shell", Script: "echo mine"})
 	if err := c.Sign(t.Context(), p.key, format.SignerPlane); err != nil {
@@ -304,7 +307,7 @@ func TestRunnerWorkspace(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git")
 	}
-	p := newPlant(t)
+	p := newPlant(t, nil)
 	tree := filepath.Join(p.dir, "tree")
 	for _, args := range [][]string{{"init", "-q", tree}, {"-C", tree, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "one"}} {
 		if out, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {
@@ -357,14 +360,13 @@ func TestRunnerWorkspace(t *testing.T) {
 // Answers get lost, the plane is busy and away, the runner and the process of a run are
 // killed: every run that was claimed ends in one receipt.
 func TestRunnerStorm(t *testing.T) {
-	p := newPlant(t)
 	var count atomic.Int64
-	p.plane.Fault = func(_, path string) fake.Fault {
+	p := newPlant(t, func(_, path string) fake.Fault {
 		if path == "/v1/claims" || path == "/v1/runners/enroll" {
 			return fake.None
 		}
 		return []fake.Fault{fake.None, fake.Lost, fake.Dead, fake.Busy, fake.None}[count.Add(1)%5]
-	}
+	})
 	var ids []string
 	for i := range 6 {
 		id := "run_storm" + string(rune('a'+i))
@@ -373,6 +375,9 @@ func TestRunnerStorm(t *testing.T) {
 	}
 	r := p.start("--concurrency", "6")
 	p.claimed(ids)
+	if err := syscall.Kill(p.child(r.Process.Pid), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
 	if err := r.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -396,4 +401,23 @@ func (p *plant) claimed(ids []string) {
 	p.until("the runs do not begin", func() bool {
 		return !slices.ContainsFunc(ids, func(id string) bool { return p.plane.Status(id) != "running" })
 	})
+}
+
+// child is a process that pid has started.
+func (p *plant) child(pid int) int {
+	p.Helper()
+	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, name := range tasks {
+		text, _ := os.ReadFile(name) // the thread may be gone
+		if f := strings.Fields(string(text)); len(f) > 0 {
+			if child, err := strconv.Atoi(f[0]); err == nil {
+				return child
+			}
+		}
+	}
+	p.Fatal("the runner has started nothing")
+	return 0
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,13 +23,15 @@ import (
 // place of such a directory -> no link leads out of HOME, and only what was made
 // here gets that user for its owner.
 //
-// remove takes away what was made and is empty still.
+// remove takes away what was made and is empty still, unless another run of launch
+// has begun meanwhile: it may use the same directory.
 func (c *config) makeMissing(user *sandbox.Cred) (remove func()) {
-	remove = func() {}
 	home := realPath(c.home)
 	if c.readOnly || !filepath.IsAbs(c.home) {
-		return remove
+		return func() {}
 	}
+	shared := shareHome(home)
+	remove = func() { _ = shared.Close() }
 	var missing []string
 	want := func(path string, commands ...string) {
 		rel, ok := strings.CutPrefix(path, home+"/")
@@ -62,10 +65,51 @@ func (c *config) makeMissing(user *sandbox.Cred) (remove func()) {
 	c.names = places.NewNames() // it may remember that what was made is not there
 	return func() {
 		defer root.Close()
+		defer shared.Close()
+		if shared == nil || flock(shared, unix.LOCK_EX|unix.LOCK_NB) != nil {
+			return // others are at it
+		}
 		for _, rel := range slices.Backward(made) {
 			if fi, err := root.Lstat(rel); err == nil && fi.IsDir() {
 				root.Remove(rel) //nolint:errcheck // it is in use by now
 			}
+		}
+	}
+}
+
+// patience bounds the wait for somebody who has HOME to himself, which a launch that
+// ends has for a moment.
+const patience = time.Second
+
+// shareHome takes a lock on HOME that every run of this tier shares. Nil: it cannot be
+// had, and nothing depends on it but directories that are left empty.
+func shareHome(home string) *os.File {
+	f, err := os.Open(home)
+	if err != nil {
+		return nil
+	}
+	if flock(f, unix.LOCK_SH|unix.LOCK_NB) == nil {
+		return f
+	}
+	had := make(chan error, 1)
+	go func() { had <- flock(f, unix.LOCK_SH) }()
+	select {
+	case err = <-had:
+	case <-time.After(patience):
+		return nil // f stays with the goroutine: closing it would not wake it
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil
+	}
+	return f
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		err := unix.Flock(int(f.Fd()), how)
+		if err != unix.EINTR { //nolint:errorlint // as it comes from the kernel
+			return err
 		}
 	}
 }

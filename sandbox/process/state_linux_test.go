@@ -50,6 +50,26 @@ func TestMissingCaches(t *testing.T) {
 	}
 }
 
+// A directory that one run has made stays while another run uses it.
+func TestMissingCachesShared(t *testing.T) {
+	home, bin, work := tempDir(t, "/var/tmp"), tempDir(t, "/var/tmp"), tempDir(t, "/var/tmp")
+	script(t, bin, "npm", "true")
+	spec := sandbox.Spec{Dir: work, Env: []string{"HOME=" + home, "PATH=" + bin + ":/bin"}, Argv: []string{"/bin/sh", "-c", "test -d ~/.npm"}}
+	other := shareHome(home)
+	if other == nil {
+		t.Fatal("no lock on HOME")
+	}
+	if res := run(t, &Backend{}, spec); res.ExitCode != 0 {
+		t.Errorf("exit %d, %v", res.ExitCode, res.err)
+	}
+	if _, err := os.Stat(filepath.Join(home, ".npm")); err != nil {
+		t.Error("what another run may use is gone:", err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Claude Code replaces its file in HOME, which it cannot there: it is given a copy,
 // renewed when the one in HOME is newer. The one in HOME stays.
 func TestAgentFile(t *testing.T) {

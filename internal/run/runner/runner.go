@@ -111,9 +111,11 @@ func (r *Runner) Serve(ctx, kill context.Context) error {
 // slot carries out one run after another.
 func (r *Runner) slot(ctx, kill context.Context) {
 	for ctx.Err() == nil {
-		claim, err := r.Plane.Claim(ctx, r.who.Token, r.Pool)
+		// A claim that is on its way is not given up when ctx ends: the plane may have
+		// given the run already.
+		claim, err := r.Plane.Claim(kill, r.who.Token, r.Pool)
 		switch {
-		case ctx.Err() != nil && claim == nil:
+		case err != nil && ctx.Err() != nil:
 			return
 		case err != nil:
 			r.Stats.Errors.Add(1)
