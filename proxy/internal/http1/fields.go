@@ -25,42 +25,42 @@ type fields struct {
 }
 
 func (f *fields) add(name, value []byte) *Error {
-	switch len(name) {
-	case 4, 6, 7, 10, 14, 17, 19: // the lengths of the names below
-	default:
-		return nil
-	}
-	switch strings.ToLower(string(name)) {
-	case "host":
+	switch {
+	case is(name, "host"):
 		f.hosts++
 		f.host = string(value)
-	case "content-length":
+	case is(name, "content-length"):
 		f.lengths++
 		n, ok := parseLength(value)
 		if !ok {
 			return malformed("Content-Length is not one decimal number")
 		}
 		f.length = n
-	case "transfer-encoding":
+	case is(name, "transfer-encoding"):
 		f.encodings++
 		f.chunked = strings.EqualFold(string(value), "chunked")
-	case "connection":
+	case is(name, "connection"):
 		f.connectionUpgrade = f.connectionUpgrade || lists(value, "upgrade")
 		f.close = f.close || lists(value, "close")
 		f.keepAlive = f.keepAlive || lists(value, "keep-alive")
-	case "upgrade":
+	case is(name, "upgrade"):
 		f.upgrade = true
-	case "expect":
+	case is(name, "expect"):
 		f.expect = true
 		f.expectationSupported = strings.EqualFold(string(value), "100-continue")
-	case "trailer":
+	case is(name, "trailer"):
 		f.announced = append(append(f.announced, value...), ',')
 		return checkTrailerNames(value)
-	case "proxy-authorization":
+	case is(name, "proxy-authorization"):
 		f.proxyAuths++
 		f.proxyAuth = string(value)
 	}
 	return nil
+}
+
+// is reports whether a field has this name, in any case.
+func is(name []byte, want string) bool {
+	return len(name) == len(want) && strings.EqualFold(string(name), want)
 }
 
 // frame checks the fields against each other and works out the framing of the

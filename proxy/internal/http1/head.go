@@ -314,9 +314,14 @@ func isToken(b []byte) bool {
 }
 
 func tokenByte(c byte) bool {
-	switch {
-	case '0' <= c && c <= '9', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
-		return true
+	const (
+		digits  = (1<<10 - 1) << '0'
+		letters = (1<<26-1)<<('a'-'A') | 1<<26 - 1 // from A
+		low     = digits | 1<<'!' | 1<<'#' | 1<<'$' | 1<<'%' | 1<<'&' | 1<<'\'' | 1<<'*' | 1<<'+' | 1<<'-' | 1<<'.'
+		high    = letters | 1<<('^'-'A') | 1<<('_'-'A') | 1<<('`'-'A') | 1<<('|'-'A') | 1<<('~'-'A')
+	)
+	if c < 'A' {
+		return c < 64 && uint64(low)>>c&1 == 1
 	}
-	return strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+	return c < 0x7f && uint64(high)>>(c-'A')&1 == 1
 }

@@ -143,3 +143,13 @@ func TestConnectKeepsItsHead(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 }
+
+// tokenByte is the list of RFC 9110 section 5.6.2.
+func TestTokenByte(t *testing.T) {
+	const tchar = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	for c := range 256 {
+		if got, want := tokenByte(byte(c)), strings.IndexByte(tchar, byte(c)) >= 0; got != want {
+			t.Errorf("%q: %v", rune(c), got)
+		}
+	}
+}

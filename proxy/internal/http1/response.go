@@ -37,25 +37,20 @@ type responseFields struct {
 }
 
 func (f *responseFields) add(name, value []byte) *Error {
-	switch len(name) {
-	case 7, 10, 14, 17: // the lengths of the names below
-	default:
-		return nil
-	}
-	switch strings.ToLower(string(name)) {
-	case "content-length":
+	switch {
+	case is(name, "content-length"):
 		f.lengths++
 		n, ok := parseLength(value)
 		if !ok {
 			return malformed("Content-Length is not one decimal number")
 		}
 		f.length = n
-	case "transfer-encoding":
+	case is(name, "transfer-encoding"):
 		f.encodings++
 		f.chunked = strings.EqualFold(string(value), "chunked")
-	case "connection":
+	case is(name, "connection"):
 		f.last = f.last || lists(value, "close")
-	case "trailer":
+	case is(name, "trailer"):
 		f.announced = append(append(f.announced, value...), ',')
 	}
 	return nil
