@@ -82,6 +82,7 @@ type reading struct {
 	buf     []byte               // read and not yet taken
 	body    body                 // of the request under way
 	trailer textproto.MIMEHeader // of the request under way; nil: there can be none
+	started bool                 // a head has been read
 	refused bool                 // nothing more is read
 	bad     *Error               // why a body was refused
 	scan    int                  // where to go on looking for the end of the head
@@ -154,7 +155,7 @@ func (c *Conn) headEnd() (int, *Error) {
 
 // awaitFirst waits for the first byte of a head.
 func (c *Conn) awaitFirst(wait time.Duration) error {
-	if !c.clocks.idle(c.Conn, wait) {
+	if !c.clocks.idle(c.Conn, wait, !c.started) {
 		return io.EOF
 	}
 	defer c.clocks.busy()
@@ -164,7 +165,7 @@ func (c *Conn) awaitFirst(wait time.Duration) error {
 // takeHead takes the n bytes of a head from the front of buf.
 func (c *Conn) takeHead(n int) Request {
 	r := ParseHead(c.buf[:n])
-	c.scan, c.blank = 0, false
+	c.scan, c.blank, c.started = 0, false, true
 	if r.Err != nil {
 		c.refused = true
 		return r

@@ -323,6 +323,25 @@ func TestDrain(t *testing.T) {
 	})
 }
 
+// A request that was sent before the connection drained is served, and is the last.
+func TestDrainBeforeTheFirstRequest(t *testing.T) {
+	c := NewConn(&memConn{r: strings.NewReader(get + get)})
+	c.Drain()
+	if r, err := c.Next(time.Minute); err != nil || r.Path != "/a" || !c.Draining() {
+		t.Fatal(r, err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		c := NewConn(server)
+		c.Drain()
+		start := time.Now()
+		if _, err := c.Next(time.Minute); err == nil || time.Since(start) != drainPatience {
+			t.Error(err, time.Since(start))
+		}
+		_ = client.Close()
+	})
+}
+
 // FuzzStream feeds any stream and takes net/http as the oracle: what the gate
 // reads as requests, net/http reads as the same requests, with the same content.
 func FuzzStream(f *testing.F) {

@@ -7,7 +7,11 @@ import (
 	"time"
 )
 
-const defaultHeadTimeout = 10 * time.Second
+// Implementation constants.
+const (
+	defaultHeadTimeout = 10 * time.Second
+	drainPatience      = time.Second // for a first request
+)
 
 // clocks are the deadlines of a connection. A deadline that is due anyway late
 // enough stays as it is: setting one costs more than the read that it bounds.
@@ -62,11 +66,17 @@ func (k *clocks) within(c net.Conn, d time.Duration) {
 	}
 }
 
-// idle is within for the first byte of a head. False: the connection drains.
-func (k *clocks) idle(c net.Conn, d time.Duration) bool {
+// idle is within for the first byte of a head. False: the connection drains. What a
+// client has sent before its first request is read may be here already, so that
+// request gets a moment.
+func (k *clocks) idle(c net.Conn, d time.Duration, first bool) bool {
 	k.waiting.Store(true)
 	if k.draining.Load() {
-		return false
+		if !first {
+			return false
+		}
+		k.waiting.Store(false)
+		d = min(d, drainPatience)
 	}
 	k.within(c, d)
 	return true
