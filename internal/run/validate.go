@@ -228,7 +228,7 @@ func uselessFlags(tier string) []uselessFlag {
 	case microvm.Tier:
 		return []uselessFlag{
 			{"isolation", "the microVM is an isolation of its own"},
-			{"publish", "use --port"},
+			{"publish", "Vercel publishes a port to everybody or not at all: --port PORT does that, and launch sandbox port NAME PORT says where"},
 			{"host-port", "the VM cannot reach this machine"},
 			{"nested", "the VM is its own"},
 			{"overlay", "the workspace is a copy there; what comes back is judged file by file"},

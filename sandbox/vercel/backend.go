@@ -232,11 +232,11 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 			}
 		}
 	}()
-	in, err := r.readInput(ctx, false)
+	whole, err := r.readFile(ctx)
 	if err != nil {
 		return fmt.Errorf("standard input: %w", err)
 	}
-	defer in.close()
+	defer whole.close()
 	if err := r.acquire(ctx); err != nil {
 		return err
 	}
@@ -246,10 +246,6 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 	if err := r.send(ctx); err != nil {
 		return fmt.Errorf("send the workspace: %w", err)
 	}
-	input, err := r.sendInput(ctx, in)
-	if err != nil {
-		return fmt.Errorf("standard input: %w", err)
-	}
 	if err := r.markDirty(); err != nil {
 		return err
 	}
@@ -258,11 +254,16 @@ func (b *Backend) run(ctx context.Context, spec sandbox.Spec, res *sandbox.Resul
 		return fmt.Errorf("egressd in the sandbox: %w", err)
 	}
 	defer gate.stop()
+	in, err := r.startInput(ctx, whole)
+	if err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
+	defer in.stop()
 	early()
 	r.progress("", 0, 0, 0)
 	attended, err := r.onTerminal(ctx)
 	if !attended {
-		err = r.command(ctx, input)
+		err = r.command(ctx, in)
 	}
 	gate.stop()
 	if r.program == "" && !r.began || r.session.gone {

@@ -15,13 +15,13 @@ import (
 // defaultGrace is the time between asking a program to end and killing it.
 const defaultGrace = 5 * time.Second
 
-// command runs the program and waits for its end. input is the file there that
-// is its standard input; "" none.
+// command runs the program and waits for its end, and then for that of what passes
+// its standard input on, which may be nil.
 //
 // Threat: a secret on a command line is kept in the service's records and shown
 // by ps -> variables travel in the request's env, never in arguments; secrets
 // that the policy binds to a host do not travel into the VM at all.
-func (r *run) command(ctx context.Context, input string) error {
+func (r *run) command(ctx context.Context, in *input) error {
 	argv, err := commandLine(r.spec)
 	if err != nil {
 		return err
@@ -32,15 +32,23 @@ func (r *run) command(ctx context.Context, input string) error {
 	}
 	request := api.CommandRequest{Command: argv[0], Args: argv[1:], Cwd: start, Env: environment(r.spec.Env)}
 	request.Env[markVariable] = r.mark
-	if input != "" {
-		request.Command, request.Args = "sh", append([]string{"-c", `exec "$@" <"$0"`, input}, argv...)
+	if in != nil {
+		request.Command, request.Args = "sh", append([]string{"-c", `exec "$@" <"$0"`, in.name}, argv...)
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer in.stop() //nolint:errcheck // of a program that did not end by itself
+	defer in.losing(cancel)()
 	w := r.watch(inner, cancel)
 	ended, err := r.Client.Run(inner, r.session.id, request, w.begun, r.output)
 	w.stop()
 	r.program = w.id
+	if err == nil {
+		if e := in.stop(); e != nil {
+			return e
+		}
+	}
+	lost := in.why()
 	var refused *api.Error
 	switch {
 	case w.timedOut:
@@ -50,6 +58,9 @@ func (r *run) command(ctx context.Context, input string) error {
 	case errors.As(err, &refused) && refused.Code == api.CodeExecutableNotFound:
 		r.res.ExitCode = exitNotFound
 		return fmt.Errorf("%s: not found in the sandbox", argv[0])
+	case err != nil && lost != nil && r.signals.caught() == 0 && !api.IsGone(lost):
+		r.end(ctx)
+		return lost
 	case errors.Is(err, syscall.EPIPE):
 		r.end(ctx)
 		r.res.ExitCode = exitSignal + int(syscall.SIGPIPE) // the reader has gone
@@ -57,9 +68,9 @@ func (r *run) command(ctx context.Context, input string) error {
 	case r.signals.caught() != 0 && err != nil:
 		r.session.loose = true
 		return nil // the exit code follows from the signal
-	case api.IsGone(err):
+	case api.IsGone(err) || err != nil && api.IsGone(lost):
 		r.session.gone = true
-		return fmt.Errorf("the sandbox ended while the program ran, and what it changed is lost: %w", err)
+		return fmt.Errorf("the sandbox ended while the program ran, and what it changed is lost: %w", cmp.Or(lost, err))
 	case err != nil:
 		r.end(ctx)
 		return err

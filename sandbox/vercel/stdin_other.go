@@ -4,11 +4,8 @@ package vercel
 
 import "context"
 
-type input struct{}
+// readFile reads nothing: this system cannot tell whether there is anything.
+func (*run) readFile(context.Context) (*spool, error) { return nil, nil }
 
-func (*input) close() {}
-
-// readInput reads nothing: this system cannot tell whether there is anything.
-func (r *run) readInput(context.Context, bool) (*input, error) { return nil, nil }
-
-func (r *run) sendInput(context.Context, *input) (string, error) { return "", nil }
+// startInput passes nothing on, for the same reason.
+func (*run) startInput(context.Context, *spool) (*input, error) { return nil, nil }
