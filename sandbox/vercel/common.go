@@ -23,10 +23,19 @@ const stampName = ".launch-stamp"
 
 // stampFile returns the path of the stamp; "" if nothing is remembered.
 func (r *run) stampFile() string {
-	if r.Synced == nil || r.Name == "" && r.Task == "" || r.session.workdir == "/" || strings.HasPrefix(r.session.cwd+"/", r.session.workdir+"/") {
+	if r.Synced == nil {
 		return ""
 	}
-	return path.Join(r.session.cwd, stampName)
+	return r.beside(stampName)
+}
+
+// beside is the path of a file of ours beside the workspace on a disk that stays; "" if
+// there is no such place.
+func (r *run) beside(name string) string {
+	if r.Name == "" && r.Task == "" || r.session.workdir == "/" || strings.HasPrefix(r.session.cwd+"/", r.session.workdir+"/") {
+		return ""
+	}
+	return path.Join(r.session.cwd, name)
 }
 
 // compare leaves out of the tree what is there already, and deletes there what

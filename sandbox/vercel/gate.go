@@ -51,8 +51,7 @@ func (r *run) startGate(ctx context.Context) (_ *gate, err error) {
 	if err != nil {
 		return nil, err
 	}
-	sent := []api.File{{Path: program, Mode: 0o700, Size: r.Gate.Size(), Open: r.Gate.Program}, file(rules, text)}
-	if err := r.Client.WriteFiles(ctx, r.session.id, slices.Values(sent), nil); err != nil {
+	if err := r.sendGate(ctx, program, file(rules, text)); err != nil {
 		return nil, err
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))

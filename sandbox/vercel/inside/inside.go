@@ -18,7 +18,9 @@
 package inside
 
 import (
+	"crypto/sha256"
 	"debug/elf"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -124,6 +126,20 @@ func (g *Gate) Program() (io.ReadCloser, error) { return os.Open(g.path) }
 
 // Size is that of the program in bytes.
 func (g *Gate) Size() int64 { return g.size }
+
+// Digest reads the program and reports its SHA-256 in hexadecimal.
+func (g *Gate) Digest() (string, error) {
+	f, err := g.Program()
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
 
 // OpensTLS reports whether programs must trust the gate's certificates.
 func (g *Gate) OpensTLS() bool { return g.opens }
