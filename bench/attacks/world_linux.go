@@ -95,7 +95,7 @@ func (w *world) furnish() error {
 	} {
 		errs = append(errs, put(w.ws, f, ""))
 	}
-	for _, git := range []string{".git", ".git/modules/sub", "a/b/.git"} {
+	for _, git := range []string{".git", ".git/modules/sub", ".git/modules/libs/deep", "a/b/.git"} {
 		errs = append(errs,
 			put(w.ws, git+"/HEAD", "ref: refs/heads/main\n"), put(w.ws, git+"/config", "[core]\n\tbare = false\n"),
 			put(w.ws, git+"/hooks/post-checkout", "#!/bin/sh\n"), put(w.ws, git+"/info/attributes", ""),

@@ -17,6 +17,7 @@ func laters() []attack {
 		{".git/config", "{WS}/.git/config", ".git/config", ""},
 		{".git/info/attributes", "{WS}/.git/info/attributes", "attributes", ""},
 		{"a submodule's hooks and configuration", "{WS}/.git/modules/sub/config", ".git/modules", ""},
+		{"a submodule's in a directory", "{WS}/.git/modules/libs/deep/config", ".git/modules", ""},
 		{"a nested repository's configuration", "{WS}/a/b/.git/config", "a/b/.git", ""},
 		{".vscode/tasks.json", "{WS}/.vscode/tasks.json", ".vscode", ""},
 		{".envrc", "{WS}/.envrc", ".envrc", ""},

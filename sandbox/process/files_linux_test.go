@@ -23,7 +23,13 @@ func newPerson(t *testing.T, parent string) person {
 		".ssh/id_ed25519": "key", ".ssh/config": "Host *", ".aws/credentials": "key", ".bashrc": "#", ".config/systemd/user/a.service": "#",
 		".local/bin/tool": "#", ".local/state/egressd/sandboxes/x": "{}", "notes": "n", ".cache/x": "x", "dotfiles/zshrc": "#",
 		"src/app/main.go": "package main", "src/app/.git/HEAD": "ref: refs/heads/main", "src/app/.git/config": "[core]\n",
-		"src/app/.git/hooks/pre-push.sample": "#", "src/app/.git/modules/lib/config": "[core]\n", "src/app/.git/objects/x": "x", "src/app/.git/refs/x": "x",
+		"src/app/.git/hooks/pre-push.sample": "#", "src/app/.git/modules/lib/config": "[core]\n",
+		"src/app/.git/modules/lib/HEAD": "ref: refs/heads/main", "src/app/.git/modules/lib/objects/x": "x",
+		"src/app/.git/modules/libs/deep/config": "[core]\n", "src/app/.git/modules/libs/deep/HEAD": "ref: refs/heads/main",
+		"src/app/.git/modules/libs/deep/objects/x": "x", "src/app/.git/modules/libs/deep/hooks/x.sample": "#", "src/app/.git/modules/libs/deep/info/attributes": "#",
+		"src/app/.git/modules/lib/modules/in/config": "[core]\n", "src/app/.git/modules/lib/modules/in/HEAD": "ref: refs/heads/main",
+		"src/app/.git/modules/lib/modules/in/objects/x": "x",
+		"src/app/.git/objects/x":                        "x", "src/app/.git/refs/x": "x",
 		"src/app/.vscode/tasks.json": "{}", "src/app/shared/mcp.json": "{}", "src/app/a/b/.envrc": "#", "src/app/a/nested/.git/config": "[core]\n",
 	} {
 		p.write(t, path, text)
@@ -72,6 +78,11 @@ var fileAttacks = []struct{ name, attack, path, second string }{
 	{"git configuration removed", "remove", "src/app/.git/config", ""},
 	{"git directory moved away", "new-directory", "src/app/.git", ""},
 	{"configuration of a submodule", "overwrite", "src/app/.git/modules/lib/config", ""},
+	{"configuration of a submodule in a directory", "overwrite", "src/app/.git/modules/libs/deep/config", ""},
+	{"hook of a submodule in a directory", "create", "src/app/.git/modules/libs/deep/hooks/post-checkout", ""},
+	{"attributes of a submodule in a directory", "overwrite", "src/app/.git/modules/libs/deep/info/attributes", ""},
+	{"submodule in a directory moved away", "new-directory", "src/app/.git/modules/libs", ""},
+	{"configuration of a submodule's submodule", "overwrite", "src/app/.git/modules/lib/modules/in/config", ""},
 	{"modules moved away", "new-directory", "src/app/.git/modules", ""},
 	{"nested repository", "overwrite", "src/app/a/nested/.git/config", ""},
 	{"directory above it moved away", "new-directory", "src/app/a", ""},
@@ -147,6 +158,31 @@ func TestHiddenLooksEmpty(t *testing.T) {
 	res := run(t, &Backend{}, spec)
 	if want := ".aws:\n\n.ssh:\nconfig\nHost *\nno\n"; res.out != want || res.err != nil {
 		t.Errorf("got %q, %v; want %q", res.out, res.err, want)
+	}
+}
+
+// What is missing in a submodule's directory and would be obeyed is moved away; a
+// branch that is called like a file that git obeys stays.
+func TestLatecomersInSubmodules(t *testing.T) {
+	p := newPerson(t, "/var/tmp")
+	spec := p.spec()
+	spec.Argv = []string{"/bin/sh", "-ec", `cd .git/modules; for m in lib libs/deep lib/modules/in; do
+mkdir -p $m/info $m/refs/heads; for f in info/attributes config.worktree commondir refs/heads/config refs/heads/hooks; do test -e $m/$f || echo x >$m/$f; done; done`}
+	if res := run(t, &Backend{}, spec); res.err != nil || res.ExitCode != 0 {
+		t.Fatal(res.err, res.out)
+	}
+	for _, m := range []string{"lib", "libs/deep", "lib/modules/in"} {
+		dir := filepath.Join(p.work, ".git/modules", m)
+		for _, name := range []string{"info/attributes", "config.worktree", "commondir"} {
+			if data, err := os.ReadFile(filepath.Join(dir, name)); err == nil && string(data) == "x\n" {
+				t.Errorf("%s/%s stands", m, name)
+			}
+		}
+		for _, name := range []string{"refs/heads/config", "refs/heads/hooks"} {
+			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 

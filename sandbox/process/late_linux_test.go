@@ -35,6 +35,8 @@ var lateAttacks = []struct{ name, script, planted string }{
 	{"one that names another directory", "mkdir -p r/.git && echo ../evil >r/.git/commondir", "r/.git/commondir"},
 	{"a .git file", "mkdir r && echo 'gitdir: ../evil' >r/.git", "r/.git"},
 	{"a .git link", "mkdir r evil && ln -s ../evil r/.git", "r/.git"},
+	{"submodule in a directory, configured", "mkdir -p r/.git/modules/libs/a && printf '[core]\\n\\tfsmonitor = touch x\\n' >r/.git/modules/libs/a/config", "r/.git/modules/libs/a/config"},
+	{"hook of a submodule in a directory", "mkdir -p r/.git/modules/libs/a/hooks && echo x >r/.git/modules/libs/a/hooks/post-checkout", "r/.git/modules/libs/a/hooks/post-checkout"},
 	{"one that is not closed", "mkdir -p r/.git; exec 3>r/.git/config; printf '[core]\\n\\tfsmonitor = touch x\\n' >&3", "r/.git/config"},
 	{"an empty directory exchanged for a full one", "mkdir .vscode other; echo {} >other/tasks.json; rmdir .vscode; mv other .vscode", ".vscode/tasks.json"},
 	{"a name among many", "i=0; while [ $i -lt 300 ]; do mkdir d$i; i=$((i+1)); done; echo x >d299/.envrc", "d299/.envrc"},

@@ -113,6 +113,9 @@ func (f *finder) gitDir(dir string) {
 		return
 	}
 	f.watched[dir] = true
+	for _, module := range f.modules(filepath.Join(dir, "modules")) {
+		f.gitDir(module)
+	}
 	for _, name := range gitRuns {
 		p := filepath.Join(dir, name)
 		if _, err := os.Lstat(p); err != nil {
@@ -123,6 +126,68 @@ func (f *finder) gitDir(dir string) {
 			f.narrow(real, min(f.Gate.Decide(real).Access, files.ReadOnly))
 		}
 	}
+}
+
+// modules lists the git directories of submodules in dir, which is called modules,
+// and theirs, outermost first. A submodule's name is a path: libs/a is two
+// directories down.
+//
+// Threat: a program writes the configuration of a submodule in a directory, or of a
+// submodule's submodule, which git status of the repository around it obeys -> all
+// are found, whatever their depth. What git stores in one (refs, objects) is not
+// searched: a branch may be called config. Left over: what lies beyond MaxDirs,
+// which the run says.
+func (f *finder) modules(dir string) []string {
+	if found, ok := f.submodules[dir]; ok {
+		return found
+	}
+	var found []string
+	queue := []string{dir}
+	for ; len(queue) > 0; queue = queue[1:] {
+		d := queue[0]
+		git := d != dir && f.obeyed(d)
+		if git {
+			found = append(found, d)
+		}
+		if f.IsDir(d) && f.writable(d) {
+			f.watched[d] = true
+		}
+		for _, e := range f.list.all(d) {
+			p := filepath.Join(d, e.name)
+			switch {
+			case e.kind == unix.DT_LNK && f.obeyed(p):
+				found = append(found, p)
+			case e.kind != unix.DT_DIR || git && gitStores(e.name) && !f.isGitDir(p):
+			case f.inModules == MaxDirs:
+				f.plan.Whole = false
+			default:
+				f.inModules++
+				queue = append(queue, p)
+			}
+		}
+	}
+	f.submodules[dir] = found
+	return found
+}
+
+// obeyed reports whether git may take dir for a git directory.
+func (f *finder) obeyed(dir string) bool {
+	return f.kind(filepath.Join(dir, "HEAD")) != 0 || f.kind(filepath.Join(dir, "config")) != 0
+}
+
+// isGitDir reports whether dir has all that makes a git directory.
+func (f *finder) isGitDir(dir string) bool {
+	return f.kind(filepath.Join(dir, "HEAD")) != 0 && f.IsDir(filepath.Join(dir, "objects"))
+}
+
+// gitStores reports whether a directory of that name in a git directory holds what
+// git stores or names, and nothing that it obeys by itself.
+func gitStores(name string) bool {
+	switch name {
+	case "objects", "refs", "logs", "lfs", "hooks", "info", "branches":
+		return true
+	}
+	return false
 }
 
 // gitEntry protects a .git that is not a directory: a program that replaced it

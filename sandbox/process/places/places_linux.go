@@ -49,8 +49,8 @@ type Plan struct {
 func Find(m Machine) (*Plan, error) {
 	f := &finder{
 		Machine: m, access: map[string]files.Access{}, links: map[string]bool{}, named: map[string]bool{}, watched: map[string]bool{},
-		asked: map[string]bool{},
-		plan:  &Plan{Known: map[string]bool{}, Whole: true},
+		asked: map[string]bool{}, submodules: map[string][]string{},
+		plan: &Plan{Known: map[string]bool{}, Whole: true},
 	}
 	if f.Names == nil {
 		f.Names = NewNames()
@@ -120,6 +120,9 @@ type finder struct {
 	watched map[string]bool
 	asked   map[string]bool // writable's answers
 	walked  int             // directories that everyDepth saw
+
+	submodules map[string][]string // modules' answers
+	inModules  int                 // directories that modules saw
 }
 
 // add notes one name that a rule is about.

@@ -160,6 +160,10 @@ func (f *finder) expand(base string, segs []string) {
 		f.watched[base] = true
 	}
 	switch seg := segs[0]; {
+	case seg == "**" && strings.HasSuffix(base, "/.git/modules"):
+		for _, dir := range f.modules(base) {
+			f.expand(dir, segs[1:])
+		}
 	case seg == "**":
 		f.expand(base, segs[1:])
 		f.everyDepth(base, segs[1:], MaxDepth)
