@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"egressd/sandbox"
+	"egressd/sandbox/process/control"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -134,5 +136,15 @@ func TestSetUpFails(t *testing.T) {
 	}
 	if findProcess(marker) == nil {
 		t.Error("the program ran without its layers")
+	}
+}
+
+// What somebody removes while a run starts is told as that, once.
+func TestRemovedMeanwhile(t *testing.T) {
+	err := setUpError(&control.FailReport{Step: "mounts", Err: "hidden: lstat /home/a/x: no such file or directory", Errno: syscall.ENOENT})
+	want := "sandbox set-up failed at mounts: hidden: lstat /home/a/x: no such file or directory: it was there when the run began to start, " +
+		"and was removed on this machine since: start it again"
+	if err.Error() != want || !errors.Is(err, syscall.ENOENT) {
+		t.Errorf("got %q, want %q", err, want)
 	}
 }

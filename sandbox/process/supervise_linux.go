@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -362,6 +363,10 @@ func setUpError(f *control.FailReport) error {
 		return errors.New(what)
 	case unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EOPNOTSUPP, unix.ENODEV, unix.EINVAL, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT:
 		return &sandbox.CapabilityError{Isolation: isolationNetns, What: what, Fix: doctorFix}
+	}
+	what = strings.TrimSuffix(what, ": "+f.Errno.Error())
+	if f.Errno == unix.ENOENT && f.Step == "mounts" {
+		return fmt.Errorf("%s: %w: it was there when the run began to start, and was removed on this machine since: start it again", what, f.Errno)
 	}
 	return fmt.Errorf("%s: %w", what, f.Errno)
 }

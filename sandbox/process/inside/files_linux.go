@@ -63,14 +63,15 @@ func (b *builder) mountPlace(p control.Place, picked tree) (cover tree, err erro
 		}
 		if missing {
 			if err := mountPoint(p.Path, p.Dir); err != nil {
-				return 0, err
+				picked.discard()
+				return 0, goneOutside(err)
 			}
 		}
 		return 0, picked.attach(p.Path)
 	case control.PlacePrivate:
 		if missing {
 			if err := mountPoint(p.Path, true); err != nil {
-				return 0, err
+				return 0, goneOutside(err)
 			}
 		}
 		return 0, b.mountRoom(p.Path, 0o700)
@@ -87,6 +88,17 @@ func (b *builder) mountPlace(p control.Place, picked tree) (cover tree, err erro
 		return 0, pinLink(p.Path)
 	}
 	return 0, fmt.Errorf("a place of unknown kind %d", p.Kind)
+}
+
+// goneOutside is nil where a mount point would have to be made in a file system of
+// the host, which is read-only by now: somebody removed the directory outside after
+// it was planned. Nothing is mounted, so the program gets less. A working directory
+// that is missing is told when the program is to start in it.
+func goneOutside(err error) error {
+	if errors.Is(err, unix.EROFS) {
+		return nil
+	}
+	return err
 }
 
 // coverPlace mounts an empty directory or an empty file, each with an inode of its

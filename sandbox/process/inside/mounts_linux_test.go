@@ -166,6 +166,30 @@ func TestReadOnly(t *testing.T) {
 	refuses(t, dir+"/shown/file", nil)
 }
 
+// What somebody removes outside between the plan and the mounts is not mounted, and
+// the rest is: a home directory that goes away fails no run.
+func TestGoneOutside(t *testing.T) {
+	b := freshMounts(t)
+	dir := host(t, map[string]string{"gone/cache/": "", "gone/home/": "", "stays/": ""})
+	for _, p := range []control.Place{
+		{Path: dir + "/gone/cache", Kind: control.PlaceWritable, Dir: true},
+		{Path: dir + "/gone/home", Kind: control.PlacePrivate, Dir: true},
+		{Path: dir + "/stays", Kind: control.PlaceWritable, Dir: true},
+	} {
+		b.cfg.Plan.Places = append(b.cfg.Plan.Places, p)
+	}
+	for _, step := range []func() error{b.pickPlaces, func() error { return os.RemoveAll(dir + "/gone") }, b.readOnly, b.mountPlaces} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Lstat(dir + "/gone"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was removed is there: %v", err)
+	}
+	refuses(t, dir+"/stays/file", nil)
+	refuses(t, dir+"/file", unix.EROFS)
+}
+
 // A directory of the host that lacks a place keeps all that is in it, and is
 // itself not changed.
 func TestTakeApart(t *testing.T) {
