@@ -14,6 +14,7 @@ func decoys() []string {
 		".config/gh/hosts.yml", ".npmrc", ".pypirc", ".cargo/credentials.toml", ".gnupg/private-keys-v1.d/A.key",
 		".local/share/keyrings/login.keyring", ".mozilla/firefox/p/logins.json",
 		".config/google-chrome/Default/Login Data", ".bash_history", ".claude/.credentials.json", ".codex/auth.json",
+		"snap/firefox/common/.mozilla/firefox/p/logins.json",
 	}
 }
 
@@ -34,7 +35,7 @@ func reads() []attack {
 		{name: "netrc, git-credentials, gh", script: cat(".netrc", ".git-credentials", ".config/gh/hosts.yml"), tell: ".netrc"},
 		{name: "registry tokens: npm, pypi, cargo", script: cat(".npmrc", ".pypirc", ".cargo/credentials.toml"), tell: ".npmrc"},
 		{name: "gnupg, keyrings", script: cat(".gnupg/private-keys-v1.d/A.key", ".local/share/keyrings/login.keyring")},
-		{name: "browser profiles", script: cat(".mozilla/firefox/p/logins.json", ".config/google-chrome/Default/Login Data")},
+		{name: "browser profiles", script: cat(".mozilla/firefox/p/logins.json", ".config/google-chrome/Default/Login Data", "snap/firefox/common/.mozilla/firefox/p/logins.json")},
 		{name: "shell history", script: cat(".bash_history"), tell: ".bash_history"},
 		{name: "other agents' logins", script: cat(".claude/.credentials.json", ".codex/auth.json"), tell: ".credentials.json"},
 		{
