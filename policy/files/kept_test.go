@@ -11,7 +11,7 @@ func TestKeptFromReading(t *testing.T) {
 		"containers":       {"~/.kube/config", "~/.docker/config.json", "~/.config/containers/auth.json", "/etc/kubernetes/admin.conf"},
 		"service accounts": {"/var/run/secrets/kubernetes.io/serviceaccount/token", "/run/secrets/x", "/var/lib/kubelet/pki/x"},
 		"git":              {"~/.netrc", "~/.git-credentials", "~/.config/git/credentials", "~/.config/gh/hosts.yml", "~/.config/glab-cli/config.yml", "~/.config/tea/config.yml", "~/.subversion/auth/svn.simple/x"},
-		"keyrings":         {"~/.gnupg/private-keys-v1.d/x", "~/.local/share/keyrings/login.keyring", "~/.local/share/kwalletd/kdewallet.kwl", "~/.password-store/x.gpg", "~/.pki/nssdb/key4.db"},
+		"keyrings":         {"~/.gnupg/private-keys-v1.d/x", "~/.local/share/keyrings/login.keyring", "~/.local/share/kwalletd/kdewallet.kwl", "~/.password-store/x.gpg", "~/.pki/nssdb/key4.db", "~/.Xauthority"},
 		"browsers": {
 			"~/.mozilla/firefox/p/logins.json", "~/.config/google-chrome/Default/Cookies", "~/.config/google-chrome-beta/Default/Cookies", "~/.config/chromium/Default/Cookies",
 			"~/.config/BraveSoftware/Brave-Browser/x", "~/.config/microsoft-edge/x", "~/.config/vivaldi/x", "~/.librewolf/p/logins.json", "~/.zen/p/logins.json",
@@ -22,7 +22,7 @@ func TestKeptFromReading(t *testing.T) {
 			"~/.gradle/gradle.properties", "~/.sbt/.credentials", "~/.hex/hex.config", "~/.huggingface/token", "~/.cache/huggingface/token", "~/.kaggle/kaggle.json",
 		},
 		"histories": {
-			"~/.bash_history", "~/.zsh_history", "~/.zhistory", "~/.histfile", "~/.local/state/zsh/history", "~/.local/state/bash/history", "~/.local/share/fish/fish_history", "~/.local/share/atuin/history.db",
+			"~/.bash_history", "~/.sh_history", "~/.ash_history", "~/.zsh_history", "~/.zhistory", "~/.histfile", "~/.local/state/zsh/history", "~/.local/state/bash/history", "~/.local/share/fish/fish_history", "~/.local/share/atuin/history.db",
 			"~/.config/nushell/history.txt", "~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.sqlite_history", "~/.rediscli_history", "~/.irb_history", "~/.lesshst", "~/.viminfo",
 		},
 		"the machine": {"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d/x", "/etc/ssh/ssh_host_ed25519_key", "/etc/krb5.keytab"},
