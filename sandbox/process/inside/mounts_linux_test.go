@@ -171,12 +171,10 @@ func TestReadOnly(t *testing.T) {
 func TestGoneOutside(t *testing.T) {
 	b := freshMounts(t)
 	dir := host(t, map[string]string{"gone/cache/": "", "gone/home/": "", "stays/": ""})
-	for _, p := range []control.Place{
+	b.cfg.Plan.Places = []control.Place{
 		{Path: dir + "/gone/cache", Kind: control.PlaceWritable, Dir: true},
 		{Path: dir + "/gone/home", Kind: control.PlacePrivate, Dir: true},
 		{Path: dir + "/stays", Kind: control.PlaceWritable, Dir: true},
-	} {
-		b.cfg.Plan.Places = append(b.cfg.Plan.Places, p)
 	}
 	for _, step := range []func() error{b.pickPlaces, func() error { return os.RemoveAll(dir + "/gone") }, b.readOnly, b.mountPlaces} {
 		if err := step(); err != nil {
