@@ -18,6 +18,7 @@ func TestForkBomb(t *testing.T) {
 		n    int64
 		ok   bool
 	}{
+		{"fewest", &Backend{Limits: Limits{Pids: 40}}, 100, false},
 		{"few", &Backend{Limits: Limits{Pids: 60}}, 600, false},
 		{"more than few", &Backend{Limits: Limits{Pids: 2000}}, 600, true},
 		{"the default", &Backend{}, DefaultPids() + 400, false},
