@@ -142,9 +142,35 @@ func TestGate(t *testing.T) {
 		h[16], h[18], h[20], h[52] = 2, machine, 1, 64
 		return h
 	}
-	for name, data := range map[string][]byte{"script": []byte("#!/bin/sh\n"), "empty": nil, "riscv": head(243)} {
-		if _, err := Open(write(name, data), p); err == nil {
-			t.Errorf("%s is taken for an egressd", name)
+	// A program header says which interpreter loads its libraries.
+	linked := func(table byte) []byte {
+		h := append(head(62), make([]byte, 56)...)
+		h[32], h[54], h[56], h[64] = table, 56, 1, 3
+		return h
+	}
+	with := func(at int, value byte) []byte {
+		h := head(62)
+		h[at] = value
+		return h
+	}
+	for name, tt := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"script":      {[]byte("#!/bin/sh\n" + strings.Repeat("# long\n", 20)), "not a program"},
+		"empty":       {nil, "not a program"},
+		"cut-off":     {linked(64)[:100], "not a program"},
+		"beyond":      {linked(200), "not a program"},
+		"negative":    {append(with(39, 0xff)[:56], append([]byte{1}, make([]byte, 7)...)...), "not a program"},
+		"dynamic":     {linked(64), "CGO_ENABLED=0"},
+		"riscv":       {head(243), "EM_RISCV"},
+		"32 bits":     {with(4, 1), "another processor"},
+		"most first":  {with(5, 2), "another processor"},
+		"no machine":  {head(0), "another processor"},
+		"other magic": {with(1, 'e'), "not a program"},
+	} {
+		if _, err := Open(write(name, tt.data), p); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
 	if _, err := Open(dir, p); err == nil {
