@@ -139,19 +139,20 @@ func (w *watch) begun(c *api.Command) {
 	w.started <- c.ID
 }
 
+// stop ends the watch. The program may have begun after the watch ended, when the
+// run was given up: its id is taken here, or nobody would hear that what it changed
+// is lost.
 func (w *watch) stop() {
 	close(w.over)
 	<-w.done
+	select {
+	case w.id = <-w.started:
+	default:
+	}
 }
 
 func (w *watch) loop(ctx context.Context) {
 	defer close(w.done)
-	defer func() {
-		select {
-		case w.id = <-w.started:
-		default:
-		}
-	}()
 	var limit, grace <-chan time.Time
 	if t := w.r.spec.Timeout; t > 0 {
 		limit = time.After(t)

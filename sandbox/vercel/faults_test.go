@@ -101,6 +101,22 @@ func TestLater(t *testing.T) {
 	w.clean()
 }
 
+// A program that begins after its run was given up is known all the same.
+func TestGivenUpAtTheStart(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	sig := catch()
+	defer sig.stop()
+	w := (&run{Backend: &Backend{}, signals: sig}).watch(ctx, cancel)
+	<-w.done
+	w.started <- "late"
+	w.stop()
+	if w.id != "late" {
+		t.Errorf("the program's id is %q", w.id)
+	}
+}
+
 // Whenever a run is given up, nothing is left.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
