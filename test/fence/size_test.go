@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	maxFileLines     = 500
-	softFileLines    = 400
+	maxFileLines     = 400
+	maxTestFileLines = 500
 	maxFunctionLines = 100
 )
 
 func TestFileLength(t *testing.T) {
 	for _, s := range sources(t) {
-		n := bytes.Count(s.bytes, []byte("\n"))
-		switch {
-		case n > maxFileLines:
-			t.Errorf("%s has %d lines (at most %d): a room or a file is missing", s.rel, n, maxFileLines)
-		case n > softFileLines:
-			t.Logf("%s has %d lines; over %d it starts to hold two ideas", s.rel, n, softFileLines)
+		most := maxFileLines
+		if s.isTest() {
+			most = maxTestFileLines
+		}
+		if n := bytes.Count(s.bytes, []byte("\n")); n > most {
+			t.Errorf("%s has %d lines (at most %d): a room or a file is missing", s.rel, n, most)
 		}
 	}
 }
