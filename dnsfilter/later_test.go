@@ -133,8 +133,8 @@ func TestLatersShareALookUp(t *testing.T) {
 	r.lines.idle(t)
 }
 
-// A query that waits is judged by the policy that there is when it is answered: what was
-// denied meanwhile stays inside, and so does an address in a denied class.
+// A waiting query is judged by the policy in force when it is answered: an answer that was
+// denied in the meantime is not sent, nor is an address in a denied class.
 func TestLatersAreJudgedAnew(t *testing.T) {
 	up := newListener(t)
 	c := compile(t, "forward", "*.test")

@@ -323,8 +323,8 @@ func (l *line) move(replies []reply, out *outbox) []reply {
 	return replies
 }
 
-// leave has w wait no more. It reports the socket that is closed for that: whoever can
-// waits until nobody reads it. lines.mu is held.
+// leave ends w's wait. It reports the socket that it closed, nil if none: a caller that
+// may block waits until nothing reads from it. lines.mu is held.
 func (w *waiter) leave() (closed *line) {
 	l := w.line
 	if l == nil { // answered meanwhile

@@ -57,7 +57,7 @@ type answerer interface {
 	// answerManyRecovering decides about the first n tasks of b, records them and sets
 	// their replies, but for those that take a look-up: these are later.
 	answerManyRecovering(b *batch, n int)
-	// overloaded refuses a query that there is no room for, unjudged.
+	// overloaded refuses a query without judging it, because the queue is full.
 	overloaded(wire []byte, client netip.AddrPort) []byte
 	// unjudged refuses a query that met a bug.
 	unjudged(wire []byte, client netip.AddrPort, why policy.Reason) []byte

@@ -79,7 +79,7 @@ func TestOutageIsToldOnce(t *testing.T) {
 	})
 }
 
-// Nobody emits: Unavailable itself notices that there is room, and tries once a second.
+// No event is emitted: Unavailable itself tries once a second and notices free space.
 func TestOutageEndsByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gateWriter{next: full}

@@ -38,7 +38,7 @@ func TestListFiles(t *testing.T) {
 	check(t, once(door, "app.test:"+port))
 	ways["rename"](t, list, "app.test:"+port+"\nother.test\n")
 
-	// A deny list that is not there is no policy; when it comes, it is in force.
+	// While a deny list is missing, no policy is loaded. Once the file appears, the policy is in force.
 	ways["rename"](t, path, base+"deny_file: {path: denied.txt, format: hosts, unknown: skip}\n")
 	p.wait("level=ERROR", "the policy was rejected", "denied.txt", "no such file")
 	check(t, long.ping())

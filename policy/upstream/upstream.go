@@ -20,8 +20,8 @@ import (
 	"egressd/policy/internal/names"
 )
 
-// None in the place of a URL says that there is no upstream proxy, whatever the
-// environment names.
+// None, written instead of a URL, means no upstream proxy, even if the environment names
+// one.
 const None = "none"
 
 // The words of Section.Resolve: who looks names up.
@@ -61,7 +61,7 @@ type Proxy struct {
 	written []string // the bypass as it was written
 }
 
-// Address is where a proxy is, and as whom it is used.
+// Address is the address of a proxy and the user name for it.
 type Address struct {
 	TLS  bool       // https://: the connection to the proxy is encrypted
 	Name string     // of the host, as package policy spells it; "" if it is an address

@@ -61,8 +61,8 @@ type Probes struct {
 	Ready    func() error  // nil error: ready
 	Sessions func() int    // sandboxes that launchers have handed over, now
 	Written  func() uint64 // bytes of events so far
-	// Room reports how many bytes are free where the events go, and there at all; zero
-	// and false where that is no file.
+	// Room reports the free and the total bytes of the file system that holds the events.
+	// ok is false if events do not go to a file.
 	Room func() (free, size uint64, ok bool)
 }
 

@@ -94,7 +94,7 @@ func TestUnusedRules(t *testing.T) {
 	unusedOf(t, m, 2, 2)
 }
 
-// Timing costs no memory, whoever times at the same time, but for an exemplar a second.
+// Timing allocates nothing, also from several goroutines, apart from one exemplar a second.
 func TestTookAllocatesNothing(t *testing.T) {
 	m := New("v")
 	asked := m.DNSServer("udp://192.0.2.1:53")

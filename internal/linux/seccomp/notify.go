@@ -17,7 +17,7 @@ type Request struct {
 	Args   [6]uint64
 }
 
-// ErrGone means that whoever waited does not wait any more.
+// ErrGone means that the caller no longer waits: it was killed or interrupted.
 var ErrGone = errors.New("the caller is gone")
 
 // ErrListened means that another listener is there. The kernel allows one.

@@ -46,7 +46,7 @@ func TestInto(t *testing.T) {
 	}
 }
 
-// A link stays a link, and what is no file stays what it is.
+// A link stays a link, and anything else that is not a regular file is left alone.
 func TestIntoElse(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "CLAUDE.md"), filepath.Join(dir, "AGENTS.md")

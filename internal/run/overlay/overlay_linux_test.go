@@ -33,7 +33,7 @@ func made(t *testing.T, files ...string) (s *Store, upper, lower string) {
 
 func anything(string) string { return "" }
 
-// What the program lays in the way of whoever applies its changes.
+// A program leaves links and special files where its changes will be applied.
 func TestApplyHostile(t *testing.T) {
 	s, upper, lower := made(t, "dir/file", "later/file")
 	outside := t.TempDir()

@@ -17,7 +17,7 @@ import (
 	"slices"
 )
 
-// Scope says which hosts a name in a list covers. Zero: it is no name.
+// Scope says which hosts a name in a list covers. Zero: it is not a valid name.
 type Scope uint8
 
 // The scopes are bits: Apex|Below is a domain and all below it.

@@ -34,7 +34,7 @@ const userID = 1000
 // no user can here.
 var places = []string{"vercel", "tmp", "home", "root", "warrant", "workspace", "app", "data", "shared"}
 
-// User is whom programs in a machine run as.
+// User is the account that programs in a machine run as.
 type User struct {
 	Name string
 	Home string // Home or LegacyHome
