@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"testing"
 )
 
@@ -88,6 +89,30 @@ func TestCarry(t *testing.T) {
 			}
 			if n := w.counted.Load(); n != int64(len(sent)) {
 				t.Errorf("%d of %d bytes were counted", n, len(sent))
+			}
+			g.Trim()
+		})
+	}
+}
+
+// A reset is never taken for the end of the content, whether bytes are copied or
+// spliced: a download that broke off would look whole.
+func TestReset(t *testing.T) {
+	for name, size := range map[string]int{"copied": 1000, "spliced": 4 * bulkBytes} {
+		t.Run(name, func(t *testing.T) {
+			var g Goroutines
+			var w oneWay
+			in, out := start(t, &g, kinds(t)["sockets"], &w)
+			go func() { _, _ = in.Write(make([]byte, size)) }()
+			if _, err := io.ReadFull(out, make([]byte, size)); err != nil {
+				t.Fatal(err)
+			}
+			if err := in.(*net.TCPConn).SetLinger(0); err != nil {
+				t.Fatal(err)
+			}
+			in.Close()
+			if err := <-w.ended; !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("the way ended with %v", err)
 			}
 			g.Trim()
 		})

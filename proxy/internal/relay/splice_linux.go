@@ -190,10 +190,10 @@ func (d *direction) splice() error {
 		return err
 	}
 	switch {
+	case d.err != nil: // which the kernel tells once
+		return os.NewSyscallError("splice", d.err)
 	case d.n < 0:
 		return nil // on with copying
-	case d.err != nil:
-		return os.NewSyscallError("splice", d.err)
 	case d.n == 0:
 		d.e.pipes.put(d.pipe)
 		d.pipe = nil
