@@ -35,6 +35,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -70,8 +71,9 @@ type Conn struct {
 	// wait for its response. NewConn sets DefaultEndGrace.
 	EndGrace time.Duration
 
-	readMu  sync.Mutex // held by who reads
+	readMu  sync.Mutex // held by who reads, also while the client's end is looked for
 	reading            // guarded by readMu
+	told    told
 	watcher watcher
 	clocks  clocks
 }
@@ -84,11 +86,17 @@ type reading struct {
 	trailer textproto.MIMEHeader // of the request under way; nil: there can be none
 	started bool                 // a head has been read
 	refused bool                 // nothing more is read
-	bad     *Error               // why a body was refused
 	scan    int                  // where to go on looking for the end of the head
 	blank   bool                 // the empty line before this request has been skipped
 	err     error                // of the last read from Conn, sticky
 	grown   int                  // what Grow was called with for base
+}
+
+// told is what others than the reader ask about the request under way: its answer
+// must not wait for what the client sends next.
+type told struct {
+	unread atomic.Bool           // content is still to be read
+	bad    atomic.Pointer[Error] // why the content was refused
 }
 
 // NewConn reads requests from c.
@@ -171,6 +179,7 @@ func (c *Conn) takeHead(n int) Request {
 		return r
 	}
 	c.body = r.body
+	c.tell()
 	if c.body.phase == chunkSize {
 		c.trailer = r.Trailer
 	}
@@ -195,12 +204,18 @@ func (c *Conn) refuse(bad *Error) Request {
 // all of it has been read, and the trailers are in the request's Trailer. An
 // *Error: the content is not framed as it must be; nothing more is read.
 func (c *Conn) ReadBody(p []byte) (int, error) {
+	if bad := c.BodyErr(); bad != nil {
+		return 0, bad
+	}
+	if c.BodyDone() { // the client's end may be looked for
+		return 0, io.EOF
+	}
 	c.readMu.Lock()
 	defer c.readMu.Unlock()
 	for {
 		switch {
-		case c.bad != nil:
-			return 0, c.bad
+		case c.BodyErr() != nil:
+			return 0, c.BodyErr()
 		case c.body.phase == done:
 			return 0, io.EOF
 		case len(p) == 0:
@@ -231,6 +246,7 @@ func (c *Conn) readData(p []byte) (n int, err error) {
 	}
 	if n > 0 {
 		c.body.took(n)
+		c.tell()
 		return n, nil
 	}
 	return 0, cutShort(err)
@@ -242,7 +258,8 @@ func (c *Conn) bodyLine() bool {
 	inTrailers := c.body.phase == trailers
 	n, bad := c.body.line(c.buf)
 	if bad != nil {
-		c.bad, c.refused = bad, true
+		c.refused = true
+		c.told.bad.Store(bad)
 		return true
 	}
 	if n > chunkCRLFBytes && inTrailers {
@@ -251,8 +268,12 @@ func (c *Conn) bodyLine() bool {
 		c.trailer[key] = append(c.trailer[key], string(value))
 	}
 	c.buf = c.buf[n:]
+	c.tell()
 	return n > 0
 }
+
+// tell lets BodyDone know how far the content has been read.
+func (c *Conn) tell() { c.told.unread.Store(c.body.phase != done) }
 
 // cutShort is err where content was to come.
 func cutShort(err error) error {
@@ -263,19 +284,12 @@ func cutShort(err error) error {
 }
 
 // BodyErr reports why the content of the request under way was refused half way;
-// nil when it was not.
-func (c *Conn) BodyErr() *Error {
-	c.readMu.Lock()
-	defer c.readMu.Unlock()
-	return c.bad
-}
+// nil when it was not. It waits for nobody and may be called from any goroutine.
+func (c *Conn) BodyErr() *Error { return c.told.bad.Load() }
 
-// BodyDone reports whether all content of the request under way has been read.
-func (c *Conn) BodyDone() bool {
-	c.readMu.Lock()
-	defer c.readMu.Unlock()
-	return c.body.phase == done
-}
+// BodyDone reports whether all content of the request under way has been read. It
+// waits for nobody and may be called from any goroutine.
+func (c *Conn) BodyDone() bool { return !c.told.unread.Load() }
 
 // Read reads what follows the request under way as it is: the connection speaks
 // another protocol from here on.

@@ -295,6 +295,43 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// While the client's end is looked for, nobody else waits: an answer must not depend
+// on what the client sends next.
+func TestWatchHoldsNobodyUp(t *testing.T) {
+	for name, ask := range map[string]func(c *Conn) any{
+		"BodyErr":  func(c *Conn) any { return c.BodyErr() == nil },
+		"BodyDone": func(c *Conn) any { return c.BodyDone() },
+		"ReadBody": func(c *Conn) any { _, err := c.ReadBody(make([]byte, 9)); return err == io.EOF }, //nolint:errorlint // io.Reader
+		"Write":    func(c *Conn) any { _, err := c.Write([]byte("x")); return err == nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, server := net.Pipe()
+			c := NewConn(server)
+			c.EndGrace = time.Millisecond
+			go func() { _, _ = client.Write([]byte(post)); _, _ = client.Read(make([]byte, 9)) }()
+			if r, err := c.Next(time.Minute); err != nil || r.Err != nil {
+				t.Fatal(r, err)
+			}
+			for !c.BodyDone() { // as a transport does that knows the length
+				if _, err := c.ReadBody(make([]byte, 1)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.Watch(func() {})
+			for c.readMu.TryLock() {
+				c.readMu.Unlock()
+				time.Sleep(time.Millisecond)
+			}
+			free := time.AfterFunc(10*time.Second, func() { _ = client.Close() })
+			if ask(c) != true || !free.Stop() {
+				t.Error("it waited for the client")
+			}
+			c.Unwatch()
+			_, _ = client.Close(), server.Close()
+		})
+	}
+}
+
 // A draining connection ends at once between two requests, and after the request
 // that is under way.
 func TestDrain(t *testing.T) {
