@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"egressd/test/e2e/job"
@@ -54,21 +53,9 @@ func (g podGate) start(t *testing.T, flags, environ []string) *daemon {
 	return startDaemon(t, g.pod, dir, environ, args...)
 }
 
-var portsGiven atomic.Int32
-
-// nextPort gives every captured connection a port of its own, below those that
-// the kernel gives out: where two to different addresses have the same, the
-// kernel must change one when it redirects both, and events name the changed one.
-func nextPort() int { return 10000 + int(portsGiven.Add(1))%20000 }
-
 func (g podGate) run(t *testing.T, s session) ended {
 	t.Helper()
 	d := g.start(t, s.flags, s.env)
-	for i, j := range s.jobs {
-		if j.Op == "door.direct" {
-			s.jobs[i].From = nextPort()
-		}
-	}
 	e := g.pod.runProbe(t, session{who: s.who, jobs: s.jobs})
 	e.code = d.stop(t)
 	e.stderr = d.log.String()

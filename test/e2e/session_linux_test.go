@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -111,6 +114,21 @@ func (s session) run(t *testing.T) ended {
 	return e
 }
 
+var portsGiven atomic.Int32
+
+// withPorts gives every connection to a door a port of its own, below those that the
+// kernel gives out: events name the port, and that of a connection that is over may be
+// given out again. Of two captured connections from one port, to different addresses,
+// the kernel would even change one.
+func withPorts(jobs []job.Job) []job.Job {
+	for i, j := range jobs {
+		if j.From == 0 && slices.Contains(slices.Collect(maps.Values(doorOps)), j.Op) {
+			jobs[i].From = 10000 + int(portsGiven.Add(1))%20000
+		}
+	}
+	return jobs
+}
+
 // start executes s to its end.
 func (s session) start(t *testing.T) ended {
 	t.Helper()
@@ -129,7 +147,7 @@ func (s session) start(t *testing.T) ended {
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8"}, s.env...)
 	cmd.Stdin = strings.NewReader(s.stdin)
 	if s.argv == nil {
-		in, err := json.Marshal(s.jobs)
+		in, err := json.Marshal(withPorts(s.jobs))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,9 +228,8 @@ func (e ended) blocked(match func(map[string]any) bool) int {
 }
 
 // decision finds the decision about the flow of a row that the client at local
-// opened. A port may be used again within a session, so an event of that door that
-// names the row's host goes first, one with the row's reason before the others, then
-// one that names the host.
+// opened. An event of that door that names the row's host goes first, one with the
+// row's reason before the others, then one that names the host.
 func (e ended) decision(local string, r row, door rune) map[string]any {
 	host := strings.ToLower(strings.TrimSuffix(r.host, "."))
 	word := strings.TrimPrefix(doorOps[door], "door.")

@@ -18,7 +18,7 @@ type Job struct {
 	Token   string  `json:"token,omitempty"` // bytes that must not arrive anywhere
 	QType   uint16  `json:"qtype,omitempty"`
 	QClass  uint16  `json:"qclass,omitempty"`
-	From    int     `json:"from,omitempty"`  // the client's own port, captured connections only; 0: any
+	From    int     `json:"from,omitempty"`  // the client's own port; 0: any
 	Delay   int     `json:"delay,omitempty"` // milliseconds between the first half of what is said and the rest
 	Payload Payload `json:"payload"`
 }

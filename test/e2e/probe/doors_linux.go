@@ -19,8 +19,9 @@ import (
 )
 
 // dialProxy connects to the explicit doors, as the environment names them, and
-// reports the user:password that the URL carries ("" for none).
-func dialProxy() (net.Conn, string, error) {
+// reports the user:password that the URL carries ("" for none). from is the port to
+// connect from; 0: any.
+func dialProxy(from int) (net.Conn, string, error) {
 	raw := os.Getenv("https_proxy")
 	if raw == "" {
 		return nil, "", errors.New("https_proxy is not set")
@@ -29,7 +30,7 @@ func dialProxy() (net.Conn, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	c, err := net.DialTimeout("tcp", u.Host, stepTimeout)
+	c, err := dialer(from).Dial("tcp", u.Host)
 	if err != nil {
 		return nil, "", err
 	}
@@ -38,6 +39,15 @@ func dialProxy() (net.Conn, string, error) {
 		user = u.User.String()
 	}
 	return c, user, c.SetDeadline(time.Now().Add(2 * stepTimeout))
+}
+
+// dialer connects from a port; 0: from any.
+func dialer(from int) *net.Dialer {
+	d := &net.Dialer{Timeout: stepTimeout}
+	if from != 0 {
+		d.LocalAddr = &net.TCPAddr{Port: from}
+	}
+	return d
 }
 
 func authHeader(user string) string {
@@ -49,7 +59,7 @@ func authHeader(user string) string {
 
 // doorConnect asks the HTTP proxy for a tunnel and speaks the payload in it.
 func doorConnect(j job.Job) job.Result {
-	c, user, err := dialProxy()
+	c, user, err := dialProxy(j.From)
 	if err != nil {
 		return fail(err)
 	}
@@ -81,7 +91,7 @@ func doorConnect(j job.Job) job.Result {
 
 // doorHTTP sends one absolute-form request, or Raw as it stands.
 func doorHTTP(j job.Job) job.Result {
-	c, user, err := dialProxy()
+	c, user, err := dialProxy(j.From)
 	if err != nil {
 		return fail(err)
 	}
@@ -114,7 +124,7 @@ func doorHTTP(j job.Job) job.Result {
 
 // doorSOCKS5 asks by name (or by address, where Host is one) and speaks the payload.
 func doorSOCKS5(j job.Job) job.Result {
-	c, user, err := dialProxy()
+	c, user, err := dialProxy(j.From)
 	if err != nil {
 		return fail(err)
 	}
@@ -197,7 +207,7 @@ func socksAddr(host string) []byte {
 
 // doorSOCKS4 asks by name (4a), or by address where Host is one.
 func doorSOCKS4(j job.Job) job.Result {
-	c, user, err := dialProxy()
+	c, user, err := dialProxy(j.From)
 	if err != nil {
 		return fail(err)
 	}
@@ -232,11 +242,7 @@ func doorDirect(j job.Job) job.Result {
 		}
 		addr = q.Answers[0]
 	}
-	from := net.Dialer{Timeout: stepTimeout}
-	if j.From != 0 {
-		from.LocalAddr = &net.TCPAddr{Port: j.From}
-	}
-	c, err := from.Dial("tcp", net.JoinHostPort(addr, strconv.Itoa(j.Port)))
+	c, err := dialer(j.From).Dial("tcp", net.JoinHostPort(addr, strconv.Itoa(j.Port)))
 	if err != nil {
 		return fail(err)
 	}

@@ -87,7 +87,7 @@ func later(j job.Job) {
 // doorHalf opens a connection to the explicit doors, says Raw, which is less
 // than a request, and keeps it open until the other side ends it or Delay is over.
 func doorHalf(j job.Job) job.Result {
-	c, _, err := dialProxy()
+	c, _, err := dialProxy(j.From)
 	if err != nil {
 		return fail(err)
 	}
