@@ -256,10 +256,10 @@ func (l *line) deliver(datagrams [][]byte) (closed bool) {
 		closed = l.closeIfIdle()
 	}
 	l.of.mu.Unlock()
-	out.flush()
 	if l.of.guessed != nil && moved > 0 {
-		l.of.guessed(l.to, moved)
+		l.of.guessed(l.to, moved) // before an answer can come: whoever has it finds the count
 	}
+	out.flush()
 	l.of.pass(replies)
 	return closed
 }

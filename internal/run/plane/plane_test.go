@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"egressd/internal/run/receipt/chain"
@@ -18,11 +20,14 @@ import (
 func serve(t *testing.T, answer func(n int, w http.ResponseWriter, body []byte)) *Client {
 	t.Helper()
 	n := 0
+	var mu sync.Mutex // one request at a time: an answer that is lost orders nothing
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		n++
 		answer(n, w, body)
 	}))
@@ -99,13 +104,13 @@ func reject(w http.ResponseWriter, seq int) {
 
 // A claim is never asked for twice in one go: the first may have been given.
 func TestClaimOnce(t *testing.T) {
-	calls := 0
-	c := serve(t, func(n int, w http.ResponseWriter, _ []byte) {
-		calls = n
+	var calls atomic.Int32 // an answer that is lost tells the client nothing, not even that it was asked
+	c := serve(t, func(_ int, w http.ResponseWriter, _ []byte) {
+		calls.Add(1)
 		lose(w)
 	})
-	if claim, err := c.Claim(t.Context(), "t", "p"); err == nil || claim != nil || calls != 1 {
-		t.Error(claim, err, calls)
+	if claim, err := c.Claim(t.Context(), "t", "p"); err == nil || claim != nil || calls.Load() != 1 {
+		t.Error(claim, err, calls.Load())
 	}
 }
 
