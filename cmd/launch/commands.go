@@ -9,6 +9,7 @@ import (
 	"egressd/internal/run"
 	"egressd/internal/run/commands/dev"
 	"egressd/internal/run/commands/earlier"
+	"egressd/internal/run/commands/evidence"
 	"egressd/internal/run/commands/inside"
 	"egressd/internal/run/commands/named"
 	"egressd/internal/run/commands/orders"
@@ -38,13 +39,12 @@ func (l *launcher) commands() []cli.Command {
 		{Name: "--help", Run: l.help},
 		{Name: "apply", Run: l.apply, Flags: func() *flag.FlagSet { return new(applyOptions).flags() }},
 		{Name: "doctor", Run: l.doctor, Flags: func() *flag.FlagSet { return doctorFlags(new(doctor.Output)) }},
-		{Name: "verify", Run: l.verify, Flags: func() *flag.FlagSet { return new(verifyOptions).flags() }},
 		{Name: "demo", Run: l.demo},
 		{Name: "completion", Run: l.completion},
 		{Name: "version", Run: l.PrintVersion},
 		{Name: "--version", Run: l.PrintVersion},
 	}
-	return slices.Concat(rules.Commands(&l.Launcher), inside.Commands(&l.Launcher), earlier.Commands(&l.Launcher), own, named.Commands(&l.Launcher), tree.Commands(&l.Launcher), orders.Commands(&l.Launcher), dev.Commands(&l.Launcher))
+	return slices.Concat(rules.Commands(&l.Launcher), inside.Commands(&l.Launcher), earlier.Commands(&l.Launcher), evidence.Commands(&l.Launcher), own, named.Commands(&l.Launcher), tree.Commands(&l.Launcher), orders.Commands(&l.Launcher), dev.Commands(&l.Launcher))
 }
 
 func (l *launcher) help([]string) int { return l.Print(longHelp) }

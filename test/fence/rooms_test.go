@@ -177,6 +177,12 @@ var rooms = slices.Concat(sandboxRooms, policyRooms, proxyRooms, []room{
 		reason: "verifies what its subpackages write: pure",
 	},
 	{
+		path:   "internal/run/receipt/attest",
+		ours:   []string{"internal/run/receipt/canonical", "internal/run/receipt/execution", "internal/run/receipt/format"},
+		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},
+		reason: "the same evidence in the forms of others: pure",
+	},
+	{
 		path:   "internal/run/receipt/...",
 		ours:   []string{"internal/run/receipt/canonical", "internal/run/receipt/chain", "internal/run/receipt/execution"},
 		std:    []string{"net", "net/http", "os", "os/exec", "log", "log/slog"},

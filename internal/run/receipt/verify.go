@@ -257,6 +257,17 @@ type Facts struct {
 	PlaneKey, RunnerKey           string // IDs
 }
 
+// RunnerKey is the public key of the runner in a bundle, which it does not verify.
+func RunnerKey(text []byte) (pem string, err error) {
+	v, err := canonical.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	r := reader{}
+	pem = r.text(v, "keys", "runnerPublicKeyPem")
+	return pem, r.err
+}
+
 // Read takes the facts out of a bundle, which it does not verify.
 func Read(text []byte) (Facts, error) {
 	v, err := canonical.Parse(text)

@@ -1,4 +1,4 @@
-package main
+package evidence
 
 import (
 	"errors"
@@ -13,55 +13,42 @@ import (
 	"egressd/internal/run/receipt/format"
 )
 
-// maxBundle bounds what verify reads, in bytes.
-const maxBundle = 1 << 30
-
 type verifyOptions struct {
-	strict bool
-	keys   policyflags.List
+	strict      bool
+	keys        policyflags.List
+	attestation string
 }
 
 func (o *verifyOptions) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("verify", flag.ContinueOnError)
 	fs.BoolVar(&o.strict, "strict", false, "also check times, isolation, networkAccessed, artifacts and the order of events")
 	fs.Var(&o.keys, "key", "the signer must be this `KEY`: a file with a public key, or its ed25519: ID")
+	fs.StringVar(&o.attestation, "attestation", "", "also check that this `FILE` of launch attest is about this receipt, by its runner")
 	return fs
 }
 
 // verify checks a receipt offline: 0 good, 1 not.
-func (l *launcher) verify(args []string) int {
+func (l launcher) verify(args []string) int {
 	var o verifyOptions
 	fs := o.flags()
 	if code, done := l.Parse(fs, args); done {
 		return code
 	}
 	if fs.NArg() != 1 {
-		return l.Usage(errors.New("write: launch verify [--strict] [--key KEY] FILE"))
+		return l.Usage(errors.New("write: launch verify [--strict] [--key KEY] [--attestation FILE] RECEIPT"))
 	}
 	pinned, err := o.pinned()
 	if err != nil {
 		return l.Usage(fmt.Errorf("--key: %w", err))
 	}
-	info, err := os.Stat(fs.Arg(0))
-	if err == nil && info.Size() > maxBundle {
-		err = fmt.Errorf("%s is longer than %d bytes", fs.Arg(0), maxBundle)
-	}
-	var text []byte
-	if err == nil {
-		text, err = os.ReadFile(fs.Arg(0))
-	}
-	if err != nil {
-		return l.Fail(cli.ExitNo, err)
-	}
-	if problems := receipt.Verify(text, receipt.Options{Strict: o.strict, Pinned: pinned}); len(problems) > 0 {
-		for _, p := range problems {
-			l.Say("%s: %s\n", cli.Safe(fs.Arg(0)), cli.Safe(p))
-		}
+	text, facts, ok := l.good(fs.Arg(0), receipt.Options{Strict: o.strict, Pinned: pinned})
+	if !ok {
 		return cli.ExitNo
 	}
-	facts, err := receipt.Read(text)
-	if err != nil {
-		return l.Fail(cli.ExitNo, err)
+	if o.attestation != "" {
+		if err := attested(o.attestation, text); err != nil {
+			return l.Fail(cli.ExitNo, fmt.Errorf("--attestation %w", err))
+		}
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "good: run %s %s, %d events, from %s to %s, isolation %s\n",
@@ -70,6 +57,9 @@ func (l *launcher) verify(args []string) int {
 		fmt.Fprintf(&b, "  %s %s\n", cli.Safe(n.Decision), cli.Safe(n.Host))
 	}
 	fmt.Fprintf(&b, "  ordered by %s, run by %s\n", cli.Safe(facts.PlaneKey), cli.Safe(facts.RunnerKey))
+	if o.attestation != "" {
+		fmt.Fprintf(&b, "  %s says the same\n", cli.Safe(o.attestation))
+	}
 	if len(pinned) == 0 {
 		fmt.Fprintf(&b, "  the keys are those of the file itself: to know who signed, give --key\n")
 	}
