@@ -250,6 +250,37 @@ func TestLinkedWorktree(t *testing.T) {
 	}
 }
 
+// A repository without a work tree takes commits, and its hooks and configuration
+// are the person's, whatever it is called.
+func TestBareRepository(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("no git here")
+	}
+	work := tempDir(t, "/var/tmp")
+	hub := filepath.Join(work, "shared", "hub")
+	for _, argv := range [][]string{{"init", "-q", "--bare", hub}, {"-C", hub, "config", "core.pager", "less"}, {"init", "-q", work + "/r"}} {
+		if out, err := exec.CommandContext(t.Context(), git, argv...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v %s", argv, err, out)
+		}
+	}
+	spec := sandbox.Spec{Dir: work, Env: []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin"}}
+	spec.Argv = []string{"/bin/sh", "-c", `cd r; git -c user.name=x -c user.email=x@example.com commit -q --allow-empty -m one && git push -q ../shared/hub HEAD:refs/heads/x &&
+git -C ../shared/hub symbolic-ref HEAD refs/heads/x && git -C ../shared/hub log --format=%s`}
+	if res := run(t, &Backend{}, spec); res.out != "one\n" {
+		t.Errorf("got %q, exit %d, %v", res.out, res.ExitCode, res.err)
+	}
+	for _, path := range []string{hub + "/hooks/post-update", hub + "/config"} {
+		if ok, out := attack(t, &Backend{}, spec, "create", path); ok {
+			t.Errorf("%s: it worked: %s", path, out)
+		}
+	}
+	spec.Dir = hub // where git looks at the directory itself
+	if ok, out := attack(t, &Backend{}, spec, "create", hub+"/config"); ok {
+		t.Errorf("config of the working directory: it worked: %s", out)
+	}
+}
+
 // Rules that a person wrote hold, in private roots as well.
 func TestFileRules(t *testing.T) {
 	p := newPerson(t, "/var/tmp")

@@ -15,7 +15,7 @@ import (
 
 // lateAttacks make what a person's editor, shell or git obeys and that was not
 // there at the start. The script runs in the working directory; what it leaves
-// below planted is obeyed.
+// below planted is obeyed; of several names, only all of them together.
 var lateAttacks = []struct{ name, script, planted string }{
 	{"envrc", "echo x >.envrc", ".envrc"},
 	{"project policy", "echo x >.egress.yaml", ".egress.yaml"},
@@ -38,6 +38,13 @@ var lateAttacks = []struct{ name, script, planted string }{
 	{"submodule in a directory, configured", "mkdir -p r/.git/modules/libs/a && printf '[core]\\n\\tfsmonitor = touch x\\n' >r/.git/modules/libs/a/config", "r/.git/modules/libs/a/config"},
 	{"hook of a submodule in a directory", "mkdir -p r/.git/modules/libs/a/hooks && echo x >r/.git/modules/libs/a/hooks/post-checkout", "r/.git/modules/libs/a/hooks/post-checkout"},
 	{"one that is not closed", "mkdir -p r/.git; exec 3>r/.git/config; printf '[core]\\n\\tfsmonitor = touch x\\n' >&3", "r/.git/config"},
+	{"directory laid out as a repository", "mkdir -p b/objects b/refs && printf '[core]\\n\\tfsmonitor = touch x\\n' >b/config && echo 'ref: refs/heads/x' >b/HEAD", "b/HEAD b/config"},
+	{"the working directory laid out as one", "mkdir objects refs && printf '[core]\\n\\tfsmonitor = touch x\\n' >config && echo 'ref: refs/heads/x' >HEAD", "HEAD config"},
+	{"one that is configured later", "mkdir -p b/objects b/refs && echo 'ref: refs/heads/x' >b/HEAD; sleep 0.1; printf '[core]\\n\\tfsmonitor = touch x\\n' >b/config", "b/HEAD b/config"},
+	{"one with a hook", "mkdir -p b/objects b/refs b/hooks && echo 'ref: refs/heads/x' >b/HEAD; echo x >b/hooks/post-checkout", "b/HEAD b/hooks/post-checkout"},
+	{"one whose rest is elsewhere", "mkdir -p b c/objects c/refs && printf '[core]\\n\\tfsmonitor = touch x\\n' >c/config && echo ../c >b/commondir && echo 'ref: refs/heads/x' >b/HEAD", "b/HEAD b/commondir"},
+	{"one whose configuration is a link", "mkdir -p b/objects b/refs && printf '[core]\\n\\tfsmonitor = touch x\\n' >b/x && ln -s x b/config && echo 'ref: refs/heads/x' >b/HEAD", "b/HEAD b/config"},
+	{"one that comes from where nobody looks", "mkdir -p node_modules/b/objects node_modules/b/refs && printf '[core]\\n\\tfsmonitor = touch x\\n' >node_modules/b/config && echo 'ref: refs/heads/x' >node_modules/b/HEAD; mv node_modules/b b", "b/HEAD b/config"},
 	{"an empty directory exchanged for a full one", "mkdir .vscode other; echo {} >other/tasks.json; rmdir .vscode; mv other .vscode", ".vscode/tasks.json"},
 	{"a name among many", "i=0; while [ $i -lt 300 ]; do mkdir d$i; i=$((i+1)); done; echo x >d299/.envrc", "d299/.envrc"},
 }
@@ -60,7 +67,7 @@ func TestLatecomers(t *testing.T) {
 				if res := run(t, b, spec); res.err != nil || res.ExitCode != 0 {
 					t.Fatal(res.err, res.out)
 				}
-				if _, err := os.Lstat(filepath.Join(work, tt.planted)); err == nil {
+				if planted(work, tt.planted) {
 					t.Errorf("%s stands", tt.planted)
 				}
 				told := 0
@@ -74,11 +81,21 @@ func TestLatecomers(t *testing.T) {
 			}
 			work := tempDir(t, "/var/tmp")
 			run(t, without("latecomers"), sandbox.Spec{Dir: work, Argv: []string{"/bin/sh", "-c", tt.script}})
-			if _, err := os.Lstat(filepath.Join(work, tt.planted)); err != nil {
-				t.Errorf("without the layer it was stopped all the same, so this test shows nothing: %v", err)
+			if !planted(work, tt.planted) {
+				t.Error("without the layer it was stopped all the same, so this test shows nothing")
 			}
 		})
 	}
+}
+
+// planted reports whether all names, which spaces part, are in dir.
+func planted(dir, names string) bool {
+	for name := range strings.FieldsSeq(names) {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // What people do all day makes no such name, and repositories can be made.
@@ -92,15 +109,16 @@ func TestLatecomersStay(t *testing.T) {
 	b.Gate.Events = rec
 	script := `git init -q r && cd r && git config user.name x && git config user.email x@example.com && echo a >a && git add a && git commit -qm one &&
 git clone -q . ../clone && git worktree add -q ../linked && cd ../linked && echo b >b && git add b && git commit -qm two && cd ../clone && git pull -q origin master main linked 2>/dev/null; git log --format=%s -1
-cd .. && mkdir -p x/.github && echo {} >x/package.json && ls -A`
+cd .. && git init -q --bare hub.git && git -C r push -q ../hub.git HEAD:refs/heads/x && git clone -q --mirror r mirror.git && git -C mirror.git worktree add -q ../tree && git -C tree log --format=%s -1
+mkdir -p x/.github && echo {} >x/package.json && ls -A`
 	res := run(t, b, sandbox.Spec{Dir: work, Env: []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "GIT_CONFIG_GLOBAL=/dev/null"}, Argv: []string{"/bin/sh", "-c", script}})
-	if want := "clone\nlinked\nr\nx\n"; res.err != nil || !strings.HasSuffix(res.out, want) {
+	if want := "one\nclone\nhub.git\nlinked\nmirror.git\nr\ntree\nx\n"; res.err != nil || !strings.HasSuffix(res.out, want) {
 		t.Errorf("%q, %v", res.out, res.err)
 	}
 	if rec.find(func(e eventtest.Line) bool { return e.Type == "file.refused" }) {
 		t.Errorf("refused: %v", rec.events)
 	}
-	for _, path := range []string{"r/.git/config", "clone/.git/config", "clone/.git/hooks", "linked/.git", "r/.git/worktrees/linked/commondir"} {
+	for _, path := range []string{"r/.git/config", "clone/.git/config", "clone/.git/hooks", "linked/.git", "r/.git/worktrees/linked/commondir", "hub.git/HEAD", "hub.git/hooks", "mirror.git/config", "mirror.git/worktrees/tree/commondir"} {
 		if _, err := os.Lstat(filepath.Join(work, path)); err != nil {
 			t.Error(err)
 		}

@@ -19,8 +19,7 @@ import (
 // command as soon as a person's prompt or editor asks git for the state of that
 // directory -> hooks that are not samples are moved away, and so is a
 // configuration with any key but those that git itself writes and that run
-// nothing. Left over: a directory laid out as a bare repository, which git obeys
-// under any name (safe.bareRepository=explicit ends that).
+// nothing. A directory that is laid out as one under another name: see bare_linux.go.
 
 // newRepository reports whether a new directory of that name is a git directory,
 // or that of a submodule.
@@ -127,13 +126,36 @@ func (g *Guard) gitEntry(path string) verdict {
 	}
 	dir = filepath.Clean(dir)
 	i := strings.LastIndex(dir, "/.git/")
-	if i < 0 || g.byPath[dir[:i+len("/.git")]] == nil { // else what is in there is not judged
+	if trees := filepath.Dir(dir); i < 0 && filepath.Base(trees) == "worktrees" && laidOut(filepath.Dir(trees)) && g.reach(dir) {
+		return verdict{} // of a repository under another name
+	}
+	if i < 0 || !g.reach(dir[:i+len("/.git")]) { // else what is in there is not judged
 		return refuse("**/.git")
 	}
 	if rel := dir[i+len("/.git/"):]; !strings.HasPrefix(rel, "worktrees/") && !strings.HasPrefix(rel, "modules/") {
 		return refuse("**/.git")
 	}
 	return verdict{}
+}
+
+// reach watches dir, which may have been made a moment ago, from the watched
+// directory above it on; false: nobody looks there.
+func (g *Guard) reach(dir string) bool {
+	var below []string
+	at := dir
+	for ; g.byPath[at] == nil; at = filepath.Dir(at) {
+		if at == "/" {
+			return false
+		}
+		below = append(below, filepath.Base(at))
+	}
+	for _, name := range slices.Backward(below) {
+		g.judge(g.byPath[at], name, true)
+		if at = filepath.Join(at, name); g.byPath[at] == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // maxConfig bounds a configuration that is read, in bytes. A longer one is
@@ -161,7 +183,7 @@ func content(path string) ([]byte, bool) {
 // name no command, no file and no other configuration.
 var harmlessKeys = map[string][]string{
 	"core":       {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode", "symlinks", "autocrlf", "eol", "sparsecheckout", "sparsecheckoutcone", "worktree"},
-	"remote":     {"url", "fetch", "tagopt", "prune", "partialclonefilter", "promisor"},
+	"remote":     {"url", "fetch", "tagopt", "prune", "partialclonefilter", "promisor", "mirror"},
 	"branch":     {"remote", "merge", "rebase", "description"},
 	"user":       {"name", "email"},
 	"submodule":  {"url", "active", "branch", "recurse"},
@@ -174,6 +196,9 @@ var harmlessKeys = map[string][]string{
 	"advice":     {"detachedhead"},
 	"commit":     {"gpgsign"},
 	"gc":         {"auto"},
+	"receive":    {"denycurrentbranch", "denydeletes", "denynonfastforwards", "autogc"},
+	"http":       {"receivepack", "uploadpack"},
+	"uploadpack": {"allowfilter", "allowanysha1inwant", "allowtipsha1inwant", "allowreachablesha1inwant"},
 }
 
 // harmless reports whether git's configuration at path holds harmless keys alone.

@@ -72,6 +72,8 @@ type watched struct {
 	seen  unix.Timespec // its time when it was looked at
 	wd    int           // -1: it is polled
 
+	repository bool // it is laid out as a git directory, whatever it is called
+
 	// hollow is what refuses this directory. It is empty, and so obeyed by nobody:
 	// nested sandboxes make such ones to mount on. What comes into it takes it away.
 	hollow *files.Decision
@@ -147,7 +149,7 @@ func (g *Guard) poll(last bool) {
 			continue
 		}
 		changed := time.Unix(st.Mtim.Unix())
-		if changed.Before(g.started.Add(-tick)) || !last && st.Mtim == w.seen && !inGit(path) { // there, a file is judged by what is in it
+		if changed.Before(g.started.Add(-tick)) || !last && st.Mtim == w.seen && !inGit(path) && !w.repository { // there, a file is judged by what is in it
 			continue
 		}
 		if now.Sub(changed) > 2*tick { // else it may change again without another time
@@ -213,7 +215,7 @@ func (g *Guard) notice(w *watched) {
 	}
 	defer unix.Close(d)
 	mask := uint32(watchMask)
-	if inGit(w.path) {
+	if inGit(w.path) || w.repository {
 		mask |= unix.IN_MODIFY // a file that is never closed is obeyed as well
 	}
 	wd, err := unix.InotifyAddWatch(int(g.in.Fd()), descriptor(d), mask)

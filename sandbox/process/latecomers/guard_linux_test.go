@@ -149,6 +149,34 @@ func TestNotified(t *testing.T) {
 	}
 }
 
+// A linked worktree may be met before the repository that it belongs to.
+func TestLinkedFirst(t *testing.T) {
+	dir := realTemp(t)
+	g, got := guard(t, dir)
+	for _, repo := range []string{"z.git", "z/.git"} {
+		tree := filepath.Join(dir, repo, "worktrees", "x")
+		for _, d := range []string{tree, filepath.Join(dir, repo, "objects"), filepath.Join(dir, repo, "refs"), filepath.Join(dir, "a"+repo[:2])} {
+			if err := os.MkdirAll(d, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, text := range map[string]string{
+			filepath.Join(dir, repo, "HEAD"): "ref: refs/heads/x\n", filepath.Join(tree, "HEAD"): "ref: refs/heads/x\n",
+			filepath.Join(tree, "commondir"): "../..\n", filepath.Join(dir, "a"+repo[:2], ".git"): "gitdir: " + tree + "\n",
+		} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := g.byPath[dir]
+		g.judge(w, "a"+repo[:2], true)
+		g.judge(w, repo[:strings.IndexAny(repo+"/", "/")], true)
+	}
+	if len(*got) != 0 {
+		t.Errorf("refused: %+v", *got)
+	}
+}
+
 // An empty directory is obeyed by nobody: it stays until something comes into it,
 // which the kernel tells of, or a look.
 func TestHollow(t *testing.T) {

@@ -75,7 +75,11 @@ func (g *Guard) judge(w *watched, name string, dir bool) {
 		g.scan(path, 0)
 		return
 	}
-	if inGit(w.path) && gitData(name) {
+	if gitData(name) && (inGit(w.path) || laidOut(w.path)) {
+		return
+	}
+	if name == "hooks" && laidOut(w.path) {
+		g.scan(path, places.MaxDepth)
 		return
 	}
 	if !places.Skipped(name) && w.depth < places.MaxDepth {
@@ -134,7 +138,7 @@ func (g *Guard) look(dir string, depth int, since bool) {
 // matters reports whether a name can be protected, or is a directory that is not
 // watched.
 func (g *Guard) matters(dir, name string, isDir bool) bool {
-	return g.names.last[name] || g.names.globs || name == ".git" || inGit(dir) || isDir && g.byPath[filepath.Join(dir, name)] == nil
+	return g.names.last[name] || g.names.globs || name == ".git" || inGit(dir) || ofRepository(dir, name) || isDir && g.byPath[filepath.Join(dir, name)] == nil
 }
 
 // new reports whether name was made, renamed or changed since the guard began.
@@ -162,6 +166,9 @@ func (g *Guard) verdict(dir, name string) verdict {
 	}
 	if name == ".git" {
 		return g.gitEntry(path)
+	}
+	if v, ok := g.bareVerdict(dir, name); ok {
+		return v
 	}
 	if !g.names.last[name] && !g.names.globs {
 		return verdict{}

@@ -14,6 +14,18 @@ import (
 // directory is called.
 var gitRuns = []string{"hooks", "config", "config.worktree", "info/attributes", "commondir", "gitdir"}
 
+// gitLayout are the names that make a directory one for git, which looks at the
+// directory that it is started in before it looks for .git further up.
+var gitLayout = [...]string{"HEAD", "objects", "refs"}
+
+func laysOut(name []byte) bool {
+	switch string(name) { // compared without an allocation
+	case gitLayout[0], gitLayout[1], gitLayout[2]:
+		return true
+	}
+	return false
+}
+
 // maxGitFile bounds a .git file and the files it leads to, in bytes.
 const maxGitFile = 64 << 10
 

@@ -87,8 +87,11 @@ func (f *finder) search(anchors []files.Anchor) {
 			return
 		}
 		f.watched[d.path] = true
-		met := met[:0]
+		met, parts := met[:0], 0
 		see := func(name []byte, kind uint8) {
+			if laysOut(name) {
+				parts++
+			}
 			if string(name) == ".git" || len(pats.at(name)) > 0 {
 				met = append(met, entry{string(name), kind})
 			}
@@ -103,6 +106,10 @@ func (f *finder) search(anchors []files.Anchor) {
 			each(raw, see)
 		} else {
 			f.list.each(d.path, see)
+		}
+		if parts == len(gitLayout) { // a git directory, whatever it is called
+			f.gitDir(d.path)
+			queue = slices.DeleteFunc(queue, func(b below) bool { return filepath.Dir(b.path) == d.path && gitStores(filepath.Base(b.path)) })
 		}
 		for _, e := range met {
 			p := filepath.Join(d.path, e.name)
