@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"time"
 
@@ -55,7 +56,7 @@ func originOf(l line.Origin) (*origin, error) {
 		}
 		return nil, nil
 	case schemaVersion:
-		return newOrigin(l.Boot, l.Resource), nil
+		return newOrigin(l.Boot, l.Resource, math.MaxInt), nil // what a line cut stays cut
 	}
 	return nil, fmt.Errorf("a line of version %d: this program reads version %d", l.V, schemaVersion)
 }

@@ -247,6 +247,8 @@ func FuzzLine(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	for _, e := range every() {
 		f.Add(appendLine(nil, &e))
+		e.origin = newOrigin(strings.Repeat("b", maxStringBytes+1), map[string]string{"k": strings.Repeat("v", maxStringBytes+1)}, maxStringBytes)
+		f.Add(appendLine(nil, &e))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e, err := decode(data)

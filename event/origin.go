@@ -21,8 +21,9 @@ type origin struct {
 	text []byte // as it stands in every line, from a comma on; encoded once
 }
 
-func newOrigin(boot string, resource map[string]string) *origin {
-	b := object{most: maxStringBytes}
+// newOrigin encodes an origin. A string longer than most is cut.
+func newOrigin(boot string, resource map[string]string, most int) *origin {
+	b := object{most: most}
 	b.uint("v", schemaVersion)
 	b.text("boot", boot)
 	if len(resource) > 0 {

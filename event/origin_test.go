@@ -50,7 +50,7 @@ func TestTwoStartsInOneFile(t *testing.T) {
 
 // What an operator's machine is called cannot forge a line either.
 func TestOriginIsEscaped(t *testing.T) {
-	e := Event{Body: asked("h"), origin: newOrigin("x", map[string]string{"a\"}\n": "a\n\"},{\u2028"})}
+	e := Event{Body: asked("h"), origin: newOrigin("x", map[string]string{"a\"}\n": "a\n\"},{\u2028"}, maxStringBytes)}
 	if line := appendLine(nil, &e); bytes.Count(line, []byte{'\n'}) != 1 || !json.Valid(line) {
 		t.Errorf("%q", line)
 	}
@@ -73,7 +73,7 @@ func TestDecodeRefusesOtherVersions(t *testing.T) {
 
 // What an origin adds to the time of a line.
 func BenchmarkAppendLine(b *testing.B) {
-	place := newOrigin("0123456789abcdef", map[string]string{"host.name": "web-1", "k8s.namespace.name": "agents", "k8s.pod.name": "agent-7d9f-x2x4z"})
+	place := newOrigin("0123456789abcdef", map[string]string{"host.name": "web-1", "k8s.namespace.name": "agents", "k8s.pod.name": "agent-7d9f-x2x4z"}, maxStringBytes)
 	for _, tt := range []struct {
 		name   string
 		origin *origin

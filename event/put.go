@@ -29,7 +29,7 @@ func (w *Writer) begin() {
 	if w.changed == nil {
 		w.changed = sync.NewCond(&w.mu)
 		if w.Resource != nil {
-			w.origin = newOrigin(strings.ToLower(rand.Text()[:bootBytes]), w.Resource)
+			w.origin = newOrigin(strings.ToLower(rand.Text()[:bootBytes]), w.Resource, maxStringBytes)
 		}
 	}
 }

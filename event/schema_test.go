@@ -156,7 +156,7 @@ func every() []Event {
 		&SessionClosed{Name: "default", Client: peer, ArgvHash: hash, Duration: 5 * time.Millisecond, Error: "no"},
 	}
 	events := make([]Event, 0, len(bodies))
-	place := newOrigin("0123456789abcdef", map[string]string{"host.name": "web-1", "k8s.pod.name": "agent-0"})
+	place := newOrigin("0123456789abcdef", map[string]string{"host.name": "web-1", "k8s.pod.name": "agent-0"}, maxStringBytes)
 	for _, b := range bodies {
 		events = append(events, Event{
 			Time: time.Unix(1, 2), Seq: 1, Session: "s", Isolation: "netns", Policy: "sha256:" + strings.Repeat("0f", 32), Body: b, origin: place,
