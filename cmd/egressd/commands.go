@@ -33,6 +33,7 @@ func (p *program) commands() []cli.Command {
 		{Name: "--version", Run: p.version},
 		{Name: "capture", Run: p.capture, Flags: func() *flag.FlagSet { return new(captureOptions).flags() }},
 		{Name: "verify", Run: p.verify, Flags: func() *flag.FlagSet { return new(verifyOptions).flags() }},
+		{Name: "ship", Run: p.ship, Flags: func() *flag.FlagSet { return new(shipOptions).flags() }},
 		{Name: "help", Run: p.help},
 		{Name: "--help", Run: p.help},
 		{Name: "-help", Run: p.help},
