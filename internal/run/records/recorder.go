@@ -51,8 +51,16 @@ func (r *Recorder) Process() Process {
 func (r *Recorder) Remote(c RemoteCommand) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.process.Metadata.Remote = c
-	return r.store.write(processFile(r.process.Sandbox, r.process.ID, processRecord), r.process)
+	s, p := r.store, &r.process
+	return s.locked(sandboxDir(p.Sandbox), func() error {
+		now, err := s.process(p.Sandbox, p.ID)
+		if err != nil {
+			return err
+		}
+		now.Metadata.Remote = c // somebody may have asked for its end meanwhile
+		*p = now
+		return s.write(processFile(p.Sandbox, p.ID, processRecord), now)
+	})
 }
 
 // Offset reports how many bytes of an output were recorded, where a replay

@@ -99,6 +99,37 @@ func (s *Set) attach(ctx context.Context, p records.Process) (detach func() erro
 	return func() error { return <-done }
 }
 
+// attachAgain is how long keepAttached waits before it tries again.
+const attachAgain = 500 * time.Millisecond
+
+// keepAttached is attach for who waits for the end of a process: while nobody records
+// it, because its launcher has died only now or the service broke off, it is attached
+// again, until ctx ends. detach reports the last error, if the process is not over.
+func (s *Set) keepAttached(ctx context.Context, p records.Process) (detach func() error) {
+	if !p.Metadata.Remote.Known() || p.Over() {
+		return func() error { return nil }
+	}
+	done := make(chan error, 1)
+	go func() {
+		var last error
+		for ctx.Err() == nil {
+			if err := s.attach(ctx, p)(); err != nil {
+				last = err
+			}
+			if now, err := s.store.Process(p.Sandbox, p.ID); err != nil || now.Over() {
+				last = nil
+				break
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(attachAgain):
+			}
+		}
+		done <- last
+	}()
+	return func() error { return <-done }
+}
+
 // follow records what the service replays of a process, from where the record ends,
 // and then what it prints.
 func (s *Set) follow(ctx context.Context, k *vercel.Kept, rec *records.Recorder) error {

@@ -139,9 +139,11 @@ func (s *Set) Logs(sandbox, id string, o LogOptions) (int, error) {
 	}
 	ctx, stop := interrupted()
 	defer stop()
-	detach := s.attach(ctx, p)
-	err = errors.Join(s.store.Follow(ctx, p.Sandbox, p.ID, 0, show), detach())
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+	detach := s.keepAttached(ctx, p)
+	err = s.store.Follow(ctx, p.Sandbox, p.ID, 0, show)
+	over := ctx.Err() != nil
+	stop()
+	if err = errors.Join(err, detach()); over && errors.Is(err, context.Canceled) {
 		return exitInterrupted, nil
 	}
 	return cli.ExitOK, err
@@ -187,7 +189,7 @@ func (s *Set) Wait(sandbox, id, timeout string) (int, error) {
 	}
 	ctx, stop := interrupted()
 	defer stop()
-	detach := s.attach(ctx, p)
+	detach := s.keepAttached(ctx, p)
 	p, err = s.store.Wait(ctx, sandbox, p.ID, limit)
 	stop()
 	if err = errors.Join(err, detach()); err != nil {
