@@ -142,6 +142,10 @@ var attacks = map[string]func(args []string) error{
 		}
 		return err
 	},
+	"nested-proc":     func([]string) error { return enterNested("fresh-proc") },
+	"use-nested-proc": func([]string) error { return enterNested("use-fresh-proc") },
+	"fresh-proc":      func([]string) error { return mountFreshProc() },
+	"use-fresh-proc":  func([]string) error { return useFreshProc() },
 	"setns": func(a []string) error {
 		f, err := os.Open(a[0])
 		if err != nil {

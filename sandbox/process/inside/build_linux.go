@@ -69,6 +69,7 @@ func (b *builder) finish(begun bool) error {
 		{"private", b.mountPrivate},
 		{"binds", b.bringBack},
 		{"files", b.mountPlaces},
+		{"nested", b.mountNested},
 		{"scratch", b.dropScratch},
 		{"places", b.makePlaces},
 		{"shown", b.show},
