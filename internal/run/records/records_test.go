@@ -212,6 +212,7 @@ func TestStopping(t *testing.T) {
 	if p, err := s.MarkStopping("box", id); err != nil || p.Over() {
 		t.Errorf("%+v, %v", p, err)
 	}
+	must(t, r.Remote(RemoteCommand{"session_1", "cmd_1"})) // its launcher learns it only now
 	must(t, r.Finish("", code(143), ""))
 	if p, err := s.Process("box", id); err != nil || p.Status != Killed || *p.ExitCode != 143 {
 		t.Errorf("%+v, %v", p, err)
