@@ -59,8 +59,8 @@ func (s *session) beginEntry() (*journal.Entry, error) {
 	if err := makePrivate(filepath.Dir(store.Dir), s.Getenv("HOME"), false); err != nil {
 		return nil, err
 	}
-	dir := s.opts.Program.Dir
-	if dir, err = filepath.Abs(dir); err != nil {
+	dir, err := filepath.Abs(s.opts.here())
+	if err != nil {
 		return nil, err
 	}
 	h := journal.Head{Session: s.trail.Session, Directory: dir, Tier: s.opts.Tier}

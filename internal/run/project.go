@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"egressd/internal/cli"
+	"egressd/internal/run/microvm"
 	"egressd/internal/run/project"
 	"egressd/policy"
 )
@@ -48,12 +50,21 @@ func (l *Launcher) FindProject(dir string) (found []*project.File, docs []*polic
 	return found, docs, err
 }
 
+// here is the directory of this machine that a run is about: "", the one that launch
+// started in, if the program starts in a home directory elsewhere.
+func (o *Options) here() string {
+	if d := o.Program.Dir; o.Tier == microvm.Tier && (d == "~" || strings.HasPrefix(d, "~/")) {
+		return ""
+	}
+	return o.Program.Dir
+}
+
 // findProject takes the policy files of the working directory into the run, and says so.
 func (s *session) findProject() (err error) {
 	if s.opts.NoProject {
 		return nil
 	}
-	if s.found, s.opts.Policy.Found, err = s.FindProject(s.opts.Program.Dir); err != nil {
+	if s.found, s.opts.Policy.Found, err = s.FindProject(s.opts.here()); err != nil {
 		return err
 	}
 	for _, f := range s.found {
