@@ -26,7 +26,7 @@ const maxNamed = 4096
 // planBinds lists what is brought back into the private roots. As the rules about
 // files say: the working directory, HOME, and what a person's rule names. To read: the files and directories that the
 // person named in argv (also behind "=") and in the environment, the entries of
-// PATH, and the program with its directory.
+// PATH, and the program, whole (program_linux.go).
 func (c *config) planBinds(roots []string) []control.Bind {
 	var binds []control.Bind
 	add := func(path string, readOnly bool) {
@@ -138,10 +138,14 @@ func (c *config) named() []string {
 		}
 		paths = append(paths, w)
 	}
+	for _, p := range filepath.SplitList(c.Path) {
+		paths = append(paths, c.install(p)...)
+	}
 	if prog, err := lookpath.Find(c.Argv[0], c.Dir, c.Path); err == nil {
-		paths = append(paths, prog, filepath.Dir(prog))
-		if real, err := filepath.EvalSymlinks(prog); err == nil {
-			paths = append(paths, filepath.Dir(real))
+		paths = append(paths, prog)
+		paths = append(paths, c.around(prog)...)
+		if script := c.script(); script != "" {
+			paths = append(paths, c.around(script)...)
 		}
 	}
 	return paths

@@ -25,6 +25,7 @@ type config struct {
 	gate     *files.Gate     // which files the program may read and write
 	readOnly bool            // Backend.ReadOnly
 	found    *places.Plan    // what the rules are about here
+	partial  string          // the bin directory of the program, where it is all that is brought in; "": it is whole
 }
 
 // needsHidden reports whether something is to be brought back that lies behind

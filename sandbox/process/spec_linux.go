@@ -81,6 +81,10 @@ func (s *supervisor) config(stdio [3]*os.File) (*config, error) {
 		s.b.log().Warn("the working directory is private inside: the program finds it empty and loses what it writes there; start in a directory below it",
 			slog.String("dir", dir))
 	}
+	if c.partial != "" {
+		s.b.log().Warn("the program lies in a directory for temporary files, which is private inside: of its installation only this directory is there; install it in a directory of its own",
+			slog.String("dir", c.partial))
+	}
 	return c, err
 }
 
