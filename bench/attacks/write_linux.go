@@ -64,7 +64,7 @@ func missing() []attack {
 		{
 			"a directory laid out as a bare repository",
 			"mkdir -p bare/objects bare/refs; echo ref: refs/heads/main > bare/HEAD; printf '[core]\\n\\tfsmonitor = echo {MARK}\\n' > bare/config",
-			"{WS}/bare/config", "", "A directory laid out as a bare",
+			"{WS}/bare/config", "bare/config", "",
 		},
 	} {
 		list = append(list, attack{

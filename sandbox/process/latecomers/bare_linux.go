@@ -5,13 +5,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"egressd/policy/files"
 )
 
 // Threat: the program lays a directory out as a git directory (HEAD, objects, refs)
 // whose configuration or hooks run a command, and a person's prompt asks git for
 // the state of that directory: git looks there before it looks further up -> what
-// git would obey in such a directory is judged like that of a new .git; if it was
-// there before, the name goes that made it a git directory. Directories of this
+// git would obey in such a directory is judged like that of a new .git; if that is
+// the person's, the name goes that made it a git directory. Directories of this
 // kind that are there at the start are protected by mounts (package places). Left
 // over: the moment until the name has gone, and what lies deeper than is watched
 // (safe.bareRepository=explicit ends both).
@@ -78,9 +82,10 @@ func bareLink(path string) verdict {
 	return refuse("**/.git/commondir")
 }
 
-// poisoned judges what git would obey in dir from now on. What was there at the
-// start is the person's.
-func (g *Guard) poisoned(dir string) verdict {
+// poisoned moves away what git would obey in dir from now on and the program made. If
+// something is left, which is the person's, the verdict is on what made dir a git
+// directory.
+func (g *Guard) poisoned(dir string) (left verdict) {
 	for _, name := range obeyed {
 		path := filepath.Join(dir, name)
 		if g.Plan.Known[path] || !exists(path) {
@@ -91,28 +96,47 @@ func (g *Guard) poisoned(dir string) verdict {
 		case "commondir":
 			v = bareLink(path)
 		case "hooks":
-			v = g.hooksVerdict(dir)
+			if v = g.gitVerdict(dir, name, path); !v.refused {
+				v = g.poisonedHooks(path)
+				if v.refused {
+					left = v
+				}
+				continue
+			}
 		default:
 			v = g.gitVerdict(dir, name, path)
 		}
-		if v.refused {
-			return v
+		if v.refused && !g.take(dir, name, v.decision) {
+			left = v
 		}
 	}
-	return verdict{}
+	return left
 }
 
-func (g *Guard) hooksVerdict(dir string) verdict {
-	if v := g.gitVerdict(dir, "hooks", dir+"/hooks"); v.refused {
-		return v
-	}
-	entries, _ := os.ReadDir(dir + "/hooks") // what could be read counts
+// poisonedHooks is poisoned for a directory of hooks.
+func (g *Guard) poisonedHooks(dir string) (left verdict) {
+	entries, _ := os.ReadDir(dir) // what could be read counts
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".sample") {
-			return refuse("**/.git/hooks")
+		v := refuse("**/.git/hooks")
+		if !strings.HasSuffix(e.Name(), ".sample") && !g.take(dir, e.Name(), v.decision) {
+			left = v
 		}
 	}
-	return verdict{}
+	return left
+}
+
+// take moves a name away if it is new.
+func (g *Guard) take(dir, name string, decision files.Decision) bool {
+	d, err := openDir(dir)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(d)
+	if !g.new(d, name) {
+		return false
+	}
+	g.aside(dir, name, decision)
+	return true
 }
 
 // mark has the content of files in dir looked at as well: one that is never closed

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -174,6 +175,31 @@ func TestLinkedFirst(t *testing.T) {
 	}
 	if len(*got) != 0 {
 		t.Errorf("refused: %+v", *got)
+	}
+}
+
+// What the person had stays, and the name goes that made its directory one for git.
+func TestBareAroundThePersons(t *testing.T) {
+	for _, name := range []string{"config", "hooks/deploy", "commondir"} {
+		dir := realTemp(t)
+		own := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(own, []byte("key = value\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		g, got := guard(t, dir)
+		g.started = time.Now().Add(time.Hour) // so that what was there is older, and what comes is told by its name
+		for _, made := range []string{"objects", "refs", "HEAD"} {
+			if err := os.Mkdir(filepath.Join(dir, made), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			g.judge(g.byPath[dir], made, true)
+		}
+		if _, err := os.Lstat(own); err != nil || len(*got) != 1 || laidOut(dir) {
+			t.Errorf("%s: %v; refused %+v", name, err, *got)
+		}
 	}
 }
 

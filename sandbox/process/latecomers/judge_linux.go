@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,7 +64,7 @@ func (g *Guard) judge(w *watched, name string, dir bool) {
 		return
 	}
 	if v := g.verdict(w.path, name); v.refused {
-		if !dir || !g.leaveHollow(path, v.decision) {
+		if !dir || slices.Contains(layout, name) || !g.leaveHollow(path, v.decision) { // git takes an empty one, too
 			g.aside(w.path, name, v.decision)
 		}
 		return
