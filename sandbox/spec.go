@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -83,7 +84,9 @@ func (s Spec) WorkingDirectory(inside func(path string) bool) (string, error) {
 	if inside != nil && inside(dir) {
 		return dir, nil
 	}
-	if fi, err := os.Stat(dir); err != nil {
+	if fi, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("working directory: %w: make it first, or name another", err)
+	} else if err != nil {
 		return "", fmt.Errorf("working directory: %w", err)
 	} else if !fi.IsDir() {
 		return "", fmt.Errorf("working directory %s: not a directory", dir)

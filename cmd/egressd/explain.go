@@ -9,6 +9,7 @@ import (
 
 	"egressd/internal/cli"
 	"egressd/internal/cli/explain"
+	"egressd/internal/cli/policyflags"
 	"egressd/internal/daemon"
 	"egressd/internal/daemon/tokens"
 	"egressd/policy"
@@ -141,7 +142,7 @@ func compile(s daemon.Source) (compiled, error) {
 	pol, _, err := s.Compile(nil, daemon.Reader{ReadFile: func(name string) ([]byte, error) {
 		data, err := os.ReadFile(name)
 		if err != nil {
-			return nil, fmt.Errorf("policy: %w", err)
+			return nil, policyflags.Unread(err)
 		}
 		return data, nil
 	}})

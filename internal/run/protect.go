@@ -67,7 +67,8 @@ func (s *session) hideRecords() ([]string, error) {
 	var dirs []string
 	if dir, err := s.recordsDir(); err == nil {
 		if err := makePrivate(dir, s.Getenv("HOME"), s.opts.Keeping.Name != ""); err != nil {
-			return nil, fmt.Errorf("the directory for launch's records, which the program must not plant: %w", err)
+			return nil, fmt.Errorf("the directory for launch's records, which the program must not plant: %w\n"+
+				"set HOME, or XDG_STATE_HOME, to a directory that this user can write", err)
 		}
 		dirs = append(dirs, dir)
 	}

@@ -140,6 +140,16 @@ while True:
 	if err == nil {
 		t.Error("publishing beyond the loopback must be an error")
 	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port = netip.MustParseAddrPort(taken.Addr().String()).Port()
+	_, err = (&Backend{Publish: []Publish{{Port: port, Inside: 8080}}}).Run(t.Context(), sandbox.Spec{Argv: []string{"true"}, Dir: "/"})
+	if want := fmt.Sprintf("--publish 127.0.0.2:%d", port); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("a port in use: %v, want %s", err, want)
+	}
 }
 
 // TestThroughTheGate sends one request by each way in.

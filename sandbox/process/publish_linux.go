@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"egressd/internal/linux/ipc"
@@ -58,6 +59,13 @@ func (b *Backend) listenPublished(ctx context.Context) (_ []published, err error
 		}
 		var lc net.ListenConfig
 		ln, err := lc.Listen(ctx, "tcp", netip.AddrPortFrom(host, p.Port).String())
+		if errors.Is(err, syscall.EADDRINUSE) {
+			other := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+			if host.Is4() {
+				other = host.Next()
+			}
+			return out, fmt.Errorf("publish: %w: end what listens there, or publish at another address of this machine: --publish %s:%d", err, other, p.Port)
+		}
 		if err != nil {
 			return out, fmt.Errorf("publish: %w", err)
 		}

@@ -12,7 +12,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 
 	"egressd/gate"
 	"egressd/policy"
@@ -138,12 +140,25 @@ func (f *Flags) Load(readFile func(string) ([]byte, error)) (*policy.Policy, err
 	return policy.Compile(docs...)
 }
 
+// Unread is err, of a policy file that cannot be read, with what to do about it.
+func Unread(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("policy: %w: check its name; launch --learn FILE -- PROGRAM writes one", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("policy: %w: let this user read it (chmod, chown)", err)
+	case errors.Is(err, syscall.EISDIR):
+		return fmt.Errorf("policy: %w: name the file in it", err)
+	}
+	return fmt.Errorf("policy: %w", err)
+}
+
 // Documents reads what Load compiles.
 func (f *Flags) Documents(readFile func(string) ([]byte, error)) ([]*policy.Document, error) {
 	docs, err := readFiles(f.Files, func(name string) ([]byte, error) {
 		data, err := readFile(name)
 		if err != nil {
-			return nil, fmt.Errorf("policy: %w", err)
+			return nil, Unread(err)
 		}
 		return data, nil
 	})

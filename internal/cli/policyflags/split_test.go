@@ -2,9 +2,11 @@ package policyflags
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"egressd/policy"
@@ -103,5 +105,19 @@ func TestLoad(t *testing.T) {
 	p, err = none.Load(read)
 	if err != nil || p.Decide(policy.Request{}).Allowed() {
 		t.Errorf("no flags: %v", err)
+	}
+}
+
+func TestUnread(t *testing.T) {
+	for err, want := range map[error]string{
+		fs.ErrNotExist:        "policy: open p: file does not exist: check its name; launch --learn FILE -- PROGRAM writes one",
+		fs.ErrPermission:      "policy: open p: permission denied: let this user read it (chmod, chown)",
+		syscall.EISDIR:        "policy: open p: is a directory: name the file in it",
+		errors.ErrUnsupported: "policy: open p: unsupported operation",
+	} {
+		got := Unread(&fs.PathError{Op: "open", Path: "p", Err: err})
+		if got.Error() != want || !errors.Is(got, err) {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -69,7 +69,12 @@ func Find(at Places) ([]*File, error) {
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && at.Dir == "":
+		return nil, fmt.Errorf("working directory: %w: it was removed: cd to one that is there", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("working directory: %w: make it first, or name another", err)
+	case err != nil:
 		return nil, fmt.Errorf("working directory: %w", err)
 	}
 	var found []*File

@@ -195,3 +195,23 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestGone says what to do about a working directory that is not there.
+func TestGone(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Find(Places{Dir: filepath.Join(dir, "missing")}); err == nil || !strings.HasSuffix(err.Error(), "make it first, or name another") {
+		t.Errorf("one that is missing: %v", err)
+	}
+	gone := filepath.Join(dir, "gone")
+	if err := os.Mkdir(gone, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(gone)
+	t.Setenv("PWD", "")
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(Places{}); err == nil || !strings.HasSuffix(err.Error(), "it was removed: cd to one that is there") {
+		t.Errorf("one that was removed: %v", err)
+	}
+}

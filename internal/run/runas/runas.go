@@ -23,7 +23,7 @@ type User struct {
 func Find(name, sudoUID string, euid int) (*User, error) {
 	switch {
 	case euid != 0 && name != "":
-		return nil, errors.New("--user: only root may run programs as another user")
+		return nil, errors.New("--user: only root may run programs as another user: leave it out, or write sudo launch --user " + name)
 	case euid != 0:
 		return nil, nil
 	case name != "":

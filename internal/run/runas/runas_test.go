@@ -2,6 +2,7 @@ package runas
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -29,6 +30,8 @@ func TestFind(t *testing.T) {
 			case tt.uid == -2:
 				if err == nil {
 					t.Errorf("got %+v, want an error", u)
+				} else if tt.euid != 0 && !strings.HasSuffix(err.Error(), "write sudo launch --user "+tt.user) {
+					t.Errorf("%v: it does not say what to type", err)
 				}
 			case err != nil:
 				t.Error(err)

@@ -243,6 +243,9 @@ func (p *Pattern) setPrefix(text string) error {
 
 // parsePathRule reads METHOD[,METHOD] https://host[:port]/path.
 func parsePathRule(methods, url string) (Pattern, error) {
+	if url != "" && strings.Trim(url, "0123456789") == "" {
+		return Pattern{}, wrong("write "+methods+":"+url, "rule %q: a colon stands between host and port", methods+" "+url)
+	}
 	list, err := parseMethods(methods)
 	if err != nil {
 		return Pattern{}, err

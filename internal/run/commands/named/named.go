@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 
 	"egressd/internal/cli"
 	"egressd/internal/run"
@@ -192,14 +193,14 @@ func (l launcher) command(c command, args []string) int {
 	if c.flags != nil {
 		c.flags(now, fs)
 	}
-	fs.SetOutput(l.Stderr)
+	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
 	usage := "launch sandbox " + c.name + " " + c.usage
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return l.Print(usage + "\n")
 	case err != nil:
-		return cli.ExitUsage // package flag has printed it
+		return l.Usage(cli.MeantFlag(fs, err))
 	}
 	now.operands = fs.Args()
 	if len(now.operands) > 1 && now.operands[1] == "--" {
