@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -152,13 +153,27 @@ func buildLaunch(ctx context.Context, base string) (string, error) {
 // and skip.
 func installAgents(ctx context.Context, base string) string {
 	dir := filepath.Join(base, "agents")
+	for range 3 { // npm now and then waits for ever for an answer that it has lost
+		if out, err := install(ctx, dir); err != nil {
+			fmt.Printf("the agents could not be installed: %v\n%.1000s\n", err, out)
+			continue
+		}
+		return filepath.Join(dir, "node_modules", ".bin")
+	}
+	fmt.Println("the agents' tests skip")
+	return ""
+}
+
+// installTime is several times what npm takes for them.
+const installTime = 3 * time.Minute
+
+func install(ctx context.Context, dir string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, installTime)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", dir,
 		"@anthropic-ai/claude-code", "@openai/codex")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Printf("the agents could not be installed, their tests skip: %v\n%.1000s\n", err, out)
-		return ""
-	}
-	return filepath.Join(dir, "node_modules", ".bin")
+	cmd.WaitDelay = time.Second
+	return cmd.CombinedOutput()
 }
 
 // runInWorld builds the world around this process and runs the tests in it.
